@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rolebundle.authoring.drafting import Target, corpus_documents
@@ -61,7 +62,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Recorded:
+class Recorded:
     """What the audit has of a role. ``texts`` are the different questions, the newest first."""
 
     answers: int = 0
@@ -79,7 +80,7 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
     resolved = load_role(role_id, target.folders)
     with closing(Workspace(target.corpus)) as workspace:
         corpus = workspace.corpus
-        recorded = _recorded(role_id, target)
+        recorded = recorded_questions(role_id, target.corpus)
         asked = _ask_again(workspace, corpus, recorded.texts, resolved)
         suggestions = [
             *_forbidden(asked, resolved.overlay),
@@ -106,9 +107,14 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
 # -- the audit -----------------------------------------------------------------------------------
 
 
-def _recorded(role_id: str, target: Target) -> _Recorded:
-    recorded = _Recorded()
-    with AuditLog(target.corpus) as log:
+def recorded_questions(role_id: str, path: Path) -> Recorded:
+    """What the audit of a corpus file has of a role.
+
+    Raises:
+        WrongFile, CorpusCorrupt, StorageError: the audit cannot be read.
+    """
+    recorded = Recorded()
+    with AuditLog(path) as log:
         settings = log.settings()
         if log.exists:
             texts: dict[str, None] = {}
@@ -127,7 +133,7 @@ def _is_text(query: str) -> bool:
     return bool(query) and not query.startswith("sha256:") and len(query) <= MAX_CHARACTERS
 
 
-def _problem(role_id: str, settings: AuditSettings, recorded: _Recorded) -> str:
+def _problem(role_id: str, settings: AuditSettings, recorded: Recorded) -> str:
     """Why the questions are not known; empty if they are."""
     if recorded.texts:
         return ""

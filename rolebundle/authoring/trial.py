@@ -1,4 +1,4 @@
-"""What a role changes in the answer to one task, and which of its rules moved each passage."""
+"""What an overlay changes in the answer to one task, and which of its rules moved each passage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def missing_passages(with_role: RetrievalBundle, without: RetrievalBundle) -> li
 def trial_of(
     with_role: RetrievalBundle, without: RetrievalBundle, explanations: Mapping[str, Why]
 ) -> OverlayTrial:
-    """Compare the answers to one task with a role and without one.
+    """Compare the answers to one task with a role and without it.
 
     Args:
         with_role: the answer to the role.
-        without: the answer to nobody in particular, at the same time.
+        without: the answer to nobody in particular, or to the role before an edit, at the same
+            time.
         explanations: chunk id → what the role makes of a passage that it does not get.
     """
     before = {chunk.chunk_id: chunk for chunk in without.selected}
@@ -93,7 +94,10 @@ def _rules_used(selected: Sequence[SelectedChunk]) -> dict[str, int]:
 
 
 def try_role(
-    engine: Engine, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
+    engine: Engine,
+    request: RetrievalRequest,
+    overlay: ResolvedOverlay | None = None,
+    before: ResolvedOverlay | None = None,
 ) -> OverlayTrial:
     """Answer a request with its role and without, from one snapshot, and compare the answers.
 
@@ -101,6 +105,7 @@ def try_role(
         engine: the engine.
         request: the task, and the role unless an overlay is given.
         overlay: used instead of the overlay of ``request.role``.
+        before: what it is compared with, instead of the answer without a role.
 
     Raises:
         AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
@@ -109,7 +114,7 @@ def try_role(
     request = request.model_copy(update={"now": request.now or datetime.now(UTC)})
     with engine.open_view(request.agent):
         with_role = engine.retrieve(request, overlay)
-        without = engine.retrieve(request.model_copy(update={"role": None}))
+        without = engine.retrieve(request.model_copy(update={"role": None}), before)
         explanations = {
             chunk_id: engine.why(request, chunk_id, overlay)
             for chunk_id in missing_passages(with_role, without)

@@ -85,7 +85,11 @@ def lint_note(place: str, code: str, message: str) -> LintProblem:
 
 
 def lint_overlay(
-    path: Path, folders: Sequence[Path], corpus: Corpus | None, facts: CorpusFacts | None = None
+    path: Path,
+    folders: Sequence[Path],
+    corpus: Corpus | None,
+    facts: CorpusFacts | None = None,
+    content: bytes | None = None,
 ) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
 
@@ -98,6 +102,8 @@ def lint_overlay(
         corpus: the corpus that its rules and words are checked against, or None for the overlay
             alone.
         facts: what rules can match in the corpus, if that is known already.
+        content: what the file would have, if it is not written yet; see
+            :func:`rolebundle.policy.overlays.load_file`.
     """
     findings = [
         lint_error(
@@ -105,14 +111,14 @@ def lint_overlay(
             problem.code,
             f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
         )
-        for problem in problems_of(path, folders)
+        for problem in problems_of(path, folders, content)
     ]
     if findings:
-        resolved = sound_part(path, folders)
+        resolved = sound_part(path, folders, content)
         if resolved is None:
             return findings
     else:
-        resolved = load_file(path, folders)
+        resolved = load_file(path, folders, content)
         findings += _name(resolved.overlay, path, folders)
         findings += _numbers(resolved.overlay)
     findings += _vocabulary(resolved.overlay.vocabulary)
@@ -358,6 +364,18 @@ def _unmatched(place: str, description: str, name: str, present: Collection[str]
 
 def unmatched_words(words: Vocabulary, corpus: Corpus) -> Iterator[LintProblem]:
     """The words of a vocabulary that no passage of a corpus has, in any of their forms."""
+    for place, (phrase, passages) in word_counts(words, corpus).items():
+        if not passages:
+            message = f"matches nothing in this corpus: no passage has {phrase!r}"
+            yield lint_warning(place, "never_matches", message)
+
+
+def word_counts(words: Vocabulary, corpus: Corpus) -> dict[str, tuple[str, int]]:
+    """The words of a vocabulary, and how many passages of a corpus have each in any of its forms.
+
+    Returns:
+        place → (word or phrase, passages), in the order of the format.
+    """
     lists = {
         "preferred_terms": words.preferred_terms,
         **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
@@ -374,10 +392,7 @@ def unmatched_words(words: Vocabulary, corpus: Corpus) -> Iterator[LintProblem]:
     for compartment in searchable_compartments(corpus):
         more = lexical_index.frequencies(corpus, compartment.id, expressions)
         counts = [count + new for count, new in zip(counts, more, strict=True)]
-    for (place, phrase), count in zip(places, counts, strict=True):
-        if not count:
-            message = f"matches nothing in this corpus: no passage has {phrase!r}"
-            yield lint_warning(place, "never_matches", message)
+    return {place: (phrase, count) for (place, phrase), count in zip(places, counts, strict=True)}
 
 
 def _expression(phrase: str) -> str:

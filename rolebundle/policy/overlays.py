@@ -175,16 +175,23 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     return _with_digest(_resolve_role(role_id, path, folders, ()), path)
 
 
-def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
+def load_file(path: Path, folders: Sequence[Path], content: bytes | None = None) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
     If the folders have this very file under its name, the folder of the file has no precedence.
 
+    Args:
+        path: the file.
+        folders: the folders of overlays.
+        content: what the file would have, if it is not written yet. Then the overlay is what the
+            folders would give under its name.
+
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    return _with_digest(_resolve(path, _parent_folders(path, folders), ()), path)
+    parents = _parent_folders(path, folders, content)
+    return _with_digest(_resolve(path, parents, (), content), path)
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -220,16 +227,20 @@ def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
     return first is not None and first.absolute() == path.absolute()
 
 
-def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
-    """Return all problems that prevent the overlay in a file from being loaded."""
+def problems_of(path: Path, folders: Sequence[Path], content: bytes | None = None) -> list[Problem]:
+    """Return all problems that prevent the overlay in a file from being loaded.
+
+    The arguments are those of :func:`load_file`.
+    """
     try:
-        values = parse(_read(path))
+        values = parse(_read(path) if content is None else content)
     except OverlayError as error:
         return [_as_problem("", error)]
     if isinstance(values, list):
         return values
     try:
-        parent = _resolve_parent(values, path, _parent_folders(path, folders), (path,))
+        parents = _parent_folders(path, folders, content)
+        parent = _resolve_parent(values, path, parents, (path,))
     except OverlayError as error:
         # What the file says itself is checked all the same, except what depends on its parent.
         alone = validate(_without_nulls(values))
@@ -242,14 +253,18 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return checked if isinstance(checked, list) else []
 
 
-def sound_part(path: Path, folders: Sequence[Path]) -> ResolvedOverlay | None:
+def sound_part(
+    path: Path, folders: Sequence[Path], content: bytes | None = None
+) -> ResolvedOverlay | None:
     """Return an overlay without the values that are wrong, so that the others can be checked.
 
-    It is ``None`` if the file is not JSON, or what it extends cannot be loaded.
+    It is ``None`` if the file is not JSON, or what it extends cannot be loaded. The arguments are
+    those of :func:`load_file`.
     """
     try:
-        own = _or_raise(path, parse(_read(path)))
-        parent = _resolve_parent(own, path, _parent_folders(path, folders), (path,))
+        own = _or_raise(path, parse(_read(path) if content is None else content))
+        parents = _parent_folders(path, folders, content)
+        parent = _resolve_parent(own, path, parents, (path,))
     except OverlayError:
         return None
     values, _, problems = share_weights(merge(parent.values, own) if parent else own, own)
@@ -340,15 +355,21 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> _Resolution:
+def _resolve(
+    path: Path,
+    folders: Sequence[Path],
+    descendants: tuple[Path, ...],
+    content: bytes | None = None,
+) -> _Resolution:
     """Resolve the overlay in a file.
 
     Args:
         path: the file.
         folders: the folders in which its parents are searched for.
         descendants: the files that extend it, the one that was asked for first.
+        content: what the file would have, if it is not written yet.
     """
-    own = _or_raise(path, parse(_read(path)))
+    own = _or_raise(path, parse(_read(path) if content is None else content))
     parent = _resolve_parent(own, path, folders, (*descendants, path))
     return _or_raise(path, _combined(path, own, parent))
 
@@ -402,9 +423,12 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
+def _parent_folders(
+    path: Path, folders: Sequence[Path], content: bytes | None = None
+) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
-    return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
+    has_its_place = content is not None or found_by_name(path, folders)
+    return tuple(folders) if has_its_place else (path.parent, *folders)
 
 
 def _read(path: Path) -> bytes:

@@ -153,16 +153,35 @@ class DocumentKind(NamedTuple):
     path: str
 
 
+_KIND = "s.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, f.path"
+_KIND_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+
+
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """What the rules of overlays look at in the documents, sorted, without repeats."""
-    rows = corpus.rows(
-        "SELECT DISTINCT s.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, "
-        "f.path FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
-        "ORDER BY 1, 2, 3, 4, 5, 6"
-    )
+    rows = corpus.rows(f"SELECT DISTINCT {_KIND} FROM {_KIND_TABLES} ORDER BY 1, 2, 3, 4, 5, 6")
     for row in rows:
         check_types(row, [str] * 6, "a document")
     return [DocumentKind(*row) for row in rows]
+
+
+class KindCount(NamedTuple):
+    """How many documents rules cannot tell apart, and the id of the first of them."""
+
+    kind: DocumentKind
+    documents: int
+    document_id: str
+
+
+def kind_counts(corpus: Corpus) -> list[KindCount]:
+    """The kinds of :func:`document_kinds` with the number of their documents."""
+    rows = corpus.rows(
+        f"SELECT {_KIND}, count(*), min(d.document_id) FROM {_KIND_TABLES} "
+        "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
+    )
+    for row in rows:
+        check_types(row, (*[str] * 6, int, str), "a document")
+    return [KindCount(DocumentKind(*row[:6]), *row[6:]) for row in rows]
 
 
 class DocumentGroup(NamedTuple):

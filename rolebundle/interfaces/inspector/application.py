@@ -141,6 +141,20 @@ class Inspector:
         site = Site(base=self._base, is_owner=self.admin is not None)
         return Answer(status, render("error", site, error=error))
 
+    def owner(self) -> Admin:
+        """What the owner of the corpus may do.
+
+        Raises:
+            AccessDenied: the application is for an agent.
+        """
+        if self.admin is None:
+            raise AccessDenied(
+                "owner_only",
+                "this view is for the owner of the corpus",
+                "start `rolebundle inspect` without --agent",
+            )
+        return self.admin
+
     def agent_of(self, query: Query) -> str | None:
         """The agent in whose name a view is shown; ``None`` for the owner.
 

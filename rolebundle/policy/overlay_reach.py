@@ -1,0 +1,66 @@
+"""How many documents of a corpus each source rule of an overlay touches. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rolebundle.contracts.overlay import SourcePolicy, SourceRule
+from rolebundle.policy.policy_json import dotted
+from rolebundle.policy.source_rules import rule_matches, rule_subject
+from rolebundle.storage.documents import KindCount
+
+MAX_EXAMPLES = 3
+
+
+class Reach(NamedTuple):
+    """How many documents a rule touches.
+
+    Attributes:
+        documents: how many.
+        examples: id of a document and path of its file, of a few of them.
+    """
+
+    documents: int
+    examples: list[tuple[str, str]]
+
+
+def rule_reach(policy: SourcePolicy, counts: Sequence[KindCount]) -> dict[str, Reach]:
+    """What each rule and boost of a source policy touches, by its place in the overlay.
+
+    Args:
+        policy: the rules.
+        counts: all documents of a corpus.
+    """
+    return {
+        place: Reach(
+            sum(each.documents for each in touched),
+            [(each.document_id, each.kind.path) for each in touched[:MAX_EXAMPLES]],
+        )
+        for place, touched in _touched(policy, counts)
+    }
+
+
+def _touched(
+    policy: SourcePolicy, counts: Sequence[KindCount]
+) -> Iterator[tuple[str, list[KindCount]]]:
+    subjects = [(rule_subject(each.kind, each.kind.path), each) for each in counts]
+    # Many documents have the same names.
+    by_names = {subject.names: subject for subject, _ in subjects}
+    for name in ("preferred_sources", "allowed_sources", "forbidden_sources"):
+        rules: list[SourceRule] = getattr(policy, name)
+        for index, rule in enumerate(rules):
+            if rule.path is None:
+                names = {key for key, subject in by_names.items() if rule_matches(rule, subject)}
+                touched = [each for subject, each in subjects if subject.names in names]
+            else:
+                touched = [each for subject, each in subjects if rule_matches(rule, subject)]
+            yield dotted(("source_policy", name, index)), touched
+    for name, key in (
+        ("trust_tier_boosts", "trust_tier"),
+        ("document_type_boosts", "document_type"),
+        ("domain_boosts", "domain"),
+    ):
+        for value in getattr(policy, name):
+            touched = [each for each in counts if getattr(each.kind, key) == value]
+            yield dotted(("source_policy", name, value)), touched

@@ -1,0 +1,57 @@
+"""How many documents each rule of an overlay touches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.overlay import SourcePolicy
+from rolebundle.policy.overlay_reach import Reach, rule_reach
+from rolebundle.policy.source_rules import rule_matches, rule_subject
+from rolebundle.storage.documents import DocumentKind, KindCount, document_kinds, kind_counts
+from support.corpora import built, document
+
+names = st.sampled_from(["runbooks", "Runs", "notes", "old/notes"])
+kinds = st.builds(
+    KindCount,
+    st.builds(
+        DocumentKind, names, names, names, st.just("file"), st.just("general"), names.map("{}.md".format)
+    ),
+    st.integers(1, 5),
+    st.text(max_size=3),
+)  # fmt: skip
+
+
+@given(st.lists(kinds, max_size=6), names)
+def test_a_rule_touches_what_retrieval_matches(counts: list[KindCount], name: str) -> None:
+    policy = SourcePolicy.model_validate(
+        {
+            "preferred_sources": [{"pattern": name}],
+            "forbidden_sources": [{"path": f"{name}*"}],
+            "domain_boosts": {name: 2.0},
+        }
+    )
+    reach = rule_reach(policy, counts)
+    for place, rule in (
+        ("source_policy.preferred_sources[0]", policy.preferred_sources[0]),
+        ("source_policy.forbidden_sources[0]", policy.forbidden_sources[0]),
+    ):
+        expected = [e for e in counts if rule_matches(rule, rule_subject(e.kind, e.kind.path))]
+        assert reach[place].documents == sum(each.documents for each in expected)
+        assert set(reach[place].examples) <= {(e.document_id, e.kind.path) for e in expected}
+    assert reach[f"source_policy.domain_boosts.{name}"].documents == sum(
+        each.documents for each in counts if each.kind.domain == name
+    )
+
+
+def test_documents_are_counted_once_and_named(tmp_path: Path) -> None:
+    documents = [document(name, ["text"]) for name in ("a", "b", "c", "d")]
+    with built(tmp_path, documents) as corpus:
+        counts = kind_counts(corpus)
+        assert [each.kind for each in counts] == document_kinds(corpus)
+        policy = SourcePolicy.model_validate({"trust_tier_boosts": {"general": 2.0}})
+        (reach,) = rule_reach(policy, counts).values()
+    assert reach == Reach(4, [(each.document_id, each.kind.path) for each in counts[:3]])
+    assert sum(each.documents for each in counts) == 4
