@@ -16,11 +16,13 @@ from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
+    html_option,
     json_option,
     overlay_dir_option,
     overlay_option,
     request_options,
 )
+from rolebundle.interfaces.cli.output import check_page_path, write_page
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import PLAIN, Kind, Style
@@ -41,6 +43,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @click.argument("task")
 @db_option
 @json_option
+@html_option
 @request_options(RetrievalRequest, without=["task", "packet", "detail", "max_chars"])
 @overlay_option
 @overlay_dir_option
@@ -51,6 +54,7 @@ def why(
     task: str,
     db: str | None,
     as_json: bool,
+    html_file: Path | None,
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
@@ -68,15 +72,21 @@ def why(
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
     rolebundle why marketing/marketing/launch-page-3.0.md "Plan release 3.0" --role code-reviewer
     rolebundle why support-tickets/support/tickets.jsonl "Plan release 3.0" --limit 5 --json
+    rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --html why.html
     """
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
+    check_page_path(html_file)
     request = request_from({"task": task, **fields})
     with engine_for(
         db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, here=True
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)
+    if html_file is not None:
+        from rolebundle.interfaces.pages.why import why_page
+
+        write_page(html_file, why_page(answer))
     if as_json:
         click.echo(answer.model_dump_json(indent=2))
     else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rolebundle.interfaces.inspector import answer
+from rolebundle.interfaces.inspector import answer, why
 from rolebundle.interfaces.inspector.application import View
 
 VIEWS: Mapping[str, View] = {
     "": answer.show_form,
     "answer": answer.show,
+    "why": why.show,
 }
 FORMS: Mapping[str, View] = {}
 """The views that take a POST."""

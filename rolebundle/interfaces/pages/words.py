@@ -14,6 +14,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     TrustPosture,
 )
+from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval.packet import ADVICE as WARNING_ADVICE
 
 __all__ = ["WARNING_ADVICE"]
@@ -75,6 +76,11 @@ FRESHNESS: Mapping[FreshnessPosture, str] = {
     "stale": "most of it is old",
 }
 LANE: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
+FOUND_BY: Mapping[FoundBy, str] = {
+    "task_words": "the task's words",
+    "role_words": "the role's words",
+    "meaning": "meaning",
+}
 LEVEL: Mapping[str, str] = {
     "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
     "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",

@@ -1,0 +1,12 @@
+"""The view `why`."""
+
+from __future__ import annotations
+
+from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.pages.why import why_page
+
+
+def show(app: Inspector, query: Query) -> str:
+    """Why the passage ``id`` is in the answer to the task of the address, or is not."""
+    site = app.site(query)
+    return why_page(app.engine.why(app.request(query), query.required("id")), site)
