@@ -35,12 +35,9 @@ from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import bundle_from, parsed
-from rolebundle.interfaces.shape import (
-    shaped_bundle,
-    shaped_lookup,
-    shaped_lookups,
-    shaped_verification,
-)
+from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
+from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.retrieval.replay import request_of

@@ -15,22 +15,24 @@ Counts are always those of the whole bundle, ids are never shortened, and every 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
+from rolebundle.interfaces.character_budget import (
+    Answer,
+    CharacterBudget,
+    characters,
+    cut_contents,
+    cut_line,
+    largest_fitting,
+    with_content,
+)
 from rolebundle.text.counts import counted
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
-    from rolebundle.contracts.verification import Verification, VerifyDetail
-
-Answer = dict[str, Any]
 
 COMPACT_CHARS = 8_000
 """Contents of a compact answer are shortened, so that it has this size without its absolute paths,
@@ -39,28 +41,6 @@ _MAX_LISTED_REJECTIONS = 5
 _MAX_LINE = 100
 _MAX_HEADINGS = 2
 _DATE_LENGTH = len("2026-11-15")
-_WORD_SEARCH = 40
-"""A content is cut at a space if there is one in so many characters before the cut. A content that
-is longer than its share by less than this is not cut, because the marks of the cut need as much."""
-
-
-@dataclass(frozen=True, slots=True)
-class CharacterBudget:
-    """What an answer may hold.
-
-    Attributes:
-        text: characters of each text other than a content. With 0, optional fields are left out.
-        snippet: characters of each passage's content.
-        content: characters of all contents beyond the snippets; the best passages take them first.
-        passages: number of passages.
-        rejections: number of listed rejections.
-    """
-
-    text: int
-    snippet: int = 0
-    content: int = 0
-    passages: int = 0
-    rejections: int = 0
 
 
 _MIN_BUDGETS = (
@@ -71,29 +51,26 @@ _MIN_BUDGETS = (
 )
 _OF_SHOWN_PASSAGES = frozenset({"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING"})
 """Warnings about how the passages differ. They are left out if no passage fits."""
-_LOOKUP_TEXTS = (200, 40, 12)
-_LOOKUPS_CHARS = 300
-"""Of an answer with several lookups, without them: its keys, counts and one reference."""
 
 
 # -- the fields of the smaller details ---------------------------------------------------------
 
 
 def _text(text: str, budget: CharacterBudget) -> str | None:
-    return _line(text, budget.text)
+    return cut_line(text, budget.text)
 
 
 def _sentences(text: str, budget: CharacterBudget) -> str | None:
     """A text of several sentences, which has twice the space of one."""
-    return _line(text, 2 * budget.text)
+    return cut_line(text, 2 * budget.text)
 
 
 def _texts(texts: Sequence[str], budget: CharacterBudget) -> list[str | None]:
-    return [_line(text, budget.text) for text in texts]
+    return [cut_line(text, budget.text) for text in texts]
 
 
 def _short_text(text: str, budget: CharacterBudget) -> str | None:
-    return _line(text, min(_MAX_LINE, budget.text))
+    return cut_line(text, min(_MAX_LINE, budget.text))
 
 
 def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
@@ -102,7 +79,7 @@ def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
     for text in texts:
         if shown and sum(map(len, shown)) + len(text) > width:
             break
-        shown.append(_line(text, width) or "")
+        shown.append(cut_line(text, width) or "")
     return shown
 
 
@@ -366,21 +343,21 @@ class _BundleShaper:
             return characters(self.answer(budget)) <= max_chars
 
         passages = self._values["selected"]
-        budget = _largest(smallest, "passages", len(passages), fits)
+        budget = largest_fitting(smallest, "passages", len(passages), fits)
         if not fits(budget):
             return budget
         if budget.passages < len(passages):
             listed = 0
-        budget = _largest(budget, "snippet", 2 * budget.snippet, fits)
-        budget = _largest(budget, "rejections", listed, fits)
+        budget = largest_fitting(budget, "snippet", 2 * budget.snippet, fits)
+        budget = largest_fitting(budget, "rejections", listed, fits)
         content = sum(len(passage["content"]) for passage in passages) if self._has_contents else 0
-        return _largest(budget, "content", min(content, max_chars), fits)
+        return largest_fitting(budget, "content", min(content, max_chars), fits)
 
     def answer(self, budget: CharacterBudget) -> Answer:
         """The answer that a budget gives."""
         whole = self._values
         passages = whole["selected"][: budget.passages]
-        contents = _contents([passage["content"] for passage in passages], budget)
+        contents = cut_contents([passage["content"] for passage in passages], budget)
         shown_ids = {passage["chunk_id"] for passage in passages}
         rejected = _nearest(whole["rejected"], budget.rejections)
         approvals = [
@@ -391,7 +368,7 @@ class _BundleShaper:
             **whole,
             "detail": self._detail,
             "selected": [
-                _with_content(passage, content)
+                with_content(passage, content)
                 for passage, content in zip(passages, contents, strict=True)
             ],
             "rejected": rejected,
@@ -458,13 +435,6 @@ def _prepare(passage: Answer, rank: int) -> None:
     ]
 
 
-def _with_content(passage: Answer, content: str) -> Answer:
-    length = len(passage["content"])
-    if len(content) == length:
-        return passage
-    return {**passage, "content": content, "truncated": True, "content_chars": length}
-
-
 def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     """The nearest misses of each code in turn, in the order of the bundle."""
     by_code: dict[str, list[int]] = {}
@@ -473,195 +443,3 @@ def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     turns = [place for turn in zip_longest(*by_code.values()) for place in turn]
     places = [place for place in turns if place is not None]
     return [rejected[place] for place in sorted(places[:count])]
-
-
-# -- lookups -----------------------------------------------------------------------------------
-
-
-def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
-    """A lookup as plain values, and how to fetch what did not fit.
-
-    Args:
-        lookup: what was looked up.
-        max_chars: upper bound on the answer as compact JSON, 1,000 or more. Attributes are left
-            out, and passages from the end. A first passage that does not fit is shortened. If that
-            is not enough, texts and ids are shortened, too, and end in an ellipsis.
-    """
-    whole = lookup.model_dump(exclude_none=True)
-    if max_chars is None or characters(whole) <= max_chars:
-        return whole
-    # The text of a passage is worth more than the attributes of its document.
-    whole["document"].pop("attributes", None)
-    content = sum(len(passage.content) for passage in lookup.passages)
-    for text in (None, *_LOOKUP_TEXTS):
-        head = whole if text is None else _short_head(lookup, text)
-
-        def fits(budget: CharacterBudget, head: Answer = head) -> bool:
-            return characters(_lookup_answer(lookup, head, budget)) <= max_chars
-
-        budget = CharacterBudget(text=text or 0, content=content)
-        budget = _largest(budget, "passages", len(lookup.passages), fits)
-        if not budget.passages:
-            budget = replace(budget, passages=1, content=0)
-            budget = _largest(budget, "content", min(content, max_chars), fits)
-        if fits(budget):
-            break
-    return _lookup_answer(lookup, head, budget)
-
-
-def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Answer:
-    """Several lookups as plain values.
-
-    Args:
-        lookups: what was looked up.
-        max_chars: upper bound on the answer as compact JSON, 2,000 or more. As many lookups come
-            as fit, and the last one may be shortened. Of the texts of failures the beginning comes.
-    """
-    if max_chars is None or characters(lookups.model_dump(exclude_none=True)) <= max_chars:
-        return lookups.model_dump(exclude_none=True)
-    answer: Answer = {"lookups": [], "failures": []}
-    left = max_chars - _LOOKUPS_CHARS
-    for failure in lookups.failures:
-        values = {key: _line(value, _MAX_LINE) for key, value in failure.model_dump().items()}
-        size = characters(values) + 1
-        if left - size < (MIN_MAX_CHARS if lookups.lookups else 0):
-            break
-        answer["failures"].append(values)
-        left -= size
-    for lookup in lookups.lookups:
-        if left < MIN_MAX_CHARS:
-            break
-        answer["lookups"].append(shaped_lookup(lookup, left))
-        left -= characters(answer["lookups"][-1]) + 1
-    rest: list[Lookup | LookupFailure] = [
-        *lookups.lookups[len(answer["lookups"]) :],
-        *lookups.failures[len(answer["failures"]) :],
-    ]
-    answer["omitted"] = len(rest)
-    return answer | ({"next": _line(rest[0].reference, _MAX_LINE)} if rest else {})
-
-
-def _lookup_answer(lookup: Lookup, head: Answer, budget: CharacterBudget) -> Answer:
-    shown, rest = lookup.passages[: budget.passages], lookup.passages[budget.passages :]
-    contents = _contents([passage.content for passage in shown], budget)
-    passages = [
-        _lookup_passage(passage, content, budget.text)
-        for passage, content in zip(shown, contents, strict=True)
-    ]
-    left = sum(len(passage.content) for passage in lookup.passages) - sum(map(len, contents))
-    omitted = {"passages": len(rest), "content_chars": left}
-    more: Answer = {"method": "get", "params": {"id": _reference(lookup, rest)}, "omitted": omitted}
-    if budget.text and len(more["params"]["id"]) > 5 * budget.text:
-        # The caller knows a long id already, and a part of it would be no id.
-        del more["params"]
-    return {**head, "passages": passages, "more": more}
-
-
-def _reference(lookup: Lookup, rest: Sequence[FoundPassage]) -> str:
-    """The reference of the passages that were left out. If there are none, of the whole."""
-    first = rest[0].place if rest else None
-    last = rest[-1].place if rest else None
-    if first is None or last is None:
-        return lookup.reference
-    return f"#{lookup.document.document_id}:{first}:{last - first + 1}"
-
-
-def _lookup_passage(passage: FoundPassage, content: str, text: int) -> Answer:
-    values = passage.model_dump(exclude_none=True)
-    if text:
-        values |= {
-            "chunk_id": _line(passage.chunk_id, text),
-            "locator": _line(passage.locator, text),
-            "headings": [_line(heading, text) for heading in passage.headings[-1:]],
-        }
-    return _with_content(values, content)
-
-
-def _short_head(lookup: Lookup, text: int) -> Answer:
-    document = lookup.document.model_dump(exclude_none=True)
-    document.pop("attributes", None)
-    newer = [_line(document_id, text) for document_id in document.pop("superseded_by")[:1]]
-    short = {
-        name: value if name == "trust_tier" else _line(value, text)
-        for name, value in document.items()
-    }
-    return {
-        "reference": _line(lookup.reference, text),
-        "kind": lookup.kind,
-        "document": {**short, "superseded_by": newer},
-    }
-
-
-# -- verifications -----------------------------------------------------------------------------
-
-
-def shaped_verification(verification: Verification, detail: VerifyDetail) -> Answer:
-    """The answer to `verify` as plain values.
-
-    Args:
-        verification: what was found.
-        detail: `full` has all findings; `compact` those that fail or have a remedy.
-    """
-    values = verification.model_dump(exclude_none=True)
-    if detail == "compact":
-        values["findings"] = [
-            finding for finding in values["findings"] if finding["fails"] or "remedy" in finding
-        ]
-    return values
-
-
-# -- both --------------------------------------------------------------------------------------
-
-
-def characters(answer: object) -> int:
-    """The length of an answer, or of a part of one, as compact JSON, as the servers write it."""
-    return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-
-
-def _largest(
-    budget: CharacterBudget, name: str, maximum: int, fits: Callable[[CharacterBudget], bool]
-) -> CharacterBudget:
-    """The budget with the largest value of one attribute that fits, up to a maximum."""
-    low, high = getattr(budget, name), maximum
-    largest = replace(budget, **{name: max(low, high)})
-    if fits(largest):
-        return largest
-    while low < high - 1:
-        middle = (low + high) // 2
-        if fits(replace(budget, **{name: middle})):
-            low = middle
-        else:
-            high = middle
-    return replace(budget, **{name: low})
-
-
-def _contents(contents: Sequence[str], budget: CharacterBudget) -> list[str]:
-    shown, left = [], budget.content
-    for content in contents:
-        shown.append(_cut(content, budget.snippet + left))
-        left = max(0, left - max(0, len(shown[-1]) - budget.snippet))
-    return shown
-
-
-def _cut(content: str, length: int) -> str:
-    """The beginning of a content up to the end of a word, or all of it if little would be cut."""
-    if len(content) <= length + _WORD_SEARCH:
-        return content
-    for end in range(length, max(0, length - _WORD_SEARCH), -1):
-        if content[end].isspace():
-            return content[:end]
-    return content[:length]
-
-
-def _line(text: str, length: int) -> str | None:
-    """A text on one line, cut with an ellipsis. ``None`` if ``length`` is 0."""
-    if not length:
-        return None
-    # Unprintable characters take six in JSON, may control a terminal, or are invisible.
-    start = text[: 2 * length]
-    if not start.isprintable():
-        start = "".join(character if character.isprintable() else " " for character in start)
-    line = " ".join(start.split())
-    if len(line) <= length and len(start) == len(text):
-        return line
-    return f"{line[: length - 1]}…"

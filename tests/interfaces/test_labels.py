@@ -23,7 +23,8 @@ from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.why import text as why_text
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
-from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
+from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.interfaces.shape_lookup import shaped_lookup
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lookup import look_up

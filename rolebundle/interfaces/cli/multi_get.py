@@ -21,7 +21,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape import shaped_lookups
+from rolebundle.interfaces.shape_lookup import shaped_lookups
 from rolebundle.interfaces.style import Style
 
 
