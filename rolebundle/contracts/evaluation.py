@@ -112,11 +112,33 @@ class SystemResult(Contract):
     against_lexical: list[Difference] = []
 
 
+class ListedResult(Contract):
+    """A document of a question, or a passage that the golden set names: where the answer has it.
+
+    Attributes:
+        grade: its grade; missing if it is not judged.
+        rank: its place in the governed answer, from 1; missing if that does not have it.
+        score: the final score of its best passage; missing if it was not ranked.
+        lexical_rank: its place in the lexical lane, from 1; missing if that does not have it.
+        rejected: why it was not selected: the first code of its passages; missing if it was, or if
+            no lane proposed it.
+    """
+
+    id: str
+    grade: int | None = None
+    rank: int | None = None
+    score: float | None = None
+    lexical_rank: int | None = None
+    rejected: RejectionCode | None = None
+
+
 class QuestionResult(Contract):
     """The metrics of each system for one question, and figures of the governed answer.
 
     Attributes:
         best: ids of the first ten documents of the governed answer.
+        documents: the same documents with their grades, then the five with the best grades that
+            are not among them.
         latency_ms: duration of the governed answer in milliseconds.
         passages: number of selected passages.
         answer_characters: characters of the selected passages' texts.
@@ -127,6 +149,7 @@ class QuestionResult(Contract):
     role: str | None = None
     scores: dict[System, dict[str, float]]
     best: list[str] = []
+    documents: list[ListedResult] = []
     latency_ms: float
     passages: int
     answer_characters: int

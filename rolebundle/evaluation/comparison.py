@@ -148,25 +148,23 @@ def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> Ev
     Raises:
         UsageError: ``nothing_in_common``.
     """
-    first = {question.id: question for question in before.questions if question.scores}
-    second = {question.id: question for question in after.questions if question.scores}
-    shared = [key for key in first if key in second and first[key].task == second[key].task]
+    shared = shared_questions(before, after)
     if not shared:
         raise UsageError(
             "nothing_in_common",
             f"{names[0]} and {names[1]} have no judged question in common",
             "compare two reports on the same collection or golden set",
         )
-    pairs = [_question_change(first[key], second[key]) for key in shared]
+    pairs = [_question_change(first, second) for first, second in shared]
     moved = [pair for pair in pairs if pair.before != pair.after]
     moved.sort(key=lambda change: (-abs(change.after - change.before), change.id))
     return EvalComparison(
         before=names[0],
         after=names[1],
         questions=len(shared),
-        only_before=len(first) - len(shared),
-        only_after=len(second) - len(shared),
-        changes=_metric_changes([first[key] for key in shared], [second[key] for key in shared]),
+        only_before=_judged(before) - len(shared),
+        only_after=_judged(after) - len(shared),
+        changes=_metric_changes([first for first, _ in shared], [second for _, second in shared]),
         moved=moved[:MAX_QUESTIONS_SHOWN],
         latency_p50=[before.latency_ms.p50, after.latency_ms.p50],
         governance={
@@ -175,6 +173,22 @@ def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> Ev
             if value_of(before, name) is not None or value_of(after, name) is not None
         },
     )
+
+
+def shared_questions(
+    before: EvalReport, after: EvalReport
+) -> list[tuple[QuestionResult, QuestionResult]]:
+    """The judged questions that two reports have in common, in the order of the first one."""
+    second = {question.id: question for question in after.questions if question.scores}
+    return [
+        (question, second[question.id])
+        for question in before.questions
+        if question.scores and question.id in second and second[question.id].task == question.task
+    ]
+
+
+def _judged(report: EvalReport) -> int:
+    return sum(bool(question.scores) for question in report.questions)
 
 
 def with_change_thresholds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from time import perf_counter
 from typing import get_args
 
@@ -12,14 +13,18 @@ from rolebundle.contracts.evaluation import (
     Difference,
     EvalReport,
     EvaluatedCorpus,
+    GoldenSet,
     Harm,
+    ListedResult,
     QuestionResult,
     Seconds,
     Spread,
     System,
     SystemResult,
 )
+from rolebundle.contracts.terms import RejectionCode
 from rolebundle.engine import Engine
+from rolebundle.evaluation.collection import Collection
 from rolebundle.evaluation.governance import (
     Role,
     checks_of,
@@ -34,11 +39,13 @@ from rolebundle.evaluation.metrics import (
     paired_randomization,
     percentile,
 )
-from rolebundle.evaluation.questions import Question, References
+from rolebundle.evaluation.questions import Question, References, from_collection, from_golden
 from rolebundle.evaluation.runner import MAX_BEST, Answer, Runner
 from rolebundle.retrieval.lanes import corpus_state
 
 SYSTEMS: tuple[System, ...] = get_args(System)
+MAX_MISSED = 5
+"""How many relevant documents that are not among the first ten a report has for each question."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -71,6 +78,37 @@ class Plan:
     ingest_seconds: float = 0.0
 
 
+def plan_for(
+    engine: Engine, test_set: Collection | GoldenSet, role: str | None, moment: datetime
+) -> Plan:
+    """What to evaluate: the questions of a test set, resolved in the engine's corpus.
+
+    Args:
+        engine: the engine with the corpus.
+        test_set: the questions.
+        role: replaces the role of every question.
+        moment: the time of questions without their own.
+
+    Raises:
+        UsageError: ``other_corpus`` if the corpus has none of a collection's relevant documents.
+    """
+    references = References(engine.workspace.corpus)
+    if isinstance(test_set, Collection):
+        questions, notes = from_collection(test_set, references, role, moment)
+    else:
+        questions, notes = from_golden(test_set, references, role, moment)
+    if engine.default_rerank:
+        notes = [*notes, f"governed: reranked by {engine.default_rerank}"]
+    return Plan(
+        kind="collection" if isinstance(test_set, Collection) else "golden",
+        name=test_set.name,
+        role=role,
+        questions=questions,
+        unjudged=test_set.without_relevant if isinstance(test_set, Collection) else 0,
+        notes=tuple(notes),
+    )
+
+
 def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     """Ask the questions and return the report, with ``passed`` set to true.
 
@@ -95,7 +133,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         answer = runner.answer(question)
         degraded = degraded or answer.degraded_reason
         checks += checks_of(question, answer.governed.bundle, references, runner)
-        results.append(_result(question, answer))
+        results.append(_result(question, answer, runner))
         progress("questions", number, len(plan.questions))
     judged = [question for question in plan.questions if question.judged]
     distinct = None
@@ -176,7 +214,7 @@ def _scores_without_overlay(
     ]
 
 
-def _result(question: Question, answer: Answer) -> QuestionResult:
+def _result(question: Question, answer: Answer, runner: Runner) -> QuestionResult:
     bundle = answer.governed.bundle
     scores: dict[System, dict[str, float]] = {}
     if question.judged:
@@ -189,10 +227,47 @@ def _result(question: Question, answer: Answer) -> QuestionResult:
         role=question.role,
         scores=scores,
         best=answer.governed.ranked[:MAX_BEST],
+        documents=_documents(question, answer, runner),
         latency_ms=round(answer.governed.milliseconds, 3),
         passages=len(bundle.selected),
         answer_characters=sum(len(chunk.content) for chunk in bundle.selected),
     )
+
+
+def _documents(question: Question, answer: Answer, runner: Runner) -> list[ListedResult]:
+    """The first documents of the governed answer, and the relevant ones that are not among them."""
+    ranks = {document: rank for rank, document in enumerate(answer.governed.ranked, start=1)}
+    lexical = {document: rank for rank, document in enumerate(answer.rankings["lexical"], start=1)}
+    scores: dict[str, float] = {}
+    codes: dict[str, RejectionCode] = {}
+    selected = set()
+    for chunk in answer.governed.bundle.selected:
+        document = question.judged_id(chunk.chunk_id, chunk.document_id)
+        scores.setdefault(document, chunk.scores.final)
+        selected.add(document)
+    for rejection in answer.governed.bundle.rejected:
+        document = question.judged_id(rejection.chunk_id, runner.document_of(rejection.chunk_id))
+        if document not in selected:
+            codes.setdefault(document, rejection.reason)
+            if rejection.final is not None:
+                scores[document] = max(rejection.final, scores.get(document, rejection.final))
+    first = answer.governed.ranked[:MAX_BEST]
+    relevant = sorted(
+        (document for document, grade in question.grades.items() if grade > 0),
+        key=lambda document: (-question.grades[document], document),
+    )
+    missed = [document for document in relevant if document not in first]
+    return [
+        ListedResult(
+            id=document,
+            grade=question.grades.get(document),
+            rank=ranks.get(document),
+            score=round(scores[document], 6) if document in scores else None,
+            lexical_rank=lexical.get(document),
+            rejected=codes.get(document),
+        )
+        for document in (*first, *missed[:MAX_MISSED])
+    ]
 
 
 def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:

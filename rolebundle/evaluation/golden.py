@@ -27,6 +27,7 @@ from pydantic import ValidationError
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError
+from rolebundle.policy.overlays import load_role
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 SUFFIXES = (".toml", ".json")
@@ -68,6 +69,25 @@ def find_golden_set(name: str, folders: tuple[Path, ...]) -> Path | None:
     is_plain = name == Path(name).name
     candidates = (folder / FOLDER / f"{name}{end}" for folder in folders for end in SUFFIXES)
     return next((path for path in candidates if is_plain and path.is_file()), None)
+
+
+def golden_set_of_role(role_id: str, folders: tuple[Path, ...]) -> Path:
+    """Return the file of the golden set that a role's overlay names.
+
+    Raises:
+        OverlayError: the overlay cannot be loaded.
+        ConfigurationError: ``no_golden_set``.
+    """
+    name = load_role(role_id, folders).overlay.eval_profile.golden_set_id
+    path = find_golden_set(name, folders) if name else None
+    if path is None:
+        raise ConfigurationError(
+            "no_golden_set",
+            f"{role_id}: eval_profile.golden_set_id: "
+            + (f"there is no golden set {name!r}" if name else "the overlay names none"),
+            "write golden/ID.toml beside the overlay, or name a PATH",
+        )
+    return path
 
 
 def corpus_folder(path: Path, golden: GoldenSet) -> Path | None:

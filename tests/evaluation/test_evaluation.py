@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,10 +23,9 @@ from rolebundle.evaluation.comparison import (
     with_change_thresholds,
     with_thresholds,
 )
-from rolebundle.evaluation.evaluation import Plan, difference, evaluate
+from rolebundle.evaluation.evaluation import MAX_MISSED, Plan, difference, evaluate
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
-from rolebundle.interfaces.pages.evaluation import page
 from rolebundle.policy.overlays import load_role
 from rolebundle.workspace import Workspace
 
@@ -159,6 +157,32 @@ class TestReport:
         assert report.systems[0].against_lexical == []
         assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
 
+    def test_each_question_has_its_documents_and_where_the_relevant_ones_are(
+        self, engine: Engine
+    ) -> None:
+        asked = GOOD.model_copy(
+            update={"expect": {"auth": 2, "new": 0, "launch": 3, "plan#1": 1, "gone": 1}}
+        )
+        (question,) = reported(engine, asked).questions
+        documents = {document.id: document for document in question.documents}
+        ranked = [document for document in question.documents if document.rank]
+        assert [document.id for document in ranked] == question.best
+        assert [document.rank for document in ranked] == list(range(1, len(ranked) + 1))
+        scores = [document.score or 0.0 for document in ranked]
+        assert scores == sorted(scores, reverse=True)
+        assert (documents["auth"].grade, documents["new"].grade) == (2, 0)
+        assert documents["auth"].lexical_rank
+        launch = documents["launch"]
+        assert (launch.grade, launch.rank, launch.rejected) == (3, None, "forbidden_source")
+        gone = documents["gone"]
+        assert (gone.rank, gone.lexical_rank, gone.rejected) == (None, None, None)
+        assert question.documents.index(launch) < question.documents.index(gone), "by grade"
+
+    def test_the_documents_of_a_question_are_bounded(self, engine: Engine) -> None:
+        asked = GOOD.model_copy(update={"expect": {f"gone-{n}": 1 for n in range(30)}})
+        (question,) = reported(engine, asked).questions
+        assert len(question.documents) == len(question.best) + MAX_MISSED
+
     def test_a_difference_is_of_the_second_over_the_first(self) -> None:
         result = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
         assert (result.mean, result.wins, result.losses, result.ties) == (0.25, 2, 1, 1)
@@ -251,35 +275,3 @@ class TestCompare:
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
         with pytest.raises(UsageError, match="report_malformed"):
             load_report(path)
-
-
-class TestPage:
-    def test_nothing_is_loaded_and_nothing_is_markup(self, engine: Engine) -> None:
-        roles = (role(engine, "guard"), role(engine, "planner"))
-        # What does not hold is shown, by its id.
-        nasty = GOOD.model_copy(
-            update={
-                "expect_trust": "strong",
-                "id": "<b>&",
-                "task": 'token <script>alert(1)</script> "refresh"',
-            }
-        )
-        missing = GoldenQuestion(
-            id="n", task="plan", expect={"<img src=x>": 1}, must_not_return=["plan"]
-        )
-        report = with_thresholds(
-            reported(engine, nasty, missing, compared_roles=roles, harm_roles=roles), {"mrr": 0.5}
-        )
-        html = page(report)
-        assert "<script" not in html
-        assert "<b>" not in html
-        assert "&lt;b&gt;&amp;" in html
-        assert "<img" not in html
-        assert not re.search(r"https?://|src=|href=|@import|url\(", html.replace("src=x", ""))
-        assert html.count("<svg") == html.count("</svg>") == 6
-        for words in ("Governance", "between roles", "each overlay", "p95", "not passed"):
-            assert words in html
-
-    def test_of_no_judged_question(self, engine: Engine) -> None:
-        html = page(reported(engine, GoldenQuestion(task="token")))
-        assert html.count("<svg") == 2

@@ -19,7 +19,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.errors import ConfigurationError
 from rolebundle.evaluation.collection import Collection, load_collection
 from rolebundle.evaluation.comparison import (
     check_thresholds,
@@ -29,22 +29,22 @@ from rolebundle.evaluation.comparison import (
     with_change_thresholds,
     with_thresholds,
 )
-from rolebundle.evaluation.evaluation import Plan, Progress, evaluate
-from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_golden
+from rolebundle.evaluation.evaluation import Progress, evaluate, plan_for
+from rolebundle.evaluation.golden import corpus_folder, golden_set_of_role, load_golden
 from rolebundle.evaluation.governance import Role
-from rolebundle.evaluation.questions import References, from_collection, from_golden
 from rolebundle.evaluation.report import comparison_tables, tables
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
+    html_option,
     json_option,
     overlay_dir_option,
     request_options,
     rerank_setting,
     rerank_url_setting,
 )
-from rolebundle.interfaces.cli.output import progress_bar
+from rolebundle.interfaces.cli.output import check_page_path, progress_bar, write_page
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
 from rolebundle.workspace import Workspace
@@ -85,9 +85,7 @@ _WIDTH = 160
     metavar="METRIC=VALUE",
     help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
-@click.option(
-    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write a page with plots."
-)
+@html_option
 @overlay_dir_option
 @embed_options
 @json_option
@@ -103,7 +101,7 @@ def eval(  # the name of the command
     now: datetime | None,
     reports: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
-    html: Path | None,
+    html_file: Path | None,
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
@@ -128,17 +126,19 @@ def eval(  # the name of the command
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role security-reviewer
     rolebundle eval golden.toml --db team.db --rerank ollama:nomic-embed-text
+    rolebundle eval --compare before.json after.json --html change.html
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
+    check_page_path(html_file)
     if reports:
-        if path or html:
-            raise click.UsageError("--compare takes two reports, and neither PATH nor --html")
-        ctx.exit(_compare(*reports, thresholds, as_json))
+        if path:
+            raise click.UsageError("--compare takes two reports, and no PATH")
+        ctx.exit(_compare(*reports, thresholds, html_file, as_json))
     folders = overlay_folders(overlay_dirs, corpus_path(db) if db else None)
-    path = path or _golden_set_of_role(role, folders)
-    if html is not None and not html.parent.is_dir():
-        raise UsageError("no_folder", f"--html {html}: there is no such folder", "create it first")
+    if path is None and role is None:
+        raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
+    path = path or golden_set_of_role(str(role), folders)
     test_set = load_collection(path) if path.is_dir() else load_golden(path)
     if isinstance(test_set, GoldenSet):
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
@@ -162,47 +162,37 @@ def eval(  # the name of the command
         )
         seconds = _ingest(engine, corpus.documents, lexical_only, progress)
         plan = replace(
-            _plan(test_set, engine, role, moment),
+            plan_for(engine, test_set, role, moment),
             compared_roles=compared_roles,
             harm_roles=harm_roles,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
-    if html is not None:
-        from rolebundle.interfaces.pages.evaluation import page
-
-        html.write_text(page(report), encoding="utf-8")
     _print(report, tables(report), as_json)
-    if html is not None:
-        click.echo(f"page: {html}", err=True)
+    if html_file is not None:
+        from rolebundle.interfaces.pages.evaluation import evaluation_page
+
+        write_page(html_file, evaluation_page(report))
     ctx.exit(0 if report.passed else EXIT_FAILED)
 
 
-def _golden_set_of_role(role: str | None, folders: tuple[Path, ...]) -> Path:
-    """The file of the golden set that the role's overlay names."""
-    if role is None:
-        raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
-    name = load_role(role, folders).overlay.eval_profile.golden_set_id
-    golden_set = find_golden_set(name, folders) if name else None
-    if golden_set is None:
-        raise ConfigurationError(
-            "no_golden_set",
-            f"{role}: eval_profile.golden_set_id: "
-            + (f"there is no golden set {name!r}" if name else "the overlay names none"),
-            "write golden/ID.toml beside the overlay, or name a PATH",
-        )
-    return golden_set
-
-
 def _compare(
-    before_path: Path, after_path: Path, thresholds: Mapping[str, float], as_json: bool
+    before_path: Path,
+    after_path: Path,
+    thresholds: Mapping[str, float],
+    html_file: Path | None,
+    as_json: bool,
 ) -> int:
     """Print the comparison of two reports, and return the exit code."""
     before, after = load_report(before_path), load_report(after_path)
     comparison = compare(before, after, (str(before_path), str(after_path)))
     comparison = with_change_thresholds(comparison, after, thresholds)
     _print(comparison, comparison_tables(comparison), as_json)
+    if html_file is not None:
+        from rolebundle.interfaces.pages.evaluation_change import evaluation_change_page
+
+        write_page(html_file, evaluation_change_page(comparison, before, after))
     return 0 if comparison.passed else EXIT_FAILED
 
 
@@ -255,27 +245,6 @@ def _ingest(
     for refused in report.refused():
         click.echo(f"refused [{refused.code}] {refused.message}", err=True)
     return perf_counter() - started
-
-
-def _plan(
-    test_set: Collection | GoldenSet, engine: Engine, role: str | None, moment: datetime
-) -> Plan:
-    """The questions of a collection or golden set, resolved in the corpus."""
-    references = References(engine.workspace.corpus)
-    if isinstance(test_set, Collection):
-        questions, notes = from_collection(test_set, references, role, moment)
-    else:
-        questions, notes = from_golden(test_set, references, role, moment)
-    if engine.default_rerank:
-        notes = [*notes, f"governed: reranked by {engine.default_rerank}"]
-    return Plan(
-        kind="collection" if isinstance(test_set, Collection) else "golden",
-        name=test_set.name,
-        role=role,
-        questions=questions,
-        unjudged=test_set.without_relevant if isinstance(test_set, Collection) else 0,
-        notes=tuple(notes),
-    )
 
 
 def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:

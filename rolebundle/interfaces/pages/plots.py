@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from rolebundle.interfaces.pages.page import visible
+from rolebundle.interfaces.pages.page import signed, visible
 
 # In units of the SVG.
-_WIDTH, _LABELS, _VALUES = 720, 150, 190
+_WIDTH, _LABELS, _VALUES = 720, 200, 170
 _ROW = 26
 _HEIGHT = 180
 _HEAD, _FOOT = 44, 34
+_EDGE = 12
 _BINS = 40
-_MAX_NAME_CHARS = 24
+_MAX_NAME_CHARS = 30
 
 
 class Bar(NamedTuple):
@@ -62,23 +63,25 @@ def bar_plot(bars: Sequence[Bar], title: str) -> Markup:
 def gain_plot(values: Iterable[tuple[str, float]], title: str) -> Markup:
     """One vertical bar per name and value, from the largest gain to the largest loss."""
     ordered = sorted(values, key=lambda pair: -pair[1])
-    largest = max((abs(value) for _, value in ordered), default=0.0) or 1.0
+    highest = max((0.0, *(value for _, value in ordered)))
+    lowest = min((0.0, *(value for _, value in ordered)))
+    scale = (_HEIGHT - 2 * _EDGE) / ((highest - lowest) or 1.0)
+    zero = _EDGE + highest * scale
     left, plot_width = 50, _WIDTH - 60
-    middle = _HEIGHT / 2
     step = plot_width / max(1, len(ordered))
-    parts = [
-        _tick(left, middle - sign * (middle - 8), f"{sign * largest:+.2f}" if sign else "0")
-        for sign in (1, 0, -1)
-    ]
+    parts = [_tick(left, zero, "0")]
+    for end in (highest, lowest):
+        if abs(end) * scale > _EDGE:
+            parts.append(_tick(left, zero - end * scale, signed(end, 2)))
     for number, (name, value) in enumerate(ordered):
-        length = abs(value) / largest * (middle - 8)
-        top = middle - length if value > 0 else middle
-        hint = f"{name}: {value:+.3f}"
+        length = abs(value) * scale
+        top = zero - length if value > 0 else zero
+        hint = f"{name}: {signed(value)}"
         css_class = "won" if value > 0 else "lost"
         parts.append(
             _rect(left + number * step, top, max(0.6, step * 0.86), length, css_class, hint)
         )
-    parts.append(_line(left, middle, left + plot_width, middle))
+    parts.append(_line(left, zero, left + plot_width, zero))
     return _svg(_HEIGHT, title, parts)
 
 

@@ -92,8 +92,10 @@ def test_floors(collection: Path) -> None:
 def test_compare(collection: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(invoke("eval", collection, "--lexical-only", "--json").out, encoding="utf-8")
-    reply = invoke("eval", "--compare", path, path)
-    assert (reply.code, reply.err) == (0, "")
+    html = tmp_path / "page.html"
+    reply = invoke("eval", "--compare", path, path, "--html", html)
+    assert (reply.code, reply.err) == (0, f"page: {html}\n")
+    assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert "2 questions in common" in reply.out
     found = invoke("eval", "--compare", path, path, "--json", "--fail-under", "ndcg@10=0.1")
     assert found.code == 1, "a bound is on the change"
