@@ -12,12 +12,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
+from rolebundle.contracts.audit import AuditMode, AuditRow, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import GateStart
-from rolebundle.contracts.lookup import BetterModel, CorpusStatus, PathFlags, SelfDeclaredDocument
+from rolebundle.contracts.lookup import (
+    BetterModel,
+    CorpusStatus,
+    Listing,
+    PathFlags,
+    SelfDeclaredDocument,
+)
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.embedding.registry import (
     ProviderSpec,
@@ -38,7 +44,8 @@ from rolebundle.ingest.indexes import (
     build_index,
     named_index,
 )
-from rolebundle.ingest.remembered import as_arguments
+from rolebundle.ingest.remembered import as_arguments, flags_at
+from rolebundle.ingest.roots import is_below
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
@@ -57,9 +64,16 @@ from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
+from rolebundle.storage.documents import SourceDates
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.quarantine import Flagged, flagged_documents
+from rolebundle.storage.quarantine import (
+    Flagged,
+    FlaggedName,
+    count_flagged,
+    flagged_documents,
+    flagged_names,
+)
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
@@ -70,6 +84,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.decisions import DecisionRecord, NewDecision
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
     from rolebundle.contracts.marks import MarkRecord
+    from rolebundle.contracts.operation_requests import ListRequest
     from rolebundle.contracts.remembered import FactRecord, RememberedFact, RememberRequest
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.roots import Root, RootChange
@@ -78,6 +93,7 @@ if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import OnReading, Reading
     from rolebundle.ingest.report import IngestReport
     from rolebundle.ingest.watch import Watcher, WatchOptions
+    from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.retrieval.warm import WarmReport
     from rolebundle.storage.marks import MarkKind
 
@@ -397,6 +413,64 @@ class Admin:
             verdict: the scan's verdict ``quarantine``, ``released`` or ``label``; empty for all.
         """
         return flagged_documents(self.workspace.corpus, verdict)
+
+    def flagged_names(self, limit: int, verdict: str = "quarantine") -> list[FlaggedName]:
+        """The first documents with this verdict of the scan, without their texts."""
+        return flagged_names(self.workspace.corpus, verdict, limit)
+
+    def count_flagged(self) -> dict[str, int]:
+        """Verdict of the scan → number of documents."""
+        return count_flagged(self.workspace.corpus)
+
+    def document(self, reference: str, *, chunk: str = "", first: int = 1) -> DocumentInspection:
+        """Describe a document, which may be in quarantine.
+
+        Args:
+            reference: a document id, a path in the corpus or a chunk id.
+            chunk: the chunk id of a passage; the page has it, and its neighbours are searched.
+            first: place of the first passage, from 1, if no passage was named.
+
+        Raises:
+            UsageError: nothing has this reference.
+        """
+        from rolebundle.retrieval.inspection import inspect_document
+        from rolebundle.retrieval.lookup import ReferenceScope
+
+        with self.workspace.corpus.reading():
+            return inspect_document(
+                self.workspace.corpus, reference, chunk, first, ReferenceScope(absolute=True)
+            )
+
+    def ls(self, request: ListRequest) -> Listing:
+        """List the documents, also those in quarantine.
+
+        Raises:
+            UsageError: no document has the prefix.
+        """
+        from rolebundle.retrieval.listing import list_documents
+        from rolebundle.retrieval.lookup import ReferenceScope
+
+        with self.workspace.corpus.reading():
+            return list_documents(self.workspace.corpus, request, ReferenceScope(absolute=True))
+
+    def source_dates(self) -> list[SourceDates]:
+        """The dates of the documents of each source."""
+        return documents.source_dates(self.workspace.corpus)
+
+    def documents_by_month(self) -> dict[str, int]:
+        """Month → number of documents of that date; empty for those without a date."""
+        return documents.documents_by_month(self.workspace.corpus)
+
+    def flags_of(self, location: str) -> dict[str, Any]:
+        """The metadata that flags of ingests give to a file.
+
+        Args:
+            location: its absolute path.
+        """
+        below = [root for root in self.roots() if is_below(location, root.location)]
+        nearest = max(below, key=lambda root: len(root.location), default=None)
+        governing = flags_at(path_flags.load(self.workspace.corpus), location)
+        return {**(nearest.options.meta if nearest else {}), **governing}
 
     def flagged_document(self, document_id: str) -> Flagged:
         """A document with its findings of the scan.
@@ -865,16 +939,35 @@ class Admin:
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved
 
-    def status(self, overlay_folders: Sequence[Path] = (), *, check: bool = False) -> CorpusStatus:
+    def audit_rows(self, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
+        """The settings of the audit, and its last rows, the newest first; none without an audit.
+
+        Raises:
+            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+        """
+        from rolebundle.policy.audit import AuditLog
+
+        with AuditLog(self.workspace.path) as log:
+            rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
+            return log.settings(), rows
+
+    def status(
+        self,
+        overlay_folders: Sequence[Path] = (),
+        *,
+        check: bool = False,
+        with_advice: bool = True,
+    ) -> CorpusStatus:
         """Counts, sources and indexes of the corpus, and problems if it was checked.
 
-        Without a check, and unless a better model is in use, it also lists models that are
-        available; for this it connects to an Ollama on this machine.
+        Without a check, it also compares the overlays with the corpus, and lists better models
+        that are available; for this it connects to an Ollama on this machine.
 
         Args:
             overlay_folders: the folders of the overlays that are compared with the corpus, unless
                 it is checked. See :func:`rolebundle.policy.overlays.overlay_folders`.
             check: compare content, indexes and hashes. This needs write permission.
+            with_advice: whether overlays are compared and better models are looked for.
 
         Raises:
             CorpusBusy, StorageError: the file could not be opened for a check.
@@ -901,10 +994,12 @@ class Admin:
             PathFlags(location=location, flags=as_arguments(flags))
             for location, flags in path_flags.load(corpus).items()
         ]
+        roles, overlay_problem = [], ""
         try:
-            roles, overlay_problem = role_statuses(corpus, overlay_folders), ""
+            if with_advice:
+                roles = role_statuses(corpus, overlay_folders)
         except OverlayError as error:
-            roles, overlay_problem = [], f"{error.message}; {error.hint}"
+            overlay_problem = f"{error.message}; {error.hint}"
         status = status.model_copy(
             update={
                 "roles": roles,
@@ -915,7 +1010,7 @@ class Admin:
             }
         )
         index = status.corpus.index
-        if index is not None and index.provider != "static":
+        if not with_advice or (index is not None and index.provider != "static"):
             return status
         better_models = [
             BetterModel(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
+    from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.retrieval.lookup import ReferenceScope
     from rolebundle.retrieval.reranker import Reranker, RerankModels
     from rolebundle.verification.gate import Output
@@ -394,6 +395,38 @@ class Engine:
                 allowed=len(lookup.passages),
             )
             return lookup
+
+    def document(
+        self, reference: str, agent: str | None = None, *, chunk: str = "", first: int = 1
+    ) -> DocumentInspection:
+        """Describe a document: passages as they are indexed, what it replaces, and neighbours.
+
+        Args:
+            reference: a document id, a path in the corpus or a chunk id.
+            agent: the agent that asks.
+            chunk: the chunk id of a passage; the page has it, and its neighbours are searched.
+            first: place of the first passage, from 1, if no passage was named.
+
+        Raises:
+            UsageError, AccessDenied: as for :meth:`get`.
+        """
+        from rolebundle.retrieval.inspection import inspect_document
+
+        with self._errors_for(agent):
+            with (
+                self._naming_quarantined(reference, agent),
+                self.open_view(agent) as (corpus, view),
+            ):
+                inspection = inspect_document(
+                    corpus, reference, chunk, first, self._reference_scope(view)
+                )
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "get",
+                agent=self._resolve_agent(agent),
+                allowed=len(inspection.passages),
+            )
+            return inspection
 
     def multi_get(self, references: Sequence[str], agent: str | None = None) -> Lookups:
         """Look up several references or globs, as :meth:`get` looks up each.

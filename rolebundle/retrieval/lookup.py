@@ -85,16 +85,29 @@ def look_up(corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATH
         CorpusCorrupt: a passage or its document is not what was stored.
     """
     kind, passages, lines = resolve_reference(corpus, reference, scope)
-    if scope.may_read is not None:
-        passages = [passage for passage in passages if scope.may_read(passage)]
-        if not passages:
-            raise AccessDenied(
-                "role_denied",
-                f"{reference}: no role of this agent may read it",
-                "do not guess what it says; ask the owner of the corpus",
-            )
+    passages = readable_passages(reference, passages, scope)
     verify_passages(corpus, [passage.rowid for passage in passages])
     return _lookup(corpus, reference, kind, passages, lines)
+
+
+def readable_passages(
+    reference: str, passages: list[Passage], scope: ReferenceScope
+) -> list[Passage]:
+    """The passages of a reference that a role may read.
+
+    Raises:
+        AccessDenied: ``role_denied``: no role may read any.
+    """
+    if scope.may_read is None:
+        return passages
+    readable = [passage for passage in passages if scope.may_read(passage)]
+    if not readable:
+        raise AccessDenied(
+            "role_denied",
+            f"{reference}: no role of this agent may read it",
+            "do not guess what it says; ask the owner of the corpus",
+        )
+    return readable
 
 
 def resolve_reference(

@@ -67,9 +67,22 @@ _NAMES = (
 )
 
 
-def document_names(corpus: Corpus) -> list[DocumentName]:
-    """The names of every document, ordered by id."""
-    return _names(corpus.rows(f"{_NAMES} ORDER BY d.document_id"))
+def document_names(
+    corpus: Corpus, *, after: str = "", limit: int | None = None
+) -> list[DocumentName]:
+    """The names of the documents, ordered by id.
+
+    Args:
+        corpus: an open corpus.
+        after: only documents with a greater id.
+        limit: at most so many; ``None`` for all.
+    """
+    return _names(
+        corpus.rows(
+            f"{_NAMES} WHERE d.document_id > ? ORDER BY d.document_id LIMIT ?",
+            (after, -1 if limit is None else limit),
+        )
+    )
 
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
@@ -352,13 +365,50 @@ class SourceSize(NamedTuple):
 def source_sizes(corpus: Corpus) -> list[SourceSize]:
     """The sizes of all sources, ordered by source and trust tier."""
     rows = corpus.rows(
-        "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
-        "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
+        "SELECT s.source_id, d.trust_tier, count(*), "
+        "sum((SELECT count(*) FROM chunk c WHERE c.document = d.id)) FROM source s "
+        "JOIN document d ON d.source = s.id "
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
     for row in rows:
         check_types(row, (str, str, int, int), "a source")
     return [SourceSize(*row) for row in rows]
+
+
+class SourceDates(NamedTuple):
+    """The dates of one source's documents, ISO 8601; empty if none has a date.
+
+    The date of a document is the declared one, or else that of its file.
+    """
+
+    source_id: str
+    oldest: str
+    newest: str
+    undated: int
+
+
+def source_dates(corpus: Corpus) -> list[SourceDates]:
+    """The dates of all sources, ordered by source."""
+    rows = corpus.rows(
+        "SELECT s.source_id, coalesce(min(date), ''), coalesce(max(date), ''), "
+        "count(*) - count(date) FROM "
+        "(SELECT source, coalesce(updated_at, inferred_at) AS date FROM document) "
+        "JOIN source s ON s.id = source GROUP BY s.source_id ORDER BY s.source_id"
+    )
+    for row in rows:
+        check_types(row, (str, str, str, int), "a source")
+    return [SourceDates(*row) for row in rows]
+
+
+def documents_by_month(corpus: Corpus) -> dict[str, int]:
+    """Month, as ``2026-03`` → number of documents of that date; empty for those without a date."""
+    rows = corpus.rows(
+        "SELECT substr(coalesce(updated_at, inferred_at, ''), 1, 7) AS month, count(*) "
+        "FROM document GROUP BY month ORDER BY month"
+    )
+    for row in rows:
+        check_types(row, (str, int), "the date of a document")
+    return dict(rows)
 
 
 class SelfDeclared(NamedTuple):

@@ -64,6 +64,17 @@ class ChunkText(NamedTuple):
     tags: tuple[str, ...]
 
 
+def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
+    rows = corpus.rows(
+        "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    for row in rows:
+        check_types(row, (int, str), "the hints of a chunk")
+    return {rowid: parse_strings(hints, "the hints of a chunk") for rowid, hints in rows}
+
+
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
     return _texts(

@@ -51,6 +51,32 @@ def flagged_documents(corpus: Corpus, verdict: str = "") -> list[Flagged]:
     return [_flagged(row) for row in rows]
 
 
+class FlaggedName(NamedTuple):
+    """A document with findings, without its texts. ``kinds`` is a JSON array."""
+
+    document_id: str
+    title: str
+    verdict: str
+    kinds: str
+
+
+def flagged_names(corpus: Corpus, verdict: str, limit: int) -> list[FlaggedName]:
+    """The first documents with this verdict, ordered by id."""
+    rows = corpus.rows(
+        "SELECT d.document_id, d.title, s.verdict, s.kinds FROM scanned s "
+        "JOIN document d ON d.id = s.document WHERE s.verdict = ? ORDER BY d.document_id LIMIT ?",
+        (verdict, limit),
+    )
+    for row in rows:
+        check_types(row, (str, str, str, str), "what was found in a document")
+    return [FlaggedName(*row) for row in rows]
+
+
+def count_flagged(corpus: Corpus) -> dict[str, int]:
+    """Verdict → number of documents."""
+    return dict(corpus.rows("SELECT verdict, count(*) FROM scanned GROUP BY verdict ORDER BY 1"))
+
+
 def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
     """The findings in the document with this id, or ``None`` if there are none."""
     rows = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (document_id,))

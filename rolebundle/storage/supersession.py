@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.stored_values import check_types
 
 
 def superseders(
@@ -43,6 +45,28 @@ def superseders(
             superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
             newer[old] = (*newer.get(old, ()), superseder)
     return newer, ignored
+
+
+class Claim(NamedTuple):
+    """A document that another one claims to replace, and the id or path that the claim names."""
+
+    row: int
+    document_id: str
+    name: str
+
+
+def claims_of(corpus: Corpus, document: int) -> list[Claim]:
+    """The documents that a document claims to replace, whether or not it may, ordered by id."""
+    rows = corpus.rows(
+        "SELECT old.id, old.document_id, claim.superseded FROM supersession claim "
+        "JOIN document old ON old.id <> claim.newer AND (old.document_id = claim.superseded "
+        "OR old.file IN (SELECT id FROM file WHERE path = claim.superseded)) "
+        "WHERE claim.newer = ? ORDER BY old.document_id",
+        (document,),
+    )
+    for row in rows:
+        check_types(row, (int, str, str), "a supersession")
+    return [Claim(*row) for row in rows]
 
 
 def _counts(claim: str, new: str, old: str) -> str:

@@ -212,6 +212,18 @@ def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) 
     return dict(rows)
 
 
+def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:
+    """Rowid → unit vector as float32 bytes, for those of the chunks that have one."""
+    rows = corpus.rows(
+        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, json.dumps(list(rowids))),
+    )
+    for row in rows:
+        check_types(row, (int, bytes), "a vector")
+    return dict(rows)
+
+
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
     """Record which chunker made the passages. Call it inside a write transaction."""
     corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))

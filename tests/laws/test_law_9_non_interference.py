@@ -3,8 +3,8 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `multi_get`, `ls`,
-`why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list` and the listings of
-documents and decisions are equal: passages, order, scores, counts, rejections, constraints,
+`why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
+documents and decisions, and the pages of documents and of the corpus are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
 to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
 commands of the owner, which no agent reaches.
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, get_args
 from unittest.mock import patch
@@ -41,6 +42,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
+from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.operations import METHODS, Operations
 from rolebundle.interfaces.tools import TOOLS
 from rolebundle.policy.access import deny_matcher, set_policy
@@ -192,6 +195,18 @@ def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
 
 
 QUESTIONS: list[dict[str, Any]] = []
+
+
+def _pages(engine: Engine, agent: str, reference: str) -> list[Answer]:
+    """The pages of `inspect` about the corpus, in the name of an agent."""
+    app = Inspector(engine, "/token/", VIEWS, FORMS)
+    as_agent = ("agent", agent)
+    pages = [
+        app.answer("document", Query([as_agent, ("id", reference)])),
+        app.answer("document", Query([as_agent, ("id", "d1"), ("chunk", "d1#1")])),
+    ]
+    assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
+    return pages
 
 
 def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:
@@ -457,6 +472,8 @@ class Machine(RuleBasedStateMachine):
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
+                outcome(lambda: engine.document(reference, agent)),
+                *_pages(engine, agent or "nobody", reference),
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),

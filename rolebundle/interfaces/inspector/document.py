@@ -1,0 +1,39 @@
+"""The view `document`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rolebundle.admin import Admin
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.pages.document import OwnerFacts, document_page
+from rolebundle.retrieval.inspection import DocumentInspection
+
+
+def show(app: Inspector, query: Query) -> str:
+    """A document, by its id; ``chunk`` names a passage, ``first`` the first one of the page."""
+    reference, chunk = query.required("id"), query.get("chunk")
+    first = query.positive("first")
+    site, now = app.site(query), datetime.now(UTC)
+    admin = app.owner_of(query)
+    if admin is None:
+        agent = app.agent_of(query)
+        inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
+        return document_page(inspection, now, site)
+    inspection = admin.document(reference, chunk=chunk, first=first)
+    return document_page(inspection, now, site, _owner_facts(admin, inspection))
+
+
+def _owner_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
+    document_id = inspection.document.document_id
+    try:
+        flagged = admin.flagged_document(document_id)
+    except UsageError:
+        flagged = None
+    marks = [
+        mark
+        for mark in admin.marks()
+        if mark.target == document_id or mark.target.startswith(f"{document_id}#")
+    ]
+    return OwnerFacts(admin.flags_of(inspection.location), flagged, marks)

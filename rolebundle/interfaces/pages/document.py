@@ -1,0 +1,198 @@
+"""The document page: a document as the indexes have it, and what it is related to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.marks import MarkRecord
+from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS
+from rolebundle.ingest.authority import GOVERNANCE_KEYS
+from rolebundle.interfaces.pages.marked import marked_parts
+from rolebundle.interfaces.pages.page import render
+from rolebundle.interfaces.pages.site import FILE, Site
+from rolebundle.retrieval.filter import age_days
+from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
+from rolebundle.scan.confidential import without_secrets
+from rolebundle.scan.finding import Finding
+from rolebundle.storage.quarantine import Flagged
+
+MAX_ORIGINAL_CHARS = 20_000
+NOT_RECORDED = "not recorded"
+_NO_KEYS = frozenset({"title", "attributes", "self_declared", "refused_claims", "reach"})
+"""What is shown elsewhere, or is not stored."""
+_SECRET = "secret_"
+_DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
+
+
+class OwnerFacts(NamedTuple):
+    """What only the owner sees of a document.
+
+    Attributes:
+        flags: the metadata that flags of ingests give to its file.
+        flagged: the findings of the scan; ``None`` if there are none.
+        marks: all marks on it and its passages, also those that have ended.
+    """
+
+    flags: Mapping[str, Any]
+    flagged: Flagged | None
+    marks: Sequence[MarkRecord]
+
+
+class MetadataRow(NamedTuple):
+    """One value of the metadata, and where it comes from."""
+
+    key: str
+    value: str
+    origin: str
+
+
+class ScanResult(NamedTuple):
+    """What the scan found.
+
+    Attributes:
+        verdict: ``label``, ``quarantine`` or ``released``.
+        findings: each with its kind, place, severity and note.
+        original: the text as it was read, with names for what is invisible; empty if nothing was
+            removed from it.
+        is_cut: whether ``original`` is only the beginning.
+    """
+
+    verdict: str
+    findings: Sequence[Finding]
+    original: Markup
+    is_cut: bool
+
+
+def document_page(
+    inspection: DocumentInspection,
+    now: datetime,
+    site: Site = FILE,
+    owner: OwnerFacts | None = None,
+) -> str:
+    """The page of a document.
+
+    Args:
+        inspection: the document, and one page of its passages.
+        now: the time by which its age and validity are judged.
+        site: the application around the page.
+        owner: what only the owner sees; ``None`` for an agent.
+    """
+    document = inspection.document
+    flagged = owner.flagged if owner else None
+    later = inspection.first + MAX_PASSAGES
+    return render(
+        "document",
+        site,
+        page=inspection,
+        document=document,
+        remarks=[*_remarks(inspection, now, flagged)],
+        age=_age(document, now),
+        metadata=[*_metadata(document, owner.flags if owner else {})],
+        scan=_scan_result(flagged) if flagged else None,
+        marks=owner.marks if owner else (),
+        texts={item.place: _shown(item.passage) for item in inspection.passages},
+        neighbours=[_shown(neighbour.passage) for neighbour in inspection.neighbours.nearest],
+        earlier=max(1, inspection.first - MAX_PASSAGES) if inspection.first > 1 else None,
+        later=later if later <= inspection.total else None,
+    )
+
+
+def _shown(passage: Any) -> str:
+    # If the scan was told not to mask secrets, they are in the text.
+    has_secret = any(flag.startswith(_SECRET) for flag in passage.flags)
+    return without_secrets(passage.content) if has_secret else str(passage.content)
+
+
+def _remarks(
+    page: DocumentInspection, now: datetime, flagged: Flagged | None
+) -> Iterator[tuple[str, str]]:
+    """What limits the use of the document: how bad it is, and a sentence."""
+    document = page.document
+    if flagged is not None and flagged.scanned.verdict == "quarantine":
+        yield "bad", "It is in quarantine: no agent gets it."
+    if page.superseded_by:
+        yield "caution", "A newer document replaces it."
+    if document.valid_from and datetime.fromisoformat(document.valid_from) > now:
+        yield "caution", "It is not valid yet."
+    if document.valid_until and datetime.fromisoformat(document.valid_until) < now:
+        yield "caution", "It is no longer valid."
+    flags = next((item.passage.flags for item in page.passages), ())
+    if flags:
+        yield "caution", f"The scan flagged it: {', '.join(flags)}."
+    if document.refused_claims:
+        yield "caution", "It claims more for itself than it may."
+    marked = {item.passage.mark.state for item in page.passages if item.passage.mark}
+    if marked & {"rejected", "disputed"}:
+        yield "caution", "Some of it is marked as wrong or disputed."
+
+
+def _age(document: DocumentMetadata, now: datetime) -> tuple[str, str]:
+    """How good the age is, and the age in words."""
+    age = age_days(document, now)
+    if age is None:
+        return "plain", "undated"
+    if age < 0:
+        return "plain", "dated in the future"
+    level = "good" if age < DEFAULT_MAX_AGE_DAYS / 2 else "caution"
+    if age >= DEFAULT_MAX_AGE_DAYS:
+        level = "bad"
+    by = "" if document.updated_at else " by its file"
+    return level, f"{age:.0f} days old{by}"
+
+
+def _metadata(document: DocumentMetadata, flags: Mapping[str, Any]) -> Iterator[MetadataRow]:
+    for key, value in document._asdict().items():
+        if key not in _NO_KEYS:
+            yield MetadataRow(key, _text(value), _origin(key, value, document, flags))
+    for key, texts in document.attributes:
+        yield MetadataRow(key, ", ".join(texts), "the document itself")
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
+
+
+def _origin(key: str, value: object, document: DocumentMetadata, flags: Mapping[str, Any]) -> str:
+    """Where a value comes from, as far as the corpus has recorded it."""
+    if key in document.self_declared:
+        return "the document itself"
+    if key == "inferred_at" and value:
+        return "its file: the last commit or change"
+    if flags.get(key) and _text(flags[key]) == _text(value):
+        return "a flag of an ingest"
+    if key in _DEFAULTS and value == _DEFAULTS[key]:
+        return "default" if value else ""
+    is_decided = key in GOVERNANCE_KEYS - {"document_id", "source_id"}
+    if is_decided and "unknown" not in document.self_declared:
+        # The corpus records which of these keys are the document's own declaration.
+        return "a manifest or a flag"
+    return NOT_RECORDED
+
+
+def _scan_result(flagged: Flagged) -> ScanResult:
+    scanned = flagged.scanned
+    findings = [Finding(**finding) for finding in json.loads(scanned.findings)]
+    original = without_secrets(scanned.original)
+    shown = original[:MAX_ORIGINAL_CHARS]
+    # A masked secret has another length, so that the offsets after it are wrong.
+    is_exact = not any(finding.kind.startswith(_SECRET) for finding in findings)
+    spans = _spans(findings, len(shown)) if is_exact else []
+    return ScanResult(
+        scanned.verdict, findings, marked_parts(shown, spans), len(shown) < len(original)
+    )
+
+
+def _spans(findings: Sequence[Finding], length: int) -> list[tuple[int, int]]:
+    """The places of the findings in the text, without overlaps."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted((finding.start, min(finding.end, length)) for finding in findings):
+        begin = max(start, spans[-1][1] if spans else 0)
+        if begin < end:
+            spans.append((begin, end))
+    return spans
