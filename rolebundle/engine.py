@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
@@ -835,6 +836,7 @@ class Engine:
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
+            started = perf_counter()
             with corpus.interruptible(deadline):
                 yield _Inputs(
                     corpus,
@@ -846,7 +848,7 @@ class Engine:
                         view,
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
-                    self._reranker(corpus, request, deadline),
+                    self._reranker(corpus, request, deadline, started),
                     view,
                 )
 
@@ -856,11 +858,12 @@ class Engine:
         return None if model in ("", NO_RERANK) else model
 
     def _reranker(
-        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None
+        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None, started: float
     ) -> Reranker | None:
         if request.rerank is None:
             return None
-        return self.rerank_models.reranker(corpus, request.rerank, request.task, deadline)
+        model, task = request.rerank, request.task
+        return self.rerank_models.reranker(corpus, model, task, deadline, started)
 
     def _resolve_agent(self, agent: str | None) -> str | None:
         """The agent that asks: the one of the request, else the one of this engine.

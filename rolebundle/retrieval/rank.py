@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Vocabulary
@@ -24,6 +25,9 @@ from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
+
+if TYPE_CHECKING:
+    from rolebundle.retrieval.smooth import Comparison
 
 _CODE_FIRST = re.compile(r"\s*(?:```|~~~)(?![ \t]*\{)")
 """Fenced code at the beginning; the block of a directive (```` ```{note} ````) is no code."""
@@ -84,13 +88,17 @@ def rank(
     )
     first = [candidate for candidate in candidates if candidate.round == 0]
     others = [candidate for candidate in candidates if candidate.round > 0]
-    if cosines is not None:
-        first = rescore(first, cosines, weights)
+    comparison: Comparison | None = None
     if has_vectors and request.fusion == "weighted":
         # Imported here: its word forms would take a tenth of a cold start without vectors.
-        from rolebundle.retrieval.smooth import smooth
+        from rolebundle.retrieval.smooth import compare, smooth
 
-        first = smooth(first, weights)
+        # Before the rescoring, which may use up a deadline.
+        comparison = compare(first, weights)
+    if cosines is not None:
+        first = rescore(first, cosines, weights)
+    if comparison is not None:
+        first = smooth(first, comparison, weights)
     candidates = [with_role(candidate, request, weights) for candidate in (*first, *others)]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
+from rolebundle.embedding.provider import Unavailable
 from rolebundle.embedding.registry import (
     QUERY_DEADLINE_SECONDS,
     RERANK_SERVERS,
@@ -28,7 +29,6 @@ from rolebundle.embedding.registry import (
     provider_for,
     rerank_server_for,
 )
-from rolebundle.embedding.rerank_server import RerankServer
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.scorers import CosineScorer, Score, Scorer, ServerScorer
@@ -44,8 +44,6 @@ MAX_MODELS = 2
 RESERVED_SHARE = 0.4
 """The part of a request's deadline that is left for what follows the reranking."""
 
-Model = EmbeddingProvider | RerankServer
-
 
 class RerankModels:
     """The models that rerank the answers from one corpus file.
@@ -58,7 +56,8 @@ class RerankModels:
 
     def __init__(self, path: Path, url: str, allow_host: str) -> None:
         self._path, self._url, self._allow_host = path, url, allow_host
-        self._models: dict[str, Model] = {}
+        self._models: dict[str, Callable[[str], Scorer]] = {}
+        """Name of a model → makes its scorer for a task."""
         self._lock = Lock()
 
     @staticmethod
@@ -71,7 +70,12 @@ class RerankModels:
         parse_rerank_spec(model)
 
     def reranker(
-        self, corpus: Corpus, model: str, task: str, deadline: float | None = None
+        self,
+        corpus: Corpus,
+        model: str,
+        task: str,
+        deadline: float | None = None,
+        started: float | None = None,
     ) -> Reranker:
         """The reranker of one request.
 
@@ -82,7 +86,8 @@ class RerankModels:
             corpus: asked whether the request was interrupted.
             model: ``PROVIDER:MODEL``.
             task: of the request.
-            deadline: seconds that the request may take from now on; ``None`` for no limit.
+            deadline: seconds that the request may take; ``None`` for no limit.
+            started: when the request began, by ``perf_counter``; ``None`` for now.
 
         Raises:
             ConfigurationError: the name is malformed, or lacks what its provider requires.
@@ -94,23 +99,19 @@ class RerankModels:
                 while len(self._models) >= MAX_MODELS:
                     del self._models[next(iter(self._models))]
                 self._models[model] = opened
-            scorer = self._scorer(self._models[model], task)
+            scorer = self._models[model](task)
         is_served = parse_rerank_spec(model).provider in SERVED
-        return Reranker(scorer, corpus.raise_if_interrupted, deadline, is_served=is_served)
+        return Reranker(scorer, corpus.raise_if_interrupted, deadline, started, is_served=is_served)
 
-    def _scorer(self, model: Model, task: str) -> Scorer:
-        if isinstance(model, RerankServer):
-            return ServerScorer(model, task)
-        return CosineScorer(model, task, rerank_cache_path(self._path))
-
-    def _open(self, model: str) -> Model:
+    def _open(self, model: str) -> Callable[[str], Scorer]:
         spec = self._spec(model)
         try:
             if spec.provider in RERANK_SERVERS:
-                return rerank_server_for(spec)
-            return provider_for(spec)
+                return partial(ServerScorer, rerank_server_for(spec))
+            provider = provider_for(spec)
         except EmbedderError as error:
-            return Unavailable(error)
+            provider = Unavailable(error)
+        return partial(CosineScorer, provider, cache=rerank_cache_path(self._path))
 
     def _spec(self, model: str) -> ProviderSpec:
         spec = parse_rerank_spec(model)
@@ -131,7 +132,8 @@ class Reranker:
         scorer: the model, with the task.
         check_time: called before each use of the model, if there is no deadline. Raises if the
             request was interrupted.
-        deadline: seconds that the whole request may take from now on; ``None`` for no limit.
+        deadline: seconds that the whole request may take; ``None`` for no limit.
+        started: when the request began, by ``perf_counter``; ``None`` for now.
         is_served: whether the model is in a server. The process does not wait for it when it ends.
 
     Attributes:
@@ -147,12 +149,14 @@ class Reranker:
         scorer: Scorer,
         check_time: Callable[[], None] = lambda: None,
         deadline: float | None = None,
+        started: float | None = None,
         *,
         is_served: bool = False,
     ) -> None:
         self._scorer, self._check_time = scorer, check_time
-        self._deadline, self._is_served = deadline, is_served
-        self._created = perf_counter()
+        self._is_served = is_served
+        self._started = perf_counter() if started is None else started
+        self._end = None if deadline is None else self._started + deadline
         self._until: float | None = None
         self._model: ModelIdentity | None = None
         self._scores: dict[str, float] = {}
@@ -187,11 +191,11 @@ class Reranker:
             for text_hash, text in texts.items()
             if text_hash not in self._scores and text_hash not in self._faults
         }
-        if self._deadline is not None and self._until is None:
-            # What follows takes about as long as what came before, however busy the machine is,
-            # and twice that beside the passage that the model has begun.
-            reserved = max(RESERVED_SHARE * self._deadline, 2 * (started - self._created))
-            self._until = self._created + self._deadline - reserved
+        if self._end is not None and self._until is None:
+            # Beside the passage that the model has begun, and the busier the machine is, what
+            # follows takes up to three times as long as what came before.
+            share = RESERVED_SHARE * (self._end - self._started)
+            self._until = self._end - max(share, 3 * (started - self._started))
         try:
             if missing and not self._problem:
                 self._score(missing)

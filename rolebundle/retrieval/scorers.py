@@ -17,7 +17,6 @@ from rolebundle.embedding.provider import (
     EmbeddingProvider,
     unit_vectors,
 )
-from rolebundle.embedding.rerank_server import MAX_PASSAGES, RerankServer
 from rolebundle.embedding.texts import batches
 from rolebundle.errors import EmbedderError, RolebundleError
 from rolebundle.storage import rerank_cache
@@ -25,6 +24,7 @@ from rolebundle.text.paths import conceal_paths
 
 if TYPE_CHECKING:
     from rolebundle.contracts.index import ModelIdentity
+    from rolebundle.embedding.rerank_server import RerankServer
 
 COSINE_DECIMALS = 9
 """Cosines are rounded, so that the order of summing does not change them."""
@@ -208,6 +208,9 @@ class ServerScorer:
 
     def scores(self, texts: Mapping[str, str], check_time: CheckTime) -> Iterator[Score]:
         """See :class:`Scorer`."""
+        # Imported here: its HTTP client takes as long as an answer, and other models need none.
+        from rolebundle.embedding.rerank_server import MAX_PASSAGES
+
         for batch in batches(list(texts.items()), MAX_PASSAGES):
             yield from self._scores_of(batch, check_time)
 

@@ -68,22 +68,27 @@ class Comparison:
     cosines: NDArray[np.float64]
 
 
-def compare(candidates: Sequence[Candidate]) -> Comparison:
-    """Compare every candidate with every other one."""
-    ordered = sorted(candidates, key=lambda candidate: candidate.chunk_id)
+def compare(candidates: Sequence[Candidate], weights: Weights) -> Comparison:
+    """Compare the best candidates by their lanes with each other.
+
+    Their order does not matter. So the comparison is the same before and after a model scores the
+    first of them again.
+    """
+    best = best_by_lanes(candidates, weights, MAX_COMPARED)
+    ordered = sorted(best, key=lambda candidate: candidate.chunk_id)
     return Comparison(
         [candidate.chunk_id for candidate in ordered],
         similarities([candidate.passage for candidate in ordered]),
     )
 
 
-def smooth(candidates: Sequence[Candidate], weights: Weights) -> list[Candidate]:
+def smooth(
+    candidates: Sequence[Candidate], comparison: Comparison, weights: Weights
+) -> list[Candidate]:
     """The candidates with neighbours and feedback mixed into the scores of both lanes.
 
-    Returns:
-        The same candidates in the same order.
+    Args and returns are those of :func:`apply_neighbours`.
     """
-    comparison = compare(best_by_lanes(candidates, weights, MAX_COMPARED))
     return apply_feedback(apply_neighbours(candidates, comparison, weights), comparison, weights)
 
 

@@ -45,6 +45,7 @@ from support.corpora import NOW, build, document, overlay, remove, resolved, scr
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, RecordingProvider, known
 from support.strategies import corpora, overlays, requests
+from support.values import passage
 
 TASK = "token rotation audit"
 DOCUMENTS = [
@@ -415,6 +416,16 @@ class TestDeadline:
         assert "RERANK_DEGRADED" in rerank_warnings(bundle)
         assert [one.scores for one in bundle.selected] == [one.scores for one in plain.selected]
         assert set(cosines_of(bundle).values()) == {None}
+
+    def test_the_time_before_the_model_was_opened_counts(self) -> None:
+        with known() as model:
+            scorer = CosineScorer(model, TASK, None)
+            late = Reranker(scorer, deadline=60, started=perf_counter() - 59)
+            assert late.cosines([passage("a", "token")]) == {}
+        assert model.texts == []
+        assert "0 of the best passages were scored in context, and 1 were not" in str(
+            late.warnings()
+        )
 
     def test_with_enough_time_a_deadline_changes_nothing(self, db: Path) -> None:
         with known():

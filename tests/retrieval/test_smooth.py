@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.candidate import Candidate, best_by_lanes
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.rank import rescore
 from rolebundle.retrieval.smooth import (
     AGREEMENT_COSINE,
     FEEDBACK_CANDIDATES,
@@ -43,8 +45,7 @@ def scores(found: list[Candidate]) -> dict[str, tuple[float, float]]:
 
 
 def smoothed(candidates: list[Candidate], role: Overlay | None = None) -> list[Candidate]:
-    best = best_by_lanes(candidates, weights(role), MAX_COMPARED)
-    return apply_neighbours(candidates, compare(best), weights(role))
+    return apply_neighbours(candidates, compare(candidates, weights(role)), weights(role))
 
 
 class TestNeighbours:
@@ -141,7 +142,7 @@ class TestNearest:
 
 
 def fed(ones: list[Candidate]) -> dict[str, tuple[float, float]]:
-    found = apply_feedback(ones, compare(ones), weights())
+    found = apply_feedback(ones, compare(ones, weights()), weights())
     assert [each.passage for each in found] == [each.passage for each in ones]
     return scores(found)
 
@@ -180,11 +181,28 @@ class TestApplyFeedback:
         ]
 
         def both(candidates: list[Candidate]) -> dict[str, tuple[float, float]]:
-            return scores(smooth(candidates, weights()))
+            return scores(smooth(candidates, compare(candidates, weights()), weights()))
 
         found = both(ones)
         assert both(random.Random(7).sample(ones, len(ones))) == found
         assert all(0 <= score <= 1 for pair in found.values() for score in pair)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_model_that_scores_again_changes_nothing_of_who_is_compared(seed: int) -> None:
+    numbers = random.Random(seed)
+    ones = [
+        one(f"c{n}", "ink", numbers.random() ** 2, numbers.random())
+        for n in range(MAX_COMPARED + 30)
+    ]
+
+    def cosines(passages: Sequence[Passage]) -> dict[str, float]:
+        # A deadline has left some out.
+        return {each.chunk_id: numbers.random() for each in passages[: numbers.randint(1, 50)]}
+
+    rescored = rescore(ones, cosines, weights())
+    assert rescored != ones
+    assert compare(rescored, weights()).chunk_ids == compare(ones, weights()).chunk_ids
 
 
 class TestFeedback:
