@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
@@ -39,6 +39,10 @@ class Inspecting:
     def path(self) -> str:
         """The path that all views share."""
         return urlsplit(self.address).path
+
+    def to(self, view: str, **parameters: str) -> str:
+        """The address of a view."""
+        return f"{self.address}{view}?{urlencode(parameters, errors='surrogatepass')}"
 
 
 @contextmanager

@@ -1,0 +1,103 @@
+"""Every view in a browser: nothing of a document becomes part of a page, and all can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rolebundle.interfaces.inspector.views import VIEWS
+from support.browsing import Corpus, Visitor
+
+Parameters = dict[str, str]
+PARAMETERS: dict[str, Callable[[Corpus], list[Parameters]]] = {
+    "": lambda corpus: [{}, corpus.request],
+    "answer": lambda corpus: [corpus.request],
+    "why": lambda corpus: [
+        {**corpus.request, "id": corpus.selected},
+        {**corpus.request, "id": corpus.rejected},
+    ],
+    "compare": lambda corpus: [{**corpus.request, "other": corpus.other_role}],
+    "workbench": lambda corpus: [{"role": corpus.request["role"]}],
+    "document": lambda corpus: [{"id": document_id} for document_id in corpus.document_ids],
+    "corpus": lambda corpus: [{}],
+    "draft": lambda corpus: [{"role": corpus.request["role"]}],
+    "evaluation": lambda corpus: [{}],
+}
+"""Of each view, the addresses that are tested."""
+
+
+def of_view(*quick: tuple[str, str]) -> pytest.MarkDecorator:
+    """Give a test each view on each corpus; those not in ``quick`` only if slow tests run."""
+    return pytest.mark.parametrize(
+        ("view", "name"),
+        [
+            pytest.param(view, name, marks=[] if (view, name) in quick else pytest.mark.slow)
+            for view in VIEWS
+            for name in ("sample", "hostile")
+        ],
+    )
+
+
+@pytest.fixture
+def corpus(request: pytest.FixtureRequest, name: str) -> Corpus:
+    """The corpus of this name."""
+    return request.getfixturevalue(name)
+
+
+def addresses(corpus: Corpus, view: str) -> Iterator[str]:
+    for parameters in PARAMETERS[view](corpus):
+        yield corpus.running.to(view, **parameters)
+
+
+def test_every_view_is_tested() -> None:
+    assert set(VIEWS) <= set(PARAMETERS)
+
+
+@of_view(("answer", "sample"), ("answer", "hostile"))
+def test_a_view_is_text_and_its_own_parts_only(
+    visitor: Visitor, plain_visitor: Visitor, corpus: Corpus, view: str
+) -> None:
+    for address in addresses(corpus, view):
+        visitor.visit(address)
+        text = visitor.text()
+        assert "This cannot be shown" not in text
+        assert visitor.trouble(corpus.running.path) == []
+        # The same page, so that times are equal.
+        plain_visitor.visit(address, visitor.source)
+        assert plain_visitor.text() == text
+        assert plain_visitor.trouble(corpus.running.path) == []
+
+
+# Rows after the first ones are made like these, and axe-core takes long for each.
+_PREPARE = """() => {
+    document.querySelectorAll(".rows > li:nth-child(n+4), tbody > tr:nth-child(n+12)").forEach(
+        row => row.remove()
+    );
+    document.querySelectorAll("details").forEach(part => { part.open = true });
+}"""
+
+
+def violations(auditor: Visitor, axe: str) -> list[str]:
+    """What axe-core finds serious, also in what is folded, in light and in dark."""
+    page, found = auditor.page, []
+    page.evaluate(_PREPARE)
+    page.evaluate(axe)
+    for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        options = {"resultTypes": ["violations"], **rules}
+        result = page.evaluate("options => axe.run(document, options)", options)
+        found += [
+            f"{scheme} {violation['id']}: {violation['help']}: {node['html'][:300]}"
+            for violation in result["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"][:5]
+        ]
+    return found
+
+
+@of_view(("answer", "sample"))
+def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: str) -> None:
+    for address in list(addresses(corpus, view))[:5]:
+        auditor.visit(address)
+        assert violations(auditor, axe) == []
