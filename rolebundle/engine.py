@@ -359,13 +359,29 @@ class Engine:
         """
         from rolebundle.retrieval.compare import compare_roles
 
+        return compare_roles(self.retrieve_for_roles(request, roles))
+
+    def retrieve_for_roles(
+        self, request: RetrievalRequest, roles: Sequence[str], *, without_role: bool = False
+    ) -> list[RetrievalBundle]:
+        """Answer a request for each of several roles, at one time and from one snapshot.
+
+        Args:
+            request: the task and its limits. Its ``role`` is ignored.
+            roles: the roles; repeated ones count once.
+            without_role: whether the first answer is one without a role, if the agent may ask
+                without one.
+
+        Raises:
+            AccessDenied: as for :meth:`retrieve`.
+        """
         request = request.model_copy(update={"now": _now(request)})
-        with self._errors_for(request.agent), self.open_view(request.agent):
-            bundles = [
+        with self._errors_for(request.agent), self.open_view(request.agent) as (_, view):
+            first = [None] if without_role and view.allows_role(None) else []
+            return [
                 self.retrieve(request.model_copy(update={"role": role}))
-                for role in dict.fromkeys(roles)
+                for role in dict.fromkeys([*first, *roles])
             ]
-        return compare_roles(bundles)
 
     def get(self, reference: str, agent: str | None = None) -> Lookup:
         """Look up the passage, document or lines that a reference names.

@@ -18,10 +18,12 @@ class RoleView(Contract):
     """The answer for one role.
 
     Attributes:
+        role_id: the role; empty for the answer without a role.
         candidates: number of candidates.
         selected: chunk ids by rank.
         own: chunk ids that are selected for no other role.
         rejected_summary: number of rejected candidates by rejection code.
+        role_share: the share of the role's terms in the final scores, in [0, 1].
     """
 
     role_id: str
@@ -34,6 +36,7 @@ class RoleView(Contract):
     freshness_posture: FreshnessPosture
     warnings: list[WarningCode]
     fallback: Fallback | None = None
+    role_share: float | None = None
 
 
 class Standing(Contract):
@@ -45,6 +48,8 @@ class Standing(Contract):
         score: final score; ``None`` if the passage is not selected.
         reason: rejection code; ``None`` if the passage is not rejected.
         notes: explanation of the code.
+        overlay_hits: names of the overlay's rules that matched it; ``None`` if the passage is not
+            selected.
     """
 
     role_id: str
@@ -53,6 +58,7 @@ class Standing(Contract):
     score: float | None = None
     reason: RejectionCode | None = None
     notes: str | None = None
+    overlay_hits: list[str] | None = None
 
 
 class ComparedPassage(Contract):

@@ -83,6 +83,7 @@ def _view(bundle: RetrievalBundle, others: set[str]) -> RoleView:
         freshness_posture=bundle.provenance.freshness_posture,
         warnings=[warning.code for warning in bundle.warnings],
         fallback=bundle.fallback,
+        role_share=bundle.evidence.role_share if bundle.evidence else None,
     )
 
 
@@ -119,7 +120,11 @@ def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
     }
     selected = {
         chunk.chunk_id: Standing(
-            role_id=role, state="selected", rank=chunk.rank, score=chunk.scores.final
+            role_id=role,
+            state="selected",
+            rank=chunk.rank,
+            score=chunk.scores.final,
+            overlay_hits=list(chunk.overlay_hits),
         )
         for chunk in bundle.selected
     }

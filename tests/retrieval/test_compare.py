@@ -67,6 +67,20 @@ class TestCompare:
         assert has.score is not None
         assert comparison["words#0"].standings[0].state == "not_found"
 
+    def test_what_is_selected_has_the_rules_that_it_met(self, tmp_path: Path) -> None:
+        with built(tmp_path, DOCUMENTS) as corpus:
+            bundles = [ask(corpus, role, task="token") for role in (None, FORBIDS, WIDE)]
+        comparison = compare_roles(bundles)
+        assert [view.role_id for view in comparison.roles] == ["", "strict", "wide"]
+        hits = {
+            passage.chunk_id: [standing.overlay_hits for standing in passage.standings]
+            for passage in comparison.passages
+        }
+        assert hits["words#0"] == [None, None, ["vocab:boost(credential)"]]
+        assert hits["both#0"] == [[], [], []]
+        shares = [view.role_share for view in comparison.roles]
+        assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
+
     def test_overlap(self, bundles: list[RetrievalBundle]) -> None:
         (found,) = compare_roles(bundles).overlaps
         assert (found.first, found.second) == ("strict", "wide")
@@ -132,6 +146,13 @@ class TestTheEngine:
         assert [view.role_id for view in comparison.roles] == ["one", "two"]
         assert all(len(view.selected) == 1 for view in comparison.roles)
         assert comparison.corpus is not None
+
+    def test_the_answer_without_a_role_comes_first(self, engine: Engine) -> None:
+        request = RetrievalRequest(task="token", lexical_only=True)
+        with engine:
+            bundles = engine.retrieve_for_roles(request, ["one", "two"], without_role=True)
+        assert [bundle.role_id for bundle in bundles] == ["", "one", "two"]
+        assert len({bundle.query.generated_at for bundle in bundles}) == 1
 
     def test_no_role(self, engine: Engine) -> None:
         with pytest.raises(UsageError) as caught, engine:

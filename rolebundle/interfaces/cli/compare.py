@@ -22,15 +22,18 @@ from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
+    html_option,
     json_option,
     overlay_dir_option,
     request_options,
 )
+from rolebundle.interfaces.cli.output import check_page_path, write_page
 from rolebundle.interfaces.layout import columns as display_width
 from rolebundle.interfaces.layout import folded, terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import score_bar
 from rolebundle.interfaces.style import PLAIN, Style
+from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, one_line
 
 _NOTES_CHARS = 120
@@ -61,6 +64,7 @@ _COPY_CHARS = 1_000
 @overlay_dir_option
 @embed_options
 @json_option
+@html_option
 @color_option
 def compare(
     task: str,
@@ -71,6 +75,7 @@ def compare(
     embed_url: str,
     allow_host: str,
     as_json: bool,
+    html_file: Path | None,
     style: Style,
 ) -> None:
     """Compare what several ROLES get for TASK: what they share, what differs, and why.
@@ -78,13 +83,22 @@ def compare(
     \b
     rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
     rolebundle compare "Plan release 3.0" --roles technical-writer,incident-responder --json
+    rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
+
+    The page of --html also has the answer without a role, and what each role changes against it.
     """
     role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
+    check_page_path(html_file)
     request = request_from({"task": task, **fields})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
-        comparison = engine.compare(request, role_ids)
+        bundles = engine.retrieve_for_roles(request, role_ids, without_role=html_file is not None)
+    if html_file is not None:
+        from rolebundle.interfaces.pages.compare import compare_page
+
+        write_page(html_file, compare_page(compare_roles(bundles)))
+    comparison = compare_roles(bundles[-len(role_ids) :])
     if as_json:
         click.echo(comparison.model_dump_json(exclude_none=True, indent=2))
         return

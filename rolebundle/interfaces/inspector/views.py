@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rolebundle.interfaces.inspector import answer, document, why
+from rolebundle.interfaces.inspector import answer, compare, document, why
 from rolebundle.interfaces.inspector.application import View
 
 VIEWS: Mapping[str, View] = {
     "": answer.show_form,
     "answer": answer.show,
     "why": why.show,
+    "compare": compare.show,
     "document": document.show,
 }
 FORMS: Mapping[str, View] = {}

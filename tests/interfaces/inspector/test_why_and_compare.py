@@ -1,0 +1,147 @@
+"""The views `why` and `compare` of the application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from rolebundle.admin import Admin
+from rolebundle.engine import Engine
+from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from support.corpora import build, document
+from support.overlay_files import write
+from support.pages import text_of
+
+FREE = {"scopes": ["engineering"], "access_level": "internal"}
+POLICY = {"ada": FREE, "bob": FREE | {"roles": ["one", "two"]}}
+VISIBLE = [
+    document("plan", ["the token plan", "more of the plan"], scope="engineering"),
+    document("notes", ["token notes", "something else"], scope="engineering"),
+]
+HIDDEN = [
+    document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",)),
+]
+NOW = "2026-11-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("views")
+    for role in ("one", "two", "three"):
+        write(folder, role, vocabulary={"boost_phrases": [f"token {role}"]})
+    # The names of the files are the same, because a page has them.
+    for name, documents in (("with", [*HIDDEN, *VISIBLE]), ("without", VISIBLE)):
+        (folder / name).mkdir()
+        with Admin(build(folder / name, documents, name="team.db")) as admin:
+            admin.set_policy(json.dumps(POLICY), "json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def app(folder: Path) -> Iterator[Inspector]:
+    with Engine(folder / "with" / "team.db", [folder]) as engine:
+        yield Inspector(engine, "/token/", VIEWS, FORMS)
+
+
+def asked(app: Inspector, view: str, **parameters: str | list[str]) -> Answer:
+    fields: dict[str, str | list[str]] = {"task": "token plan", "now": NOW, "agent": "ada"}
+    fields |= parameters
+    pairs = [
+        (name, value)
+        for name, values in fields.items()
+        for value in ([values] if isinstance(values, str) else values)
+    ]
+    return app.answer(view, Query(pairs))
+
+
+def columns(answer: Answer) -> list[str]:
+    assert answer.status == 200, text_of(answer.page)
+    heads = html.fromstring(answer.page).xpath("//table[@class='compared']/thead//th")
+    return [head.text_content() for head in heads[1:]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "roles"),
+    [
+        ({"role": "one", "other": "two"}, ["one", "two"]),
+        ({"roles": "one, three,,two"}, ["one", "three", "two"]),
+        ({"roles": ["two", "one"]}, ["two", "one"]),
+        ({"role": "one", "other": "one", "roles": "two"}, ["one", "two"]),
+    ],
+)
+def test_roles_are_named_in_several_ways(
+    app: Inspector, parameters: dict[str, str | list[str]], roles: list[str]
+) -> None:
+    assert columns(asked(app, "compare", **parameters)) == ["no role", *roles]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"role": "one"}, {}, {"task": "", "roles": "one,two"}, {"role": "one", "other": "one"}],
+)
+def test_with_too_little_to_compare_there_is_a_form(
+    app: Inspector, parameters: dict[str, str]
+) -> None:
+    answer = asked(app, "compare", **parameters)
+    assert answer.status == 200
+    page = html.fromstring(answer.page)
+    boxes = page.xpath("//input[@name='roles']")
+    assert {box.get("value") for box in boxes} >= {"one", "two", "three"}
+    chosen = {*parameters.get("roles", "").split(","), parameters.get("role", "")} - {""}
+    assert {box.get("value") for box in boxes if "checked" in box.attrib} == chosen
+
+
+def test_too_many_roles_are_refused(app: Inspector) -> None:
+    answer = asked(app, "compare", roles=",".join(f"role-{number}" for number in range(11)))
+    assert (answer.status, "too_many_roles" in answer.page) == (400, True)
+
+
+def test_an_agent_that_may_not_ask_without_a_role_gets_no_answer_without_one(
+    app: Inspector,
+) -> None:
+    assert columns(asked(app, "compare", roles="one,two", agent="bob")) == ["one", "two"]
+    assert asked(app, "compare", roles="one,three", agent="bob").status == 403
+
+
+@pytest.mark.parametrize("agent", ["ada", "bob"])
+@pytest.mark.parametrize(
+    ("view", "parameters"),
+    [
+        ("why", {"id": "plan", "role": "one"}),
+        ("why", {"id": "plan#1", "role": "one", "limit": "1"}),
+        ("why", {"id": "salary", "role": "one"}),
+        ("compare", {"roles": "one,two"}),
+        ("compare", {}),
+    ],
+)
+def test_a_page_is_the_same_without_the_documents_that_an_agent_may_not_see(
+    folder: Path, view: str, parameters: dict[str, str], agent: str
+) -> None:
+    pages = []
+    for name in ("with", "without"):
+        with Engine(folder / name / "team.db", [folder], agent=agent) as engine:
+            app = Inspector(engine, "/token/", VIEWS, FORMS)
+            pages.append(asked(app, view, **parameters, agent=agent))
+    assert pages[0] == pages[1]
+    assert pages[0].status == (404 if parameters.get("id") == "salary" else 200)
+
+
+def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
+    answer = asked(app, "why", id="plan#1", role="one", limit="1", lexical_only="true")
+    assert answer.status == 200
+    [form] = html.fromstring(answer.page).xpath("//form")
+    fields = dict(form.form_values())
+    assert fields == {
+        "task": "token plan", "now": NOW, "agent": "ada", "limit": "1", "lexical_only": "true",
+        "role": "one", "id": "plan#1",
+    }  # fmt: skip
+
+
+def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
+    answer = asked(app, "why")
+    assert (answer.status, "has no id" in answer.page) == (400, True)

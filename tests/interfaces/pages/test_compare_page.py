@@ -1,0 +1,209 @@
+"""Roles side by side: every standing is on the page, and the numbers against no role add up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from rolebundle.contracts.comparison import Comparison
+from rolebundle.interfaces.pages import words
+from rolebundle.interfaces.pages.compare import compare_form, compare_page
+from rolebundle.interfaces.pages.site import Site
+from rolebundle.retrieval.compare import compare_roles
+from support.commands import invoke
+from support.corpora import ask, built, document, overlay
+from support.overlay_files import write
+from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
+
+DOCUMENTS = [
+    document("plan", ["token", "token rotation of the plan"]),
+    document("posts", ["a word about the token", "gossip about a token"], source_id="blog"),
+    document("attic", ["an old token of the attic"], source_id="attic"),
+    document("words", ["credential vault"]),
+]
+STRICT = overlay(
+    role_id="strict",
+    source_policy={
+        "forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "attic"}],
+        "trust_tier_boosts": {"general": 1.5},
+    },
+)
+WIDE = overlay(
+    role_id="wide",
+    vocabulary={"boost_phrases": ["credential"]},
+    source_policy={"forbidden_sources": [{"pattern": "attic"}]},
+)
+NARROW = overlay(role_id="narrow", retrieval_policy={"max_selected_chunks": 1})
+FREE = {
+    "task_text", "title", "headings", "notes", "source_id", "locator", "overlay_hits", "document_id",
+    "flags",
+}  # fmt: skip
+"""The fields that a document, a rule or a user chose."""
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    with built(tmp_path_factory.mktemp("compare"), DOCUMENTS) as corpus:
+        roles = (None, STRICT, WIDE, NARROW)
+        return compare_roles([ask(corpus, role, task="token") for role in roles])
+
+
+def rows_of(page: str, heading: str) -> list[list[str]]:
+    """The texts of the cells of the table below a heading."""
+    [section] = html.fromstring(page).xpath(f"//section[@aria-labelledby='{heading}']")
+    return [
+        [" ".join(cell.text_content().split()) for cell in row.xpath("./th | ./td")]
+        for row in section.xpath(".//tbody/tr")
+    ]
+
+
+def test_every_standing_is_in_the_cell_of_its_role(comparison: Comparison) -> None:
+    by_locator = {passage.locator: passage for passage in comparison.passages}
+    rows = [row for row in rows_of(compare_page(comparison), "passages") if len(row) > 1]
+    assert len(rows) == len(comparison.passages)
+    for name, *cells in rows:
+        [locator] = [locator for locator in by_locator if locator and locator in name]
+        for cell, standing in zip(cells, by_locator.pop(locator).standings, strict=True):
+            if standing.rank is not None:
+                assert cell.startswith(f"Rank {standing.rank}")
+                assert f"score {standing.score:.3f}" in cell
+            elif standing.reason is not None:
+                assert words.REJECTION[standing.reason] in cell.lower()
+                assert f"{standing.reason} {standing.notes}" in cell
+            else:
+                assert cell == "Not proposed"
+
+
+def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison) -> None:
+    groups = [row[0] for row in rows_of(compare_page(comparison), "passages") if len(row) == 1]
+    assert groups == [
+        "1 Selected for all 3 roles",
+        "1 Selected for some of the roles",
+        "3 Selected only for wide",
+        "1 Selected only without a role",
+    ]
+
+
+def test_what_a_role_changes_adds_up(comparison: Comparison) -> None:
+    page = compare_page(comparison)
+    without = comparison.roles[0].selected
+    changes = rows_of(page, "changes")
+    assert [row[0] for row in changes] == ["strict", "wide", "narrow"]
+    for row, view in zip(changes, comparison.roles[1:], strict=True):
+        share, *numbers = row[1:]
+        assert share == f"{view.role_share:.0%}"
+        kept, up, down, new, lower, refused = map(int, numbers)
+        places = [
+            view.selected.index(chunk_id) - rank
+            for rank, chunk_id in enumerate(without)
+            if chunk_id in view.selected
+        ]
+        assert (kept, up, down) == (
+            len(places),
+            sum(place < 0 for place in places),
+            sum(place > 0 for place in places),
+        )
+        assert kept + lower + refused == len(without)
+        assert kept + new == len(view.selected)
+    assert sum(int(row[3]) for row in changes) > 0
+    # The only passages that a rule took from a role.
+    assert [int(row[-1]) for row in changes] == [3, 1, 0]
+
+
+def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
+    ranks = {
+        passage.locator: [standing.rank for standing in passage.standings]
+        for passage in comparison.passages
+    }
+    for name, *cells in rows_of(compare_page(comparison), "passages"):
+        if not cells:
+            continue
+        [before, *after] = next(ranks[locator] for locator in ranks if locator and locator in name)
+        for cell, rank in zip(cells[1:], after, strict=True):
+            if rank is None:
+                continue
+            move = cell.removeprefix(f"Rank {rank} ").split(" score")[0]
+            if before is None:
+                assert move == "new"
+            elif before == rank:
+                assert move == "same place"
+            else:
+                assert move == f"{'up' if rank < before else 'down'} {abs(rank - before)}"
+
+
+def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> None:
+    page = compare_page(comparison)
+    for row, view in zip(rows_of(page, "answers"), comparison.roles[1:], strict=True):
+        assert row[:2] == [view.role_id, str(len(view.selected))]
+        assert int(row[3]) + int(row[4]) == sum(view.rejected_summary.values())
+    named = [overlap for overlap in comparison.overlaps if overlap.first]
+    assert len(named) == 3
+    for row, overlap in zip(rows_of(page, "overlaps"), named, strict=True):
+        assert row[0] == f"{overlap.first} and {overlap.second}"
+        assert row[1:3] == [str(overlap.shared_chunks), f"{overlap.chunks:.0%}"]
+
+
+def test_without_an_answer_to_no_role_nothing_is_measured_against_it(tmp_path: Path) -> None:
+    with built(tmp_path, DOCUMENTS) as corpus:
+        bundles = [ask(corpus, role, task="token") for role in (STRICT, WIDE)]
+    page = compare_page(compare_roles(bundles))
+    assert "no role" not in text_of(page)
+    assert "changes" not in html.fromstring(page).xpath("//section/@aria-labelledby")
+
+
+def test_nothing_is_selected_for_any_role(tmp_path: Path) -> None:
+    with built(tmp_path, []) as corpus:
+        bundles = [ask(corpus, role, task="token") for role in (None, STRICT, WIDE)]
+    assert "No passage is selected for any of the roles." in text_of(
+        compare_page(compare_roles(bundles))
+    )
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_text_of_a_comparison_is_markup(comparison: Comparison, hostile: str) -> None:
+    site = Site(base="/token/", request={"task": hostile}, roles=[hostile], is_owner=True)
+    page, plain = (
+        compare_page(
+            Comparison.model_validate(with_text(comparison.model_dump(), text, FREE)), site
+        )
+        for text in (hostile, "plain")
+    )
+    assert elements_of(page) == elements_of(plain)
+
+
+def test_a_page_in_a_file_leads_nowhere(comparison: Comparison) -> None:
+    assert is_closed(compare_page(comparison))
+
+
+def test_a_page_of_the_application_leads_to_why_for_each_role(comparison: Comparison) -> None:
+    site = Site(base="/token/", request={"task": "token", "role": "wide"})
+    links = links_of(compare_page(comparison, site))
+    for role in ("", "&role=strict", "&role=wide"):
+        assert f"/token/why?task=token{role}&id=plan%230" in links
+    assert "/token/answer?task=token&role=strict" in links
+
+
+def test_the_form_has_the_chosen_roles_checked() -> None:
+    site = Site(base="/token/", request={"task": "token"}, roles=["strict", "wide"])
+    page = html.fromstring(compare_form(site, ["wide"]))
+    assert page.xpath("//input[@name='roles']/@value") == ["strict", "wide"]
+    assert page.xpath("//input[@name='roles'][@checked]/@value") == ["wide"]
+
+
+def test_the_command_writes_the_page_with_the_answer_without_a_role(
+    small_db: Path, tmp_path: Path
+) -> None:
+    for role in ("one", "two"):
+        write(tmp_path, role)
+    page = tmp_path / "roles.html"
+    arguments = ("compare", "token refresh", "--roles", "one,two", "--db", str(small_db), "--json")
+    arguments += ("--overlay-dir", str(tmp_path))
+    printed = invoke(*arguments, "--html", str(page))
+    assert printed.code == 0
+    # What is printed does not depend on the page.
+    assert [view["role_id"] for view in printed.json()["roles"]] == ["one", "two"]
+    written = page.read_text(encoding="utf-8")
+    assert is_closed(written)
+    assert [row[0] for row in rows_of(written, "changes")] == ["one", "two"]
