@@ -44,6 +44,7 @@ BLANK = "blank"
 _MAX_QUESTION_BYTES = 1 << 20
 _MAX_CORPUS_DOCUMENTS = 5_000
 _QUESTION = "What should I look at first?"
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
 _BLANK_VALUES: dict[str, Any] = {
     "mission": "Say in one sentence what the role does, for agents that choose a role.",
     "vocabulary": {
@@ -281,6 +282,12 @@ def check_role_id(role_id: str) -> None:
             f"{role_id[:80]!r} is not a role id",
             "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit, such as "
             "release-manager",
+        )
+    if _DEVICE.fullmatch(role_id):
+        raise UsageError(
+            "bad_role_id",
+            f"{role_id!r} is the name of a device on Windows, and of no file there",
+            "choose another one",
         )
 
 

@@ -102,7 +102,12 @@ class OverlayDraft(NamedTuple):
     @property
     def text(self) -> str:
         """The content of the file."""
-        return json.dumps(self.values, ensure_ascii=False, indent=2) + "\n"
+        return overlay_text(self.values)
+
+
+def overlay_text(values: Values) -> str:
+    """The values of an overlay as the text of a file."""
+    return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
 
 
 class Subject(NamedTuple):

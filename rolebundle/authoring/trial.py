@@ -85,6 +85,7 @@ def _tried(
         score_without=without.scores.final if without else None,
         score_with=with_role.scores.final if with_role else None,
         moved_by=moved_by,
+        moved_by_without=list(without.overlay_hits) if without else [],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rolebundle.interfaces.inspector import answer, compare, document, why
+from rolebundle.interfaces.inspector import answer, compare, document, why, workbench
 from rolebundle.interfaces.inspector.application import View
 
 VIEWS: Mapping[str, View] = {
@@ -13,6 +13,7 @@ VIEWS: Mapping[str, View] = {
     "why": why.show,
     "compare": compare.show,
     "document": document.show,
+    "workbench": workbench.show,
 }
-FORMS: Mapping[str, View] = {}
+FORMS: Mapping[str, View] = {"workbench": workbench.submit}
 """The views that take a POST."""

@@ -1,0 +1,31 @@
+"""The form of the workbench gives back the overlay that it was given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from rolebundle.authoring.edited_overlay import edited_overlay
+from rolebundle.authoring.overlay_draft import overlay_text
+from rolebundle.interfaces.pages.site import Site
+from rolebundle.interfaces.pages.workbench import Edit, trial_page
+from support.overlay_files import overlays
+
+SITE = Site(base="/token/", is_owner=True)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
+
+
+@given(overlays, words)
+def test_a_copy_that_is_not_edited_is_the_overlay(values: dict[str, Any], label: str) -> None:
+    values |= {"label": label}
+    page = trial_page([], [], Edit("a", "copy", overlay_text(values), ["task"]), SITE)
+    [field] = html.fromstring(page).xpath("//textarea[@name='overlay']")
+    # As a browser sends it.
+    sent = field.text_content().replace("\n", "\r\n")
+    edited = edited_overlay("copy", sent, Path("team.db"))
+    assert json.loads(edited.content) == values | {"role_id": "copy"}
