@@ -27,7 +27,8 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError, OverlayError, UsageError
 from rolebundle.ingest.metadata import MANIFEST_NAME
 from rolebundle.ingest.roots import holder_of
-from rolebundle.policy.overlays import load_role, locate, validate
+from rolebundle.policy.overlay_values import validate
+from rolebundle.policy.overlays import load_role, locate
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import all_documents

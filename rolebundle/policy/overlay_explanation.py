@@ -8,7 +8,8 @@ from typing import Any
 
 from rolebundle.contracts.mistakes import Place
 from rolebundle.contracts.reports import ExplainedValue
-from rolebundle.policy.overlays import OWN_KEYS, Layer, ResolvedOverlay
+from rolebundle.policy.overlay_values import OWN_KEYS
+from rolebundle.policy.overlays import Layer, ResolvedOverlay
 from rolebundle.policy.policy_json import dotted
 
 

@@ -15,9 +15,9 @@ from rolebundle.contracts.mistakes import Place
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.reports import LintProblem, RuleNames
 from rolebundle.policy.overlay_explanation import explained_values
+from rolebundle.policy.overlay_values import did_you_mean
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
-    did_you_mean,
     found_by_name,
     list_overlays,
     load_file,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.authoring import OverlaySuggestions, OverlayTrial
-from rolebundle.policy.overlays import merge, validate
+from rolebundle.policy.overlay_values import merge, validate
 from support.commands import Outcome, invoke
 
 OARS = [

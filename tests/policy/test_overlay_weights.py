@@ -9,7 +9,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of, share_weights
+from rolebundle.policy.overlay_values import share_weights
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
 from support.overlay_files import refused, write
 
 DEFAULTS = {
