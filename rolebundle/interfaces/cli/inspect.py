@@ -9,6 +9,7 @@ from typing import BinaryIO
 import click
 
 from rolebundle.interfaces.cli.options import (
+    NonEmptyPath,
     db_option,
     embed_options,
     engine_for,
@@ -32,6 +33,14 @@ from rolebundle.interfaces.parse import bundle_from
     show_default="any free one",
     help="The port of the application.",
 )
+@click.option(
+    "--report",
+    "reports",
+    metavar="FILE",
+    multiple=True,
+    type=NonEmptyPath(),
+    help="A report of `eval --json` to look at. May be repeated.",
+)
 @click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
 @overlay_dir_option
 @embed_options
@@ -41,6 +50,7 @@ def inspect(
     db: str | None,
     agent: str | None,
     port: int,
+    reports: tuple[Path, ...],
     no_browser: bool,
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
@@ -57,10 +67,13 @@ def inspect(
     \b
     rolebundle inspect
     rolebundle inspect --db team.db --agent review-bot --no-browser
+    rolebundle inspect --report before.json --report after.json
     rolebundle inspect bundle.json --html answer.html
     """
     if (bundle_file is None) != (html_file is None):
         raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
+    if reports and agent is not None:
+        raise click.UsageError("--report is for the owner; give no --agent with it")
     if bundle_file is not None and html_file is not None:
         check_page_path(html_file)
         from rolebundle.interfaces.pages.answer import answer_page
@@ -69,6 +82,7 @@ def inspect(
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.
+    from rolebundle.evaluation.comparison import load_report
     from rolebundle.interfaces.inspector.application import Inspector
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
     from rolebundle.interfaces.inspector.views import FORMS, VIEWS
@@ -76,11 +90,13 @@ def inspect(
 
     engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
     with engine, listen(port) as listener:
-        # An unusable corpus, or an agent that may see nothing, is an error of the command.
+        # An unusable corpus or report, or an agent that sees nothing, is an error of the command.
         engine.status()
+        for report in reports:
+            load_report(report)
         token = new_token()
         address = address_of(listener, token)
-        app = Inspector(engine, f"/{token}/", VIEWS, FORMS)
+        app = Inspector(engine, f"/{token}/", VIEWS, FORMS, reports)
         server = InspectServer(app, listener, token)
         click.echo(address)
         if not no_browser:

@@ -22,13 +22,14 @@ from rolebundle.interfaces.cli.options import (
     allow_host_option,
     db_option,
     engine_for,
+    html_option,
     json_option,
     judge_options,
     overlay_dir_option,
     overlay_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.cli.output import check_page_path, counted, writable, write_page
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.parse import parsed
@@ -56,6 +57,7 @@ _LOCATOR_CHARS = 1_000
 @overlay_dir_option
 @judge_options
 @allow_host_option
+@html_option
 @json_option
 @click.pass_context
 def verify(
@@ -69,6 +71,7 @@ def verify(
     judge: str,
     judge_url: str,
     allow_host: str,
+    html_file: Path | None,
     as_json: bool,
 ) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
@@ -80,10 +83,12 @@ def verify(
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
+    rolebundle verify answer.md --bundle bundle.json --html verified.html
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
+    check_page_path(html_file)
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
     bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **fields})
@@ -92,12 +97,20 @@ def verify(
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
+        if html_file is not None:
+            from rolebundle.interfaces.checked_passages import passage_texts
+            from rolebundle.interfaces.pages.draft import draft_page
+
+            texts = passage_texts(engine, answer, request.agent)
+            page = draft_page(answer, draft, texts)
     if as_json:
         shaped = shaped_verification(answer, request.detail or "full")
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
         for line in _lines(answer, draft):
             click.echo(line)
+    if html_file is not None:
+        write_page(html_file, page)
     if answer.verdict != "pass":
         ctx.exit(1)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
@@ -114,12 +115,19 @@ class Inspector:
         base: the path that all views share, with the token and a slash at its end.
         views: the views by name.
         forms: the views that take a POST.
+        reports: files of evaluation reports that the owner can look at.
     """
 
     def __init__(
-        self, engine: Engine, base: str, views: Mapping[str, View], forms: Mapping[str, View]
+        self,
+        engine: Engine,
+        base: str,
+        views: Mapping[str, View],
+        forms: Mapping[str, View],
+        reports: Sequence[Path] = (),
     ) -> None:
         self.engine = engine
+        self.reports = tuple(reports)
         self._views = views
         self._forms = forms
         self.admin = Admin(engine.workspace) if engine.agent is None else None

@@ -208,7 +208,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what is no HTTP request, without repeating any of it."""
-        error = UsageError("bad_request", "this is no request for a page", "use the links")
+        if code == HTTPStatus.REQUEST_URI_TOO_LONG:
+            error = UsageError(
+                "address_too_long",
+                "the address is longer than 64 KB",
+                "for a long draft use `rolebundle verify DRAFT --html FILE`",
+            )
+        else:
+            error = UsageError("bad_request", "this is no request for a page", "use the links")
         self._refuse(HTTPStatus(code), error)
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rolebundle.interfaces.inspector import answer, compare, document, why, workbench
+from rolebundle.interfaces.inspector import (
+    answer,
+    compare,
+    document,
+    draft,
+    evaluation,
+    why,
+    workbench,
+)
 from rolebundle.interfaces.inspector.application import View
 
 VIEWS: Mapping[str, View] = {
     "": answer.show_form,
     "answer": answer.show,
+    "draft": draft.show,
+    "evaluation": evaluation.show,
     "why": why.show,
     "compare": compare.show,
     "document": document.show,

@@ -14,6 +14,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     TrustPosture,
 )
+from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval.packet import ADVICE as WARNING_ADVICE
 
@@ -74,6 +75,49 @@ FRESHNESS: Mapping[FreshnessPosture, str] = {
     "fresh": "current",
     "mixed": "current and old passages",
     "stale": "most of it is old",
+}
+FINDING: Mapping[FindingCode, str] = {
+    "exact": "quoted word for word",
+    "normalized": "quoted word for word, but for typography",
+    "misattributed": "stands in another passage than the cited one",
+    "near": "not what the passage says",
+    "absent": "stands in no passage",
+    "cited": "the citation fits",
+    "unknown_citation": "cites what is not among the passages",
+    "wrong_place": "cites the wrong place",
+    "unrelated_citation": "cites a passage about something else",
+    "uncited": "has no citation",
+    "figure_found": "the figure stands in the passage",
+    "should_cite": "the figure stands in another passage than the cited one",
+    "unsupported_figure": "the figure stands in no passage",
+    "covered": "its words stand in the passage",
+    "uncovered": "its words stand in no passage",
+    "unchecked_language": "not checked: there are no rules for this language",
+    "unknown_passage": "the passage is not in the corpus",
+    "changed_passage": "the passage has changed since",
+    "superseded_source": "the source was replaced by a newer one",
+    "stale_source": "the source is old",
+    "untrusted_source": "the source is not trusted",
+    "flagged_source": "the scan found something in the source",
+    "rejected_source": "the role may not use the source",
+    "disputed_source": "somebody disputes the source",
+    "secret": "a secret",
+    "personal_data": "personal data",
+    "sensitive_source": "the source is not public",
+    "unsendable_origin": "the source may not leave the machine",
+}
+CHECK: Mapping[CheckName, str] = {
+    "quotes": "quotes",
+    "citations": "citations",
+    "figures": "figures, dates and names",
+    "coverage": "sentences",
+    "sources": "sources",
+    "publish": "what may leave the machine",
+}
+VERDICT: Mapping[Verdict, str] = {
+    "pass": "The draft passes",
+    "fail": "The draft fails",
+    "nothing_to_verify": "There is nothing to verify",
 }
 LANE: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
 FOUND_BY: Mapping[FoundBy, str] = {
