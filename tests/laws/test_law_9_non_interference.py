@@ -42,7 +42,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
-from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Query
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.operations import METHODS, Operations
 from rolebundle.interfaces.tools import TOOLS
@@ -197,16 +197,21 @@ def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
 QUESTIONS: list[dict[str, Any]] = []
 
 
-def _pages(engine: Engine, agent: str, reference: str) -> list[Answer]:
-    """The pages of `inspect` about the corpus, in the name of an agent."""
+def _pages(engine: Engine, agent: str, reference: str) -> list[list[str]]:
+    """The pages of `inspect` about the corpus, in the name of an agent; each as for an outcome."""
     app = Inspector(engine, "/token/", VIEWS, FORMS)
-    as_agent = ("agent", agent)
-    pages = [
-        app.answer("document", Query([as_agent, ("id", reference)])),
-        app.answer("document", Query([as_agent, ("id", "d1"), ("chunk", "d1#1")])),
-    ]
+    asked = (
+        ("document", {"id": reference}),
+        ("document", {"id": "d1", "chunk": "d1#1"}),
+        ("corpus", {}),
+        ("corpus", {"prefix": reference}),
+    )
+    pages = [app.answer(name, Query({**given, "agent": agent}.items())) for name, given in asked]
     assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
-    return pages
+    return [
+        ["page", "access_denied" if "<code>access_denied</code>" in page else "", status.name, page]
+        for status, page in pages
+    ]
 
 
 def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:

@@ -83,20 +83,21 @@ def inspect(
         return
     # Delayed: the application needs every view.
     from rolebundle.evaluation.comparison import load_report
-    from rolebundle.interfaces.inspector.application import Inspector
+    from rolebundle.interfaces.inspector.application import Inspector, Query
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
     from rolebundle.interfaces.inspector.views import FORMS, VIEWS
     from rolebundle.interfaces.loopback import listen
 
     engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
     with engine, listen(port) as listener:
-        # An unusable corpus or report, or an agent that sees nothing, is an error of the command.
-        engine.status()
+        # An unusable report is an error of the command.
         for report in reports:
             load_report(report)
         token = new_token()
         address = address_of(listener, token)
         app = Inspector(engine, f"/{token}/", VIEWS, FORMS, reports)
+        # So is an unusable corpus, or an agent that sees nothing.
+        app.status(Query([]))
         server = InspectServer(app, listener, token)
         click.echo(address)
         if not no_browser:

@@ -10,7 +10,7 @@ from rolebundle.interfaces.pages.page import render
 def show_form(app: Inspector, query: Query) -> str:
     """The form for a question."""
     site = app.site(query)
-    return render("ask", site, status=app.engine.status(app.agent_of(query)))
+    return render("ask", site, status=app.status(query))
 
 
 def show(app: Inspector, query: Query) -> str:

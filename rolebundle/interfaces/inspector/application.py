@@ -10,6 +10,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.lookup import CorpusStatus
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import (
@@ -218,6 +219,16 @@ class Inspector:
                 if not overlay.problem and view.allows_role(overlay.role_id)
             ],
         )
+
+    def status(self, query: Query) -> CorpusStatus:
+        """What the corpus contains, for the owner or for the agent of the view.
+
+        Raises:
+            AccessDenied: the agent may see nothing.
+        """
+        if admin := self.owner_of(query):
+            return admin.status(with_advice=False)
+        return self.engine.status(self.agent_of(query))
 
     def request(self, query: Query, **changes: object) -> RetrievalRequest:
         """The retrieval request of a view's address.

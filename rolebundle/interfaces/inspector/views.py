@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rolebundle.interfaces.inspector import (
     answer,
     compare,
+    corpus,
     document,
     draft,
     evaluation,
@@ -24,6 +25,7 @@ VIEWS: Mapping[str, View] = {
     "compare": compare.show,
     "document": document.show,
     "workbench": workbench.show,
+    "corpus": corpus.show,
 }
 FORMS: Mapping[str, View] = {"workbench": workbench.submit}
 """The views that take a POST."""

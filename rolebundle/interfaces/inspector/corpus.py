@@ -1,0 +1,61 @@
+"""The view `corpus`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.audit import AuditRow, AuditSettings
+from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.pages.corpus import MAX_ROWS, Documents, OwnerFacts, corpus_page
+from rolebundle.interfaces.parse import parsed
+
+MAX_DOCUMENTS = 200
+MAX_AUDIT_ROWS = 2_000
+"""Of so many of the last records the agents and questions are counted."""
+
+
+def show(app: Inspector, query: Query) -> str:
+    """The corpus, and one page of its documents; ``check`` examines it first."""
+    site, now, admin = app.site(query), datetime.now(UTC), app.owner_of(query)
+    facts = _owner_facts(admin, is_checked=bool(query.get("check"))) if admin else None
+    return corpus_page(app.status(query), _documents(app, query), now, site, facts)
+
+
+def _documents(app: Inspector, query: Query) -> Documents:
+    prefix, after, agent = query.get("prefix"), query.get("after"), app.agent_of(query)
+    fields = {"prefix": prefix or None, "after": after or None, "agent": agent}
+    request = parsed(ListRequest, {**fields, "limit": MAX_DOCUMENTS})
+    admin = app.owner_of(query)
+    try:
+        listing = admin.ls(request) if admin else app.engine.ls(request)
+        return Documents(listing, prefix, after)
+    except UsageError as error:
+        if error.code != "not_found":
+            raise
+        return Documents(None, prefix, after, f"{error.message}; {error.hint}")
+
+
+def _owner_facts(admin: Admin, *, is_checked: bool) -> OwnerFacts:
+    settings: AuditSettings | None = None
+    records: list[AuditRow] = []
+    problem = ""
+    try:
+        settings, records = admin.audit_rows(MAX_AUDIT_ROWS)
+    except RolebundleError as error:
+        problem = error.message
+    return OwnerFacts(
+        dates=admin.source_dates(),
+        months=admin.documents_by_month(),
+        flagged=admin.flagged_names(MAX_ROWS),
+        verdicts=admin.count_flagged(),
+        roots=admin.roots(),
+        marks=admin.marks(),
+        decisions=admin.decisions(),
+        audit=settings,
+        audit_problem=problem,
+        records=records,
+        report=admin.examine() if is_checked else None,
+    )
