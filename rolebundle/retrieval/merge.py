@@ -35,7 +35,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
       and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10 the scores
       spread over [0, 1] about as the normalized ones do, so that the role's terms count alike.
 
-    Deeper searches do not change the scores of what the first one found.
+    Neither deeper searches nor what only the role's terms proposed change these scores.
 
     Only what a candidate has of the task counts here. The role's terms count in ``rank``.
 
@@ -58,7 +58,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
         lexical = _reciprocal_ranks(lexical, _proposed(lexical_hits), pool.rounds, chunk_ids)
         semantic = _reciprocal_ranks(cosines, _proposed(semantic_hits), pool.rounds, chunk_ids)
     else:
-        scaled = scale_by_range(cosines, without=pool.rounds)
+        scaled = scale_by_range(cosines, without=pool.rounds.keys() | _for_role_only(pool))
         semantic = {rowid: pool.confidence * score for rowid, score in scaled.items()}
     candidates = []
     for rowid in lexical_hits.keys() | semantic_hits.keys():
@@ -101,6 +101,12 @@ def _divide_by_maximum(scores: Mapping[int, float], without: Container[int]) -> 
         rowid: min(1.0, max(0.0, score) / highest) if highest > 0 else 0.0
         for rowid, score in scores.items()
     }
+
+
+def _for_role_only(pool: Pool) -> set[int]:
+    """What neither the task's terms nor its meaning proposed."""
+    by_role = pool.by_role.keys() - pool.by_task.keys()
+    return {rowid for rowid in by_role if not (hit := pool.semantic.get(rowid)) or not hit.proposed}
 
 
 def _proposed(hits: Mapping[int, LexicalHit] | Mapping[int, SemanticHit]) -> list[int]:

@@ -65,6 +65,27 @@ class TestWeighted:
         assert found["c1"].score.semantic == 1.0
         assert found["c1"].lanes == ("lexical",)
 
+    def test_what_only_the_role_proposed_does_not_move_the_scale(self) -> None:
+        lexical = [LexicalHit(1, 2.0, 0.0), LexicalHit(2, 1.0, 0.0), LexicalHit(3, 0.0, 5.0)]
+        semantic = [
+            SemanticHit(1, 0.9),
+            SemanticHit(2, 0.5, proposed=False),
+            SemanticHit(3, 0.1, proposed=False),
+        ]
+        pool = Pool(
+            {hit.rowid: hit for hit in lexical},
+            {hit.rowid: hit for hit in semantic},
+            PASSAGES,
+            by_task={1: 2.0, 2: 1.0},
+            by_role={2: 1.0, 3: 5.0},
+        )
+        assert [one.score.semantic for one in step.merge(pool, weights())] == [1.0, 0.0, 0.0]
+        # What the semantic lane proposed, too, is there for the task.
+        found = step.merge(
+            pool._replace(semantic={**pool.semantic, 3: SemanticHit(3, 0.1)}), weights()
+        )
+        assert [one.score.semantic for one in found] == pytest.approx([1.0, 0.5, 0.0])
+
 
 class TestReciprocalRanks:
     def test_a_worked_example(self) -> None:
