@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 
 import apsw
@@ -11,7 +10,7 @@ import apsw
 from rolebundle.storage import approximate_index, lexical_index, vector_index
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.opening import corpus_format, migrations
+from rolebundle.storage.opening import corpus_format, migrated, migrations
 
 _SEQUENCE = "sqlite_sequence"
 """It comes with vec0's tables, and VACUUM drops it if it is empty."""
@@ -45,19 +44,10 @@ def _entries(corpus: Corpus) -> dict[_Key, _Entry]:
     return {(str(kind), str(name)): (str(table), sql) for kind, name, table, sql in rows}
 
 
-@cache
-def _migrated(scripts: tuple[Path, ...]) -> bytes:
-    """A database after these migrations."""
-    db = apsw.Connection(":memory:")
-    for script in scripts:
-        db.execute(script.read_text(encoding="utf-8"))
-    return db.serialize("main")
-
-
 def _expected(corpus: Corpus) -> dict[_Key, _Entry]:
     """The schema of an empty corpus with the same compartments and embedding indexes."""
     with Corpus(Path(":memory:"), apsw.Connection(":memory:"), True, corpus_format()) as twin:
-        twin.db.deserialize("main", _migrated(migrations()))
+        twin.db.deserialize("main", migrated(migrations()))
         for compartment in visible_compartments(corpus):
             lexical_index.create(twin, compartment.id)
         for index in vector_index.all_indexes(corpus):

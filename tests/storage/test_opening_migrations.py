@@ -60,6 +60,19 @@ def test_other_files_in_the_folder_are_ignored(folder: Path) -> None:
     assert [entry.name for entry in opening.migrations()] == ["0001_a.sql"]
 
 
+def test_a_new_corpus_is_what_the_migrations_make(tmp_path: Path) -> None:
+    db = apsw.Connection(":memory:")
+    for entry in opening.migrations():
+        db.execute(entry.read_text(encoding="utf-8"))
+    schema = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid"
+    expected = list(db.execute(schema))
+    with open_writer(tmp_path / "c.db") as corpus:
+        assert corpus.rows(schema)[: len(expected)] == expected
+    # Their statements create no row, so none is missing.
+    for kind, name, *_ in expected:
+        assert kind != "table" or not db.execute(f"SELECT count(*) FROM {name}").get
+
+
 def test_every_own_table_is_strict(tmp_path: Path) -> None:
     with open_writer(tmp_path / "c.db") as corpus:
         tables = corpus.rows(
