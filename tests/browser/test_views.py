@@ -21,8 +21,18 @@ PARAMETERS: dict[str, Callable[[Corpus], list[Parameters]]] = {
     "workbench": lambda corpus: [{"role": corpus.request["role"]}],
     "document": lambda corpus: [{"id": document_id} for document_id in corpus.document_ids],
     "corpus": lambda corpus: [{}],
-    "draft": lambda corpus: [{"role": corpus.request["role"]}],
-    "evaluation": lambda corpus: [{}],
+    "draft": lambda corpus: [
+        {"role": corpus.request["role"]},
+        {
+            "role": corpus.request["role"],
+            "draft": f'{corpus.request["task"]}: "never said" [1].\n\nElephants need 17 tokens.',
+        },
+    ],
+    "evaluation": lambda corpus: [
+        {},
+        # The overlays of the hostile corpus name no golden set.
+        *([{"golden": corpus.other_role}] if corpus.other_role.startswith("mossline") else ()),
+    ],
 }
 """Of each view, the addresses that are tested."""
 

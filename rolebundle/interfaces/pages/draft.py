@@ -21,6 +21,8 @@ from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.retrieval.passage_text import one_line
 
+MAX_PROBLEMS = 50
+"""How many problems of a kind are listed before a fold."""
 _CONFIDENTIAL = ("secret", "personal_data")
 _PASSING = frozenset(("exact", "normalized", "cited", "figure_found", "covered"))
 _MAX_TEXT = 300
@@ -115,6 +117,7 @@ def draft_page(
         pieces=list(_pieces(concealed, shown)),
         failing=[item for item in shown if item.finding.fails],
         noted=[item for item in shown if item.number and not item.finding.fails],
+        max_problems=MAX_PROBLEMS,
         passing=[item for item in shown if not item.number],
         counts=_counts(answer.findings),
         passages=_passages(answer, named, passages),
