@@ -18,7 +18,7 @@ from support.inspecting import Inspecting, inspecting
 
 
 # Playwright's loop counts as running in this thread until it is stopped. Tests of other folders
-# have loops of their own, so it ends with the tests of this one.
+# have loops of their own, so it ends with the tests of this package.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium; the tests are skipped without one."""

@@ -108,7 +108,7 @@ class Visitor:
         self._origin = "{0.scheme}://{0.netloc}/".format(urlsplit(address))
         self._content = {} if content is None else {address: content}
         answer = self.page.goto(address)
-        self.source = answer.text() if answer else ""
+        self.source = content or (answer.text() if answer else "")
 
     def text(self) -> str:
         """All text, also what is folded."""

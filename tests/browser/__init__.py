@@ -1,0 +1,1 @@
+"""A package, so that the fixtures of its conftest can end with its tests."""
