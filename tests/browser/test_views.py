@@ -10,12 +10,15 @@ import pytest
 
 from rolebundle.contracts.bundle import Rejection
 from rolebundle.interfaces.inspector.application import Query
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.site import FILE
 from support.browsing import Corpus, Visitor
 from support.hostile_pages import ATTACKS
 
+DRAFT = 'Elephants need 17 tokens. "never said" [1]. ' + " ".join(
+    f'It says "{attack}" [2].' for attack in ATTACKS
+)
 Parameters = dict[str, str]
 PARAMETERS: dict[str, Callable[[Corpus], list[Parameters]]] = {
     "": lambda corpus: [{}, corpus.request],
@@ -25,21 +28,14 @@ PARAMETERS: dict[str, Callable[[Corpus], list[Parameters]]] = {
         {**corpus.request, "id": corpus.rejected},
     ],
     "compare": lambda corpus: [{**corpus.request, "other": corpus.other_role}],
-    "workbench": lambda corpus: [{"role": corpus.request["role"]}],
+    "workbench": lambda corpus: [{}, {"role": corpus.request["role"]}],
     "document": lambda corpus: [{"id": document_id} for document_id in corpus.document_ids],
     "corpus": lambda corpus: [{}],
     "draft": lambda corpus: [
         {"role": corpus.request["role"]},
-        {
-            "role": corpus.request["role"],
-            "draft": f'{corpus.request["task"]}: "never said" [1].\n\nElephants need 17 tokens.',
-        },
+        {"role": corpus.request["role"], "draft": DRAFT},
     ],
-    "evaluation": lambda corpus: [
-        {},
-        # The overlays of the hostile corpus name no golden set.
-        *([{"golden": corpus.other_role}] if corpus.other_role.startswith("mossline") else ()),
-    ],
+    "evaluation": lambda corpus: [{}, {"golden": corpus.request["role"]}],
 }
 """Of each view, the addresses that are tested."""
 
@@ -118,6 +114,22 @@ def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: 
     for address in list(addresses(corpus, view))[:5]:
         auditor.visit(address)
         assert violations(auditor, axe) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+@pytest.mark.parametrize("view", FORMS)
+def test_the_answer_to_a_form_is_text_and_accessible(
+    visitor: Visitor, auditor: Visitor, axe: str, corpus: Corpus, view: str
+) -> None:
+    *_, address = addresses(corpus, view)
+    for each in (visitor, auditor):
+        each.visit(address)
+        with each.page.expect_navigation():
+            each.page.locator("form[method=post] button").first.click()
+        assert "This cannot be shown" not in each.text()
+    assert visitor.trouble(corpus.running.path) == []
+    assert violations(auditor, axe) == []
 
 
 def test_an_answer_in_a_file_loads_nothing(

@@ -103,8 +103,8 @@ class Visitor:
             address: of a page of the application, or of a file.
             content: shown as the page of this address, without asking for it.
         """
-        # What the page before did.
-        assert self.trouble_outside() == []
+        self.requests.clear()
+        self.messages.clear()
         self._origin = "{0.scheme}://{0.netloc}/".format(urlsplit(address))
         self._content = {} if content is None else {address: content}
         answer = self.page.goto(address)
