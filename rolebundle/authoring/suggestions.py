@@ -28,7 +28,6 @@ from rolebundle.errors import EmbedderError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.source_rules import rule_matches
 from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.filter import age_days
 from rolebundle.retrieval.lanes import open_lanes
@@ -304,9 +303,9 @@ def _never_matching_words(overlay: Overlay, corpus: Corpus) -> Iterator[Suggesti
 
 def _never_matching_rules(overlay: Overlay, corpus: Corpus) -> Iterator[Suggestion]:
     """Preferred sources that no document is of. What is forbidden stays forbidden."""
-    subjects = corpus_facts(document_kinds(corpus)).subjects
+    facts = corpus_facts(document_kinds(corpus))
     rules = overlay.source_policy.preferred_sources
-    kept = [rule for rule in rules if any(rule_matches(rule, each) for each in subjects)]
+    kept = [rule for rule in rules if facts.matched(rule)]
     if len(kept) < len(rules):
         absent = [rule.condition for rule in rules if rule not in kept]
         yield Suggestion(

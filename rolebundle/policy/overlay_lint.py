@@ -7,7 +7,7 @@ unintended. A note is what the overlay leaves to rolebundle.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolebundle.contracts.lookup import RoleStatus
@@ -57,6 +57,24 @@ class CorpusFacts:
     domains: frozenset[str]
     tiers: frozenset[str]
     folders: frozenset[str]
+    _matched: dict[tuple[str | None, str | None], frozenset[RuleSubject]] = field(
+        default_factory=dict, compare=False
+    )
+
+    def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
+        """The subjects that a rule matches. To match many paths takes long, so it is done once."""
+        condition = (rule.pattern, rule.path)
+        if condition not in self._matched:
+            matched = [
+                subject
+                for subject in (self.by_names if rule.path is None else self.subjects)
+                if rule_matches(rule, subject)
+            ]
+            if rule.path is None:
+                names = {subject.names for subject in matched}
+                matched = [subject for subject in self.subjects if subject.names in names]
+            self._matched[condition] = frozenset(matched)
+        return self._matched[condition]
 
     def names(self) -> RuleNames:
         """The names, for a report."""
@@ -324,8 +342,7 @@ def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
         (_FORBIDDEN, policy.forbidden_sources),
     ):
         for index, rule in enumerate(rules):
-            subjects = facts.by_names if rule.path is None else facts.subjects
-            if any(rule_matches(rule, subject) for subject in subjects):
+            if facts.matched(rule):
                 continue
             if rule.pattern is None:
                 yield _unmatched(
@@ -413,7 +430,8 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
     all_rules = (*policy.preferred_sources, *policy.allowed_sources, *policy.forbidden_sources)
     by_path = any(rule.path is not None for rule in all_rules)
     subjects = facts.subjects if by_path else facts.by_names
-    if subjects and all(_is_excluded(overlay, subject) for subject in subjects):
+    excluded_subjects = _excluded(overlay, facts)
+    if subjects and excluded_subjects.issuperset(subjects):
         message = "every document of this corpus is forbidden, or is not among the allowed"
         yield lint_error("source_policy", "forbids_everything", message)
     for place, rules in (
@@ -423,8 +441,9 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
         for index, rule in enumerate(rules):
             if _covering(policy.forbidden_sources, rule) is not None:
                 continue  # Reported already, without the corpus.
-            matched = [subject for subject in subjects if rule_matches(rule, subject)]
-            excluded = [subject for subject in matched if _is_excluded(overlay, subject)]
+            all_matched = facts.matched(rule)
+            matched = [subject for subject in subjects if subject in all_matched]
+            excluded = [subject for subject in matched if subject in excluded_subjects]
             if not excluded:
                 continue
             names = list(dict.fromkeys(_shown(rule, subject) for subject in excluded))
@@ -447,12 +466,14 @@ def _shown(rule: SourceRule, subject: RuleSubject) -> str:
     return " / ".join(subject.names) if rule.path is None else subject.paths[0]
 
 
-def _is_excluded(overlay: Overlay, subject: RuleSubject) -> bool:
+def _excluded(overlay: Overlay, facts: CorpusFacts) -> frozenset[RuleSubject]:
+    """The subjects that are forbidden, or are not among the allowed."""
     policy = overlay.source_policy
-    if any(rule_matches(rule, subject) for rule in policy.forbidden_sources):
-        return True
-    allowed = policy.allowed_sources
-    return bool(allowed) and not any(rule_matches(rule, subject) for rule in allowed)
+    excluded = frozenset[RuleSubject]().union(*map(facts.matched, policy.forbidden_sources))
+    if not policy.allowed_sources:
+        return excluded
+    allowed = frozenset[RuleSubject]().union(*map(facts.matched, policy.allowed_sources))
+    return excluded | (frozenset(facts.subjects) - allowed)
 
 
 def _covering(rules: Iterable[SourceRule], rule: SourceRule) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.overlay import SourcePolicy, SourceRule
+from rolebundle.policy.overlay_lint import CorpusFacts
 from rolebundle.policy.policy_json import dotted
-from rolebundle.policy.source_rules import rule_matches, rule_subject
+from rolebundle.policy.source_rules import rule_subject
 from rolebundle.storage.documents import KindCount
 
 MAX_EXAMPLES = 3
@@ -25,36 +26,34 @@ class Reach(NamedTuple):
     examples: list[tuple[str, str]]
 
 
-def rule_reach(policy: SourcePolicy, counts: Sequence[KindCount]) -> dict[str, Reach]:
+def rule_reach(
+    policy: SourcePolicy, counts: Sequence[KindCount], facts: CorpusFacts
+) -> dict[str, Reach]:
     """What each rule and boost of a source policy touches, by its place in the overlay.
 
     Args:
         policy: the rules.
         counts: all documents of a corpus.
+        facts: what rules can match among them.
     """
     return {
         place: Reach(
             sum(each.documents for each in touched),
             [(each.document_id, each.kind.path) for each in touched[:MAX_EXAMPLES]],
         )
-        for place, touched in _touched(policy, counts)
+        for place, touched in _touched(policy, counts, facts)
     }
 
 
 def _touched(
-    policy: SourcePolicy, counts: Sequence[KindCount]
+    policy: SourcePolicy, counts: Sequence[KindCount], facts: CorpusFacts
 ) -> Iterator[tuple[str, list[KindCount]]]:
     subjects = [(rule_subject(each.kind, each.kind.path), each) for each in counts]
-    # Many documents have the same names.
-    by_names = {subject.names: subject for subject, _ in subjects}
     for name in ("preferred_sources", "allowed_sources", "forbidden_sources"):
         rules: list[SourceRule] = getattr(policy, name)
         for index, rule in enumerate(rules):
-            if rule.path is None:
-                names = {key for key, subject in by_names.items() if rule_matches(rule, subject)}
-                touched = [each for subject, each in subjects if subject.names in names]
-            else:
-                touched = [each for subject, each in subjects if rule_matches(rule, subject)]
+            matched = facts.matched(rule)
+            touched = [each for subject, each in subjects if subject in matched]
             yield dotted(("source_policy", name, index)), touched
     for name, key in (
         ("trust_tier_boosts", "trust_tier"),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import SourcePolicy
+from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlay_reach import Reach, rule_reach
 from rolebundle.policy.source_rules import rule_matches, rule_subject
 from rolebundle.storage.documents import DocumentKind, KindCount, document_kinds, kind_counts
@@ -33,7 +34,7 @@ def test_a_rule_touches_what_retrieval_matches(counts: list[KindCount], name: st
             "domain_boosts": {name: 2.0},
         }
     )
-    reach = rule_reach(policy, counts)
+    reach = rule_reach(policy, counts, corpus_facts(each.kind for each in counts))
     for place, rule in (
         ("source_policy.preferred_sources[0]", policy.preferred_sources[0]),
         ("source_policy.forbidden_sources[0]", policy.forbidden_sources[0]),
@@ -52,6 +53,6 @@ def test_documents_are_counted_once_and_named(tmp_path: Path) -> None:
         counts = kind_counts(corpus)
         assert [each.kind for each in counts] == document_kinds(corpus)
         policy = SourcePolicy.model_validate({"trust_tier_boosts": {"general": 2.0}})
-        (reach,) = rule_reach(policy, counts).values()
+        (reach,) = rule_reach(policy, counts, corpus_facts(each.kind for each in counts)).values()
     assert reach == Reach(4, [(each.document_id, each.kind.path) for each in counts[:3]])
     assert sum(each.documents for each in counts) == 4

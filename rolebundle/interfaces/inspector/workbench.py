@@ -144,7 +144,7 @@ def _overlay(app: Inspector, role: str, folders: Sequence[Path], query: Query) -
         counts = kind_counts(corpus)
         facts = corpus_facts(each.kind for each in counts)
         findings = lint_overlay(resolved.path, folders, corpus, facts)
-        reach = rule_reach(resolved.overlay.source_policy, counts)
+        reach = rule_reach(resolved.overlay.source_policy, counts, facts)
         passages = word_counts(resolved.overlay.vocabulary, corpus)
     tasks, origin = _tasks(app, resolved, folders, query)
     own = {key: value for key, value in resolved.layers[0].values.items() if key != "role_id"}
