@@ -193,7 +193,7 @@ def _remarks(
         what = counted(len(status.self_declared), "document")
         yield (
             "plain",
-            f"{what} with an authority of their own declaration.",
+            f"Authority by their own declaration: {what}.",
             "see them below; limit it with max_trust in the manifest",
         )
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.interfaces.pages.marked import marked_parts
-from rolebundle.interfaces.pages.page import render
+from rolebundle.interfaces.pages.page import render, visible
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.retrieval.filter import age_days
 from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
@@ -103,10 +103,10 @@ def document_page(
     )
 
 
-def _shown(passage: Any) -> str:
+def _shown(passage: Passage) -> str:
     # If the scan was told not to mask secrets, they are in the text.
     has_secret = any(flag.startswith(_SECRET) for flag in passage.flags)
-    return without_secrets(passage.content) if has_secret else str(passage.content)
+    return without_secrets(passage.content) if has_secret else passage.content
 
 
 def _remarks(
@@ -182,17 +182,24 @@ def _scan_result(flagged: Flagged) -> ScanResult:
     shown = original[:MAX_ORIGINAL_CHARS]
     # A masked secret has another length, so that the offsets after it are wrong.
     is_exact = not any(finding.kind.startswith(_SECRET) for finding in findings)
-    spans = _spans(findings, len(shown)) if is_exact else []
+    spans = _spans(shown, findings) if is_exact else []
     return ScanResult(
         scanned.verdict, findings, marked_parts(shown, spans), len(shown) < len(original)
     )
 
 
-def _spans(findings: Sequence[Finding], length: int) -> list[tuple[int, int]]:
+def _spans(text: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:
     """The places of the findings in the text, without overlaps."""
     spans: list[tuple[int, int]] = []
-    for start, end in sorted((finding.start, min(finding.end, length)) for finding in findings):
-        begin = max(start, spans[-1][1] if spans else 0)
-        if begin < end:
+    for finding in sorted(findings, key=lambda finding: (finding.start, finding.end)):
+        begin = max(finding.start, spans[-1][1] if spans else 0)
+        end = min(finding.end, len(text))
+        if begin < end and _is_in_text(finding, text[finding.start : end]):
             spans.append((begin, end))
     return spans
+
+
+def _is_in_text(finding: Finding, part: str) -> bool:
+    """Whether a finding is at its offsets in the text. Those of hidden markup are of the source."""
+    is_words = finding.kind.startswith("instruction_") or finding.kind.endswith("homoglyph")
+    return is_words or visible(part) != part
