@@ -268,6 +268,7 @@ def migrated(scripts: tuple[Path, ...]) -> bytes:
     return db.serialize("main")
 
 
+@cache
 def _statements(database: bytes) -> str:
     """What creates the schema of an empty database.
 
