@@ -31,7 +31,7 @@ class Steps(NamedTuple):
 def why_page(why: Why, site: Site = FILE) -> str:
     """The page of an explanation."""
     parts = score_parts(why.score.scores, why.score.weights)
-    # Without a penalty its bar could be longer than the score.
+    # Before the penalty for source diversity the parts are longer than the score.
     longest = sum(part.points for part in parts if part.points > 0)
     where = why.request.where
     return render(
