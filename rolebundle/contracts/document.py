@@ -106,6 +106,7 @@ class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
+    ``ordinal`` is its place in the document, from 0.
     ``anchor`` is where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
     ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
     documents that claim to replace its document, and may not. ``mark`` is the mark that counts for
@@ -131,6 +132,7 @@ class Passage(NamedTuple):
     ignored_claims: tuple[str, ...] = ()
     mark: Mark | None = None
     anchor: str = ""
+    ordinal: int = 0
 
     @property
     def locator(self) -> str:

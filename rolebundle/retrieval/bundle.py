@@ -338,6 +338,8 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         reasons.append(f"role vocabulary: {', '.join(hits)}")
     if mark := candidate.passage.mark:
         reasons.append(f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}")
+    if hits := score.hits_of("vagueness"):
+        reasons.append(f"vague task: {', '.join(hit.removeprefix('vague:') for hit in hits)}")
     if score.diversity_penalty:
         reasons.append(f"source diversity −{score.diversity_penalty:.2f}")
     return reasons

@@ -19,6 +19,7 @@ from rolebundle.retrieval.evidence import Evidence
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
+    from rolebundle.retrieval.vague import Vagueness
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -129,6 +130,7 @@ Step = Literal[
     "metadata",
     "vocabulary",
     "mark",
+    "vagueness",
     "diversity",
 ]
 """The steps that contribute to a score, in their order."""
@@ -265,6 +267,26 @@ class Score(NamedTuple):
             Contribution("mark", "vocabulary", vocabulary - self.vocabulary, weights.vocabulary),
         )
         return self._with(weights, added, self.lexical, self.semantic, metadata, vocabulary)
+
+    @property
+    def terms(self) -> tuple[float, ...]:
+        """The lexical, semantic, metadata and vocabulary term."""
+        return self.lexical, self.semantic, self.metadata, self.vocabulary
+
+    def with_vagueness(
+        self, terms: tuple[float, ...], hits: tuple[str, ...], weights: Weights
+    ) -> "Score":
+        """The score with these four terms, as what counts for a vague task has changed them."""
+        names: tuple[ScoreTerm, ...] = ("lexical", "semantic", "metadata", "vocabulary")
+        added = tuple(
+            Contribution(
+                "vagueness", name, after - before, weight, hits if name == "lexical" else ()
+            )
+            for name, before, after, weight in zip(
+                names, self.terms, terms, weights[:4], strict=True
+            )
+        )
+        return self._with(weights, added, *terms)
 
     def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> "Score":
         """The score with the lanes' terms as a step has changed them."""
@@ -468,6 +490,7 @@ class Retrieval(NamedTuple):
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
+        vagueness: how vague the task is, and what counts for it then.
     """
 
     query: Query
@@ -484,3 +507,4 @@ class Retrieval(NamedTuple):
     unmatched: str = ""
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
+    vagueness: "Vagueness | None" = None

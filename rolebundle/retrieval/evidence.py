@@ -226,6 +226,11 @@ class Evidence(NamedTuple):
         specificity = max(specificity, ANSWERED_SPECIFICITY * self.certainty)
         return MAX_ROLE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** ROLE_FACTOR_STEEPNESS)
 
+    @property
+    def vagueness(self) -> float:
+        """How vague the task is: 1 at the highest role factor, 0 from half of it on."""
+        return max(0.0, 2 * self.role_factor / MAX_ROLE_FACTOR - 1)
+
 
 def _share_of_range(value: float, limits: tuple[float, float]) -> float:
     """How far ``value`` is from the first limit to the second, in [0, 1]."""

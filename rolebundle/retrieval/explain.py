@@ -307,6 +307,7 @@ def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
         mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
+        vagueness=list(own.score.hits_of("vagueness")),
         place=placement.position,
         of=len(placement.ranked),
         rank=placement.rank,

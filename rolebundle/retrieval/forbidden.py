@@ -8,12 +8,16 @@ Forbidden candidates take no part in these, so that they influence nothing but a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Weights
 from rolebundle.retrieval.filter import rejections, seen_rejection, with_metadata
 from rolebundle.retrieval.rank import ranking_order, with_role
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import select
+
+if TYPE_CHECKING:
+    from rolebundle.retrieval.vague import Vagueness
 
 
 def forbidden_hits(
@@ -22,6 +26,7 @@ def forbidden_hits(
     request: ResolvedRequest,
     weights: Weights,
     seen: Mapping[str, Sequence[str]],
+    vagueness: Vagueness | None = None,
 ) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
@@ -33,9 +38,10 @@ def forbidden_hits(
         request: the resolved request.
         weights: of the score's terms.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
+        vagueness: what counts for a vague task; ``None`` for a specific one.
     """
     supposed = [
-        with_role(with_metadata(rejection.candidate, request), request, weights)
+        with_role(with_metadata(rejection.candidate, request), request, weights, vagueness)
         for rejection in rejected
         if {code for code, _ in rejections(rejection.candidate.passage, request)}
         == {"forbidden_source"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
@@ -40,6 +40,9 @@ from rolebundle.storage.passages import content_hashes, passages_by_rowid
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
+
+if TYPE_CHECKING:
+    from rolebundle.text.intents import Intent
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
@@ -127,6 +130,37 @@ class Lanes:
             refills=refills,
             lexical_seconds=pool.lexical_seconds + lexical_seconds,
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
+        )
+
+    def with_openings(
+        self, pool: Pool, intents: Collection[Intent], document_ids: Sequence[int] | None
+    ) -> Pool:
+        """The pool with passages that a vague task asks for by its intent and not by its words.
+
+        They have the true scores of both lanes, and no lane proposed them.
+
+        Args:
+            pool: what the lanes proposed.
+            intents: what the task asks for.
+            document_ids: rowids of the documents to search in; ``None`` for all.
+        """
+        # Imported here: most tasks are not vague.
+        from rolebundle.retrieval.vague import INTRODUCTIONS
+        from rolebundle.storage import openings
+
+        found: set[int] = set()
+        if "recency" in intents or "orientation" in intents:
+            found.update(openings.openings_of(self.corpus, [*pool.passages]))
+            found.update(openings.newest_chunks(self.corpus, document_ids))
+        if "orientation" in intents:
+            found.update(openings.introductions(self.corpus, [*INTRODUCTIONS], document_ids))
+        added = self._read(sorted(found - pool.passages.keys()))
+        lexical_hits, semantic = self.measure([*added.values()])
+        nothing = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}
+        return pool._replace(
+            lexical={**pool.lexical, **nothing, **lexical_hits},
+            semantic={**pool.semantic, **semantic},
+            passages={**pool.passages, **added},
         )
 
     def measure(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate, Pool, RerankReport, Retrieval, Weights
+from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
@@ -27,9 +27,12 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
+from rolebundle.text.stop_words import INTENT_HINTS
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.reranker import Reranker
+    from rolebundle.retrieval.vague import Vagueness
+    from rolebundle.text.intents import TaskIntent
 
 
 def retrieve(
@@ -69,8 +72,14 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         pool = lanes.propose(pool, depth, document_ids)
         evidence = evidence or lanes.weigh_evidence(pool)
         weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
+        intent = vague_intent(request, lanes.query, evidence)
+        if intent and not pool.refills:
+            pool = lanes.with_openings(pool, intent.intents, searched)
+            cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
+            evidence = evidence._replace(cosines=cosines)
         candidates = merge(pool, weights)
         allowed, rejected = filter_candidates(candidates, request, seen)
+        vagueness = vagueness_of(evidence, intent, allowed) if intent else None
         ranked = rank(
             allowed,
             request,
@@ -78,6 +87,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             has_vectors=lanes.index is not None,
             is_off_topic=is_answered_off_topic(evidence, request),
             cosines=reranker.cosines if reranker else None,
+            vagueness=vagueness,
         )
         selection = select(ranked, request)
         distinct = len(selection.selected) + sum(
@@ -98,7 +108,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             break
     hits: Sequence[Candidate] = ()
     if not is_answered_off_topic(evidence, request):
-        hits = forbidden_hits(rejected, selection.selected, request, weights, seen)
+        hits = forbidden_hits(rejected, selection.selected, request, weights, seen, vagueness)
     selected = [candidate.passage for candidate in selection.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in selected])
     corpus = lanes.corpus_state()
@@ -117,6 +127,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         unmatched=matching.problem if matching else "",
         seen=seen,
         forbidden_hits=hits,
+        vagueness=vagueness,
     )
 
 
@@ -128,6 +139,25 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
         has_semantic=has_semantic,
         role_factor=evidence.role_factor if request.overlay else 0.0,
     )
+
+
+def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> TaskIntent | None:
+    """What a vague task asks for besides its topic; ``None`` if it is specific or has no role."""
+    may_have_intent = any(word.text in INTENT_HINTS for word, *_ in query.content_words)
+    if request.overlay is None or not (evidence.vagueness or may_have_intent):
+        return None
+    # Imported here, as below, because most requests do without.
+    from rolebundle.text.intents import task_intent
+
+    intent = task_intent(request.task)
+    return intent if evidence.vagueness or intent.is_all else None
+
+
+def vagueness_of(evidence: Evidence, intent: TaskIntent, allowed: Sequence[Candidate]) -> Vagueness:
+    """What counts for a vague task, besides its words and the role."""
+    from rolebundle.retrieval.vague import weigh_vagueness
+
+    return weigh_vagueness(evidence.vagueness, intent, allowed)
 
 
 def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:

@@ -81,6 +81,7 @@ class Execution:
             has_vectors=self.lanes.index is not None,
             is_off_topic=is_answered_off_topic(self.retrieval.evidence, request),
             cosines=self.reranker.known if self.reranker else None,
+            vagueness=self.retrieval.vagueness,
         )
 
 

@@ -28,6 +28,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.smooth import Comparison
+    from rolebundle.retrieval.vague import Vagueness
 
 _CODE_FIRST = re.compile(r"\s*(?:```|~~~)(?![ \t]*\{)")
 """Fenced code at the beginning; the block of a directive (```` ```{note} ````) is no code."""
@@ -69,6 +70,7 @@ def rank(
     has_vectors: bool,
     is_off_topic: bool = False,
     cosines: Cosines | None = None,
+    vagueness: Vagueness | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates by :func:`ranking_order`.
 
@@ -80,6 +82,7 @@ def rank(
             libraries that this needs would double the time of a cold start.
         is_off_topic: whether the corpus has nothing for the task, so that none may be selected.
         cosines: asks the reranking model for the cosines of the best passages.
+        vagueness: what counts for a vague task; ``None`` for a specific one.
     """
     candidates = (
         [candidate._replace(is_off_topic=True) for candidate in allowed]
@@ -99,7 +102,9 @@ def rank(
         first = rescore(first, cosines, weights)
     if comparison is not None:
         first = smooth(first, comparison, weights)
-    candidates = [with_role(candidate, request, weights) for candidate in (*first, *others)]
+    candidates = [
+        with_role(candidate, request, weights, vagueness) for candidate in (*first, *others)
+    ]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)
@@ -109,7 +114,12 @@ def rank(
 # -- the role's part -----------------------------------------------------------------------------
 
 
-def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) -> Candidate:
+def with_role(
+    candidate: Candidate,
+    request: ResolvedRequest,
+    weights: Weights,
+    vagueness: Vagueness | None = None,
+) -> Candidate:
     """The candidate with the role's terms in its score; without a role, the candidate itself.
 
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
@@ -121,7 +131,7 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
       0 if the passage begins with fenced code. It goes on with what another passage explains, and
       names in an example do not tell what it is about.
 
-    A mark then multiplies both with :func:`mark_factor`.
+    A mark then multiplies both with :func:`mark_factor`. What counts for a vague task comes last.
     """
     if request.overlay is None:
         return candidate
@@ -139,7 +149,13 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     if passage.mark is not None:
         factor = mark_factor(passage.mark.state)
         score = score.with_mark(factor, f"mark:{passage.mark.state}(×{factor:g})", weights)
-    return candidate.with_score(score)
+    candidate = candidate.with_score(score)
+    if vagueness is None:
+        return candidate
+    # Imported here: a specific task does without.
+    from rolebundle.retrieval.vague import with_vagueness
+
+    return with_vagueness(candidate, vagueness, weights, request.min_score)
 
 
 def mark_factor(state: MarkState) -> float:

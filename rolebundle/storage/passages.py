@@ -17,9 +17,9 @@ from rolebundle.storage.supersession import superseders
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
-    "coalesce(scanned.kinds, '[]'), c.anchor"
+    "coalesce(scanned.kinds, '[]'), c.anchor, c.ordinal"
 )
-_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str]
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str, int]
 _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
     "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
@@ -206,6 +206,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
                 ignored_claims=ignored.get(document, ()),
                 mark=marked.get(row[1]),
                 anchor=row[14],
+                ordinal=row[15],
             )
         )
     return passages

@@ -32,6 +32,23 @@ The general nouns of Halliday and Hasan ("Cohesion in English", 1976, 6.1), and 
 frequency.
 """
 
+INTENT_HINTS = frozenset(
+    """
+    lately recent recently latest newest news days date changed happened new last start begin first
+    started getting starting here beginner beginners newcomer newcomers overview introduction basics
+    essentials fundamentals picture blocks concept concepts idea ideas term terms part parts
+    component components point points thing things topic topics page pages wrong fail fails failed
+    failing failure failures broken break breaks problem problems trouble pitfall pitfalls gotcha
+    gotchas surprise surprises surprised surprising careful warn warned warning warnings mistake
+    mistakes hard difficult difficulty difficulties risk risks risky danger dangers dangerous
+    fragile unexpected bug bugs error errors crash crashes workaround workarounds caveat caveats
+    """.split()
+)
+"""Each task that asks for the newest, a beginning, or what goes wrong has one of these words.
+
+``text/intents.py`` has the patterns, which are slow to compile.
+"""
+
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 

@@ -18,7 +18,7 @@ from support.strategies import corpora, overlays, requests
 PROVIDER = HashingProvider()
 FORBIDS: dict[str, Any] = {"forbidden_sources": [{"pattern": "adverts", "reason": "not evidence"}]}
 ROLE = overlay(source_policy=FORBIDS)
-STRONG = document("advert", ["token rotation"], source_id="adverts")
+STRONG = document("advert", ["token rotation, token rotation"], source_id="adverts")
 WEAK = document("advert", ["the rotation of crops"], source_id="adverts")
 OURS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
 
@@ -65,7 +65,8 @@ class TestTheWarning:
 
     def test_it_names_no_more_than_would_have_been_selected(self, lexical_only: bool) -> None:
         many = [
-            document(f"advert{n}", [f"token rotation {n}"], source_id="adverts") for n in range(9)
+            document(f"advert{n}", [f"token rotation, advert {n}"], source_id="adverts")
+            for n in range(9)
         ]
         bundle = answered([*OURS, *many], lexical_only=lexical_only)
         (message,) = (

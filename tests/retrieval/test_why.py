@@ -73,7 +73,9 @@ class TestSelected:
             found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation")
         assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
         assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
-        assert found.filter.factors + found.score.vocabulary == first.overlay_hits
+        hits = found.filter.factors + found.score.vocabulary + found.score.vagueness
+        assert hits == first.overlay_hits
+        assert found.score.vagueness
         assert not found.score.supposed
         assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
         assert (found.needs, found.lost_to) == ([], [])
@@ -229,7 +231,7 @@ class TestTheCut:
         assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.45})
+        role = overlay(retrieval_policy={"min_score": 0.35})
         found = why(listed, "many#14", role, task="token", limit=1)
         best = ask(listed, role, task="token", limit=1).selected[0].scores.final
         assert found.code == "low_score"

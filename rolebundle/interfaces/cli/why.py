@@ -226,6 +226,9 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
     if score.mark_factor is not None:
         yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"
+    if score.vagueness:
+        hits = ", ".join(hit.removeprefix("vague:") for hit in score.vagueness)
+        yield one_line(f"vague task    {hits}, in all terms", 2 * _WIDTH)
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     yield f"{'final':<22} = {values.final:.3f}"

@@ -1,0 +1,247 @@
+"""What makes a passage fit a vague task: its place, its date, and whether it is prose. Pure.
+
+A task is vague if its words choose no passage (docs/decisions/0021). Then two more things count
+besides the role, in proportion to how vague it is. Nothing of this counts for a specific task.
+
+- *Intent*: "Where do I start?" and "What changed lately?" ask for a beginning or for the newest,
+  and no passage has that in its words. So a share of the lanes' terms gives way to the passage's
+  fit, which is computed from its place, its document's type and date.
+- *Substance*: a heading alone, a list of links, or a quote of another mail answers nothing, and an
+  old entry of a changelog seldom does. All terms of such a passage are multiplied with less than 1.
+  It is ranked lower, not hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage
+from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.filter import dated_at
+from rolebundle.text.intents import Intent, TaskIntent, trouble_words
+from rolebundle.text.substance import substance
+
+MAX_INTENT_SHARES: Mapping[Intent, float] = MappingProxyType(
+    {"recency": 0.8, "orientation": 0.8, "trouble": 0.5}
+)
+"""The most of the lanes' terms that gives way to the fit. Words about trouble are topics, too."""
+LEAST_SUBSTANCE = 0.6
+"""What the terms of a passage without prose are multiplied with."""
+LEAST_ENTRY = 0.8
+"""What the terms of a changelog's oldest entries are multiplied with."""
+HALF_LIFE = 8
+"""After so many newer documents, or newer entries of a changelog, newness is half."""
+OTHER_NEWNESS = 0.4
+"""The most that the date of a document counts that does not stand for its day."""
+FLOOR_MARGIN = 1e-9
+"""So that rounding cannot put a score under the floor."""
+LATER_PART = 0.8
+"""The later parts of a mail count so much."""
+DEEPEST_INTRODUCTION = 1
+"""In how many folders a file may be that introduces the whole."""
+UNDATED_OPENING = 0.3
+"""The fit of a changelog's opening that has no entry."""
+ENOUGH_TROUBLE = 4
+"""So many different words about trouble fit fully."""
+
+INTRODUCTIONS = frozenset({"readme", "tutorial", "installation"})
+LOGS = frozenset({"mail", "journal", "meeting-notes", "postmortem", "transcript", "decision"})
+"""Types of documents of which each stands for its day."""
+TROUBLESHOOTING = frozenset({"troubleshooting", "faq", "postmortem"})
+CODE = frozenset({"source-code", "test-code", "data"})
+CODE_SUBSTANCE = 0.5
+"""Code has comments and names, which are not measured."""
+SUPPORTING = CODE | {"license", "archived", "api-reference"}
+"""Types that nobody reads first."""
+
+_INTRODUCTION_NAME = re.compile(
+    r"(?:^|/)(?:\d+[-_. ]*)?(?:read[-_]?me|_?index|introduction|intro|overview|about|welcome|home"
+    r"|quick[-_ ]?start|getting[-_ ]?started|first[-_ ]steps|start[-_ ]?here|basics)[^/]*$"
+)
+_CHANGELOG_NAME = re.compile(r"(?:^|/)(?:change[-_]?(?:log|s)|history|news)(?:\.[^/]*)?$")
+_VERSION = re.compile(r"\d[.-]\d|\b(?:19|20)\d\d\b|\bunreleased\b", re.IGNORECASE)
+
+
+class Vagueness(NamedTuple):
+    """How vague a task is, what it asks for, and what is new among the candidates.
+
+    Attributes:
+        degree: from 0 for a specific task to 1.
+        intent: what the task asks for besides its topic.
+        newness: document id → 1 for the newest, half after ``HALF_LIFE`` dates. Mails of one
+            subject are a thread, which is as new as its latest mail.
+        replies: ids of mails after the first one of their thread.
+    """
+
+    degree: float = 0.0
+    intent: TaskIntent = TaskIntent()
+    newness: Mapping[str, float] = MappingProxyType({})
+    replies: frozenset[str] = frozenset()
+
+    @property
+    def intent_share(self) -> float:
+        """The share of the lanes' terms that gives way to the fit, in [0, 0.8]."""
+        shares = (MAX_INTENT_SHARES[intent] for intent in self.intent.intents)
+        return self.degree * self.intent.share * max(shares, default=0.0)
+
+
+def weigh_vagueness(degree: float, intent: TaskIntent, allowed: Iterable[Candidate]) -> Vagueness:
+    """What counts for a vague task, with the dates of what the first search found."""
+    documents = {
+        candidate.passage.document.document_id: candidate.passage.document
+        for candidate in allowed
+        if candidate.round == 0
+    }
+    dates = {name: dated_at(document) or "" for name, document in documents.items()}
+    threads = {
+        name: f"mail {document.title.casefold()}" if document.document_type == "mail" else name
+        for name, document in documents.items()
+    }
+    latest: dict[str, str] = {}
+    starts: dict[str, str] = {}
+    for name in sorted(documents, key=lambda name: (dates[name], name)):
+        starts.setdefault(threads[name], name)
+        latest[threads[name]] = dates[name]
+    places = {date: place for place, date in enumerate(sorted({*latest.values()}, reverse=True))}
+    return Vagueness(
+        # A task without any topic is vague, whichever passages have its words by chance.
+        1.0 if intent.is_all else degree,
+        intent,
+        {
+            name: 2 ** (-places[latest[thread]] / HALF_LIFE)
+            for name, thread in threads.items()
+            if latest[thread]
+        },
+        frozenset(name for name, thread in threads.items() if starts[thread] != name),
+    )
+
+
+def with_vagueness(
+    candidate: Candidate, vagueness: Vagueness, weights: Weights, floor: float
+) -> Candidate:
+    """The candidate with what counts for a vague task; for a specific task, the candidate itself.
+
+    ``lane = f · ((1 − a) · lane + a · fit)`` for both terms of the lanes, and ``role = f · role``
+    for both of the role, with the share ``a`` of the intent and the factor ``f`` of the substance
+    and, in a changelog, of the place. A score over the floor does not fall under it: only so much
+    of the change counts.
+    """
+    if not vagueness.degree:
+        return candidate
+    passage, score, share = candidate.passage, candidate.score, vagueness.intent_share
+    lexical, semantic = score.lexical, score.semantic
+    hits: list[str] = []
+    if share:
+        fit, why = fit_of(passage, vagueness)
+        lexical, semantic = ((1 - share) * term + share * fit for term in (lexical, semantic))
+        hits.append(f"vague:{'+'.join(vagueness.intent.intents)}({why}; fit {fit:.2f})")
+    factor = 1 - vagueness.degree * (1 - LEAST_SUBSTANCE) * (1 - substance_of(passage))
+    if factor < 1:
+        hits.append(f"vague:little-prose(×{factor:.2f})")
+    if _is_changelog(passage):
+        old = 1 - vagueness.degree * (1 - LEAST_ENTRY) * (1 - _place_in_changelog(passage))
+        hits.append(f"vague:changelog-part-{passage.ordinal + 1}(×{old:.2f})")
+        factor *= old
+    terms = [factor * term for term in (lexical, semantic, score.metadata, score.vocabulary)]
+    changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
+    floor *= 1 + FLOOR_MARGIN
+    if changed.final < floor <= score.final:
+        part = (score.final - floor) / (score.final - changed.final)
+        pairs = zip(score.terms, changed.terms, strict=True)
+        terms = [old + part * (new - old) for old, new in pairs]
+        changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
+    return candidate.with_score(changed)
+
+
+def substance_of(passage: Passage) -> float:
+    """How much prose a passage has, in [0, 1]. A remembered fact is whole, however short it is."""
+    kind = passage.document.document_type
+    if passage.document.source_kind == REMEMBERED_KIND:
+        return 1.0
+    if kind in CODE or passage.content_type == "code":
+        return CODE_SUBSTANCE
+    return 0.0 if kind == "license" else substance(passage.content, is_mail=kind == "mail")
+
+
+def fit_of(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
+    """How well a passage fits the intents of a task, in [0, 1], and why."""
+    fits = [_FITS[intent](passage, vagueness) for intent in vagueness.intent.intents]
+    return sum(fit for fit, _ in fits) / len(fits), ", ".join(why for _, why in fits)
+
+
+def _recency(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
+    document = passage.document
+    if _is_changelog(passage):
+        return _place_in_changelog(passage), f"part {passage.ordinal + 1} of a changelog"
+    newness = vagueness.newness.get(document.document_id, 0.0)
+    share = 1.0 if document.document_type in LOGS else OTHER_NEWNESS
+    if document.document_type == "mail" and passage.ordinal:
+        share *= LATER_PART
+    return share * newness, _dated(document)
+
+
+def _orientation(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
+    document, place = passage.document, passage.ordinal
+    kind = document.document_type
+    if _is_changelog(passage):
+        return 0.5 * _place_in_changelog(passage), f"part {place + 1} of a changelog"
+    if kind in LOGS:
+        newness = vagueness.newness.get(document.document_id, 0.0)
+        if kind != "mail":
+            return newness, _dated(document)
+        starts = place == 0 and document.document_id not in vagueness.replies
+        what = "the start of a thread" if starts else "within a thread"
+        return (newness + starts) / 2, f"{what}, {_dated(document)}"
+    if kind in SUPPORTING:
+        return 0.3 if place == 0 else 0.1, f"{_part(place)} of {kind}"
+    fit = {0: 0.75, 1: 0.5}.get(place, 0.25)
+    if _introduces(passage):
+        return fit + 0.25, f"{_part(place)} of an introduction"
+    return fit + (0.1 if kind in INTRODUCTIONS else 0.0), _part(place)
+
+
+def _trouble(passage: Passage, _vagueness: Vagueness) -> tuple[float, str]:
+    words = trouble_words(" ".join((*passage.headings, passage.content)))
+    fit = min(1.0, words / ENOUGH_TROUBLE)
+    if words and passage.document.document_type in TROUBLESHOOTING:
+        fit = 1.0
+    return fit, f"{words} words about trouble"
+
+
+_FITS: Mapping[Intent, Callable[[Passage, Vagueness], tuple[float, str]]] = MappingProxyType(
+    {"recency": _recency, "orientation": _orientation, "trouble": _trouble}
+)
+
+
+def _introduces(passage: Passage) -> bool:
+    """Whether its file introduces the whole, and not a part of it that has a folder of its own."""
+    path = passage.path.lower()
+    return (
+        path.count("/") <= DEEPEST_INTRODUCTION
+        and passage.content_type != "code"
+        and bool(_INTRODUCTION_NAME.search(path))
+    )
+
+
+def _is_changelog(passage: Passage) -> bool:
+    kind = passage.document.document_type
+    return kind == "changelog" or bool(_CHANGELOG_NAME.search(passage.path.lower()))
+
+
+def _place_in_changelog(passage: Passage) -> float:
+    # Changelogs have the newest entry first, often after an opening without a version or date.
+    if passage.ordinal == 0 and not _VERSION.search(passage.content):
+        return UNDATED_OPENING
+    return float(2 ** (-max(0, passage.ordinal - 1) / HALF_LIFE))
+
+
+def _part(place: int) -> str:
+    return "the opening" if place == 0 else f"part {place + 1}"
+
+
+def _dated(document: DocumentMetadata) -> str:
+    date = dated_at(document)
+    return f"dated {date[:10]}" if date else "undated"
