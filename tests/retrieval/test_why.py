@@ -231,7 +231,7 @@ class TestTheCut:
         assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.35})
+        role = overlay(retrieval_policy={"min_score": 0.33})
         found = why(listed, "many#14", role, task="token", limit=1)
         best = ask(listed, role, task="token", limit=1).selected[0].scores.final
         assert found.code == "low_score"
@@ -241,7 +241,12 @@ class TestTheCut:
 
     def test_a_task_that_is_off_topic(self, tmp_path: Path) -> None:
         role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        documents = [document("d", ["a threat model", "one more threat model of the token"])]
+        documents = [
+            document(
+                "d",
+                ["threat model, threat model, threat model", "a model of a token"],
+            )
+        ]
         fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
         with built(tmp_path, documents) as corpus:
             found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
