@@ -244,7 +244,7 @@ class TestTheCut:
         documents = [
             document(
                 "d",
-                ["threat model, threat model, threat model", "a model of a token"],
+                ["threat model, threat model, threat model", "one more threat model"],
             )
         ]
         fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
