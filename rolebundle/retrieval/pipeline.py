@@ -79,7 +79,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             evidence = evidence._replace(cosines=cosines)
         candidates = merge(pool, weights)
         allowed, rejected = filter_candidates(candidates, request, seen)
-        vagueness = vagueness_of(evidence, intent, allowed) if intent else None
+        vagueness = vagueness_of(request, evidence, intent, allowed) if intent else None
         ranked = rank(
             allowed,
             request,
@@ -153,11 +153,16 @@ def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> 
     return intent if evidence.vagueness or intent.is_all else None
 
 
-def vagueness_of(evidence: Evidence, intent: TaskIntent, allowed: Sequence[Candidate]) -> Vagueness:
+def vagueness_of(
+    request: ResolvedRequest,
+    evidence: Evidence,
+    intent: TaskIntent,
+    allowed: Sequence[Candidate],
+) -> Vagueness:
     """What counts for a vague task, besides its words and the role."""
     from rolebundle.retrieval.vague import weigh_vagueness
 
-    return weigh_vagueness(evidence.vagueness, intent, allowed)
+    return weigh_vagueness(evidence.vagueness, intent, allowed, request.now)
 
 
 def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:

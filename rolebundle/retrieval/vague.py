@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage
+from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.retrieval.candidate import Candidate, Weights
 from rolebundle.retrieval.filter import dated_at
 from rolebundle.text.intents import Intent, TaskIntent, trouble_words
@@ -88,14 +89,21 @@ class Vagueness(NamedTuple):
         return self.degree * self.intent.share * max(shares, default=0.0)
 
 
-def weigh_vagueness(degree: float, intent: TaskIntent, allowed: Iterable[Candidate]) -> Vagueness:
-    """What counts for a vague task, with the dates of what the first search found."""
+def weigh_vagueness(
+    degree: float, intent: TaskIntent, allowed: Iterable[Candidate], now: datetime
+) -> Vagueness:
+    """What counts for a vague task, with the dates of what the first search found.
+
+    A date after ``now`` says nothing about how new a document is.
+    """
+    latest_date = iso_utc(now)
     documents = {
         candidate.passage.document.document_id: candidate.passage.document
         for candidate in allowed
         if candidate.round == 0
     }
     dates = {name: dated_at(document) or "" for name, document in documents.items()}
+    dates = {name: date if date <= latest_date else "" for name, date in dates.items()}
     threads = {
         name: f"mail {document.title.casefold()}" if document.document_type == "mail" else name
         for name, document in documents.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +19,7 @@ from support.corpora import ask, built, document, overlay, scratch_folder
 from support.values import allowed, passage, weights
 
 PROSE = "Every token is rotated once a day, and the old one is still kept for an hour after that moment."
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
 FIRST = task_intent("What should I look at first?")
 LATELY = task_intent("What changed lately?")
 WRONG = task_intent("What goes wrong?")
@@ -25,7 +27,7 @@ WRONG = task_intent("What goes wrong?")
 
 def fit(intent: TaskIntent, *passages: Any) -> list[float]:
     ones = [allowed(each) for each in passages]
-    vagueness = weigh_vagueness(1.0, intent, ones)
+    vagueness = weigh_vagueness(1.0, intent, ones, NOW)
     return [fit_of(one.passage, vagueness)[0] for one in ones]
 
 
@@ -78,6 +80,15 @@ class TestFit:
             FIRST, mail("a", "Tokens", "01"), mail("b", "Tokens", "20"), mail("c", "Rust", "10")
         )
         assert question > reply and question > other
+
+    def test_a_date_after_now_is_not_the_newest(self) -> None:
+        kind = {"document_type": "journal"}
+        ours, later = fit(
+            LATELY,
+            text("a", updated_at="2026-03-01T00:00:00Z", **kind),
+            text("b", updated_at="2027-03-01T00:00:00Z", **kind),
+        )
+        assert ours > later == 0.0
 
     def test_words_about_trouble(self) -> None:
         warning, plain = fit(WRONG, text("a", "Beware: a known issue. It may fail."), text("b"))
