@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from rolebundle.contracts.bundle import Rejection, RetrievalBundle, Scores, ScoreWeights
+from rolebundle.contracts.bundle import (
+    Rejection,
+    RetrievalBundle,
+    Scores,
+    ScoreWeights,
+    SelectedChunk,
+)
 from rolebundle.contracts.terms import LANES, Lane, RejectionCode
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_text
@@ -81,13 +87,20 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
         site,
         bundle=bundle,
         flow=flow_of(bundle),
+        titles=[marked_text(title_of(chunk), terms) for chunk in bundle.selected],
         texts=[marked_text(chunk.content, terms) for chunk in bundle.selected],
         parts=parts,
+        ahead=[_ahead(*pair) for pair in pairwise([*parts, []])],
         main=[_main_parts(of_passage) for of_passage in parts],
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
     )
+
+
+def title_of(chunk: SelectedChunk) -> str:
+    """The title of a passage's document, and the headings above it."""
+    return " › ".join(dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings]))
 
 
 def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]:
@@ -116,6 +129,16 @@ def _main_parts(parts: Sequence[ScorePart]) -> list[tuple[str, float]]:
     total = sum(part.points for part in parts)
     largest = sorted(parts, key=lambda part: -part.points)[:2]
     return [(part.name, part.points / total) for part in largest] if total > 0 else []
+
+
+def _ahead(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> ScorePart | None:
+    """The part by which a passage exceeds the next one most, with the difference as points."""
+    points = {part.kind: part.points for part in of_next}
+    more = [
+        part._replace(points=part.points - points.get(part.kind, 0.0)) for part in parts if of_next
+    ]
+    best = max(more, key=lambda part: part.points, default=None)
+    return best if best and best.points > 0 else None
 
 
 def flow_of(bundle: RetrievalBundle) -> Flow:

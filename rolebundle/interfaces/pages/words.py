@@ -52,6 +52,11 @@ REJECTION_ADVICE: Mapping[RejectionCode, str] = {
     "already_seen": "Ask without `seen` to get it again.",
     "quarantined": "The owner can look with `rolebundle quarantine` and release it.",
 }
+WARNING_NOTE: Mapping[str, str] = {
+    "EVIDENCE_KIND_MISSING": "A passage shows a kind of evidence if its document type, a tag or a "
+    "heading names it.",
+}
+"""What a warning's message leaves open."""
 STATE: Mapping[FallbackState, str] = {
     "no_strong_match": "no strong match",
     "forbidden_hit": "something relevant is forbidden to the role",
