@@ -197,7 +197,7 @@ def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
 QUESTIONS: list[dict[str, Any]] = []
 
 
-def _pages(engine: Engine, agent: str, reference: str) -> list[list[str]]:
+def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[str]]:
     """The pages of `inspect` about the corpus, in the name of an agent; each as for an outcome."""
     app = Inspector(engine, "/token/", VIEWS, FORMS)
     asked = (
@@ -205,6 +205,7 @@ def _pages(engine: Engine, agent: str, reference: str) -> list[list[str]]:
         ("document", {"id": "d1", "chunk": "d1#1"}),
         ("corpus", {}),
         ("corpus", {"prefix": reference}),
+        ("draft", {"draft": draft, "now": NOW.isoformat()}),
     )
     pages = [app.answer(name, Query({**given, "agent": agent}.items())) for name, given in asked]
     assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
@@ -478,7 +479,7 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
                 outcome(lambda: engine.document(reference, agent)),
-                *_pages(engine, agent or "nobody", reference),
+                *_pages(engine, agent or "nobody", reference, draft),
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),

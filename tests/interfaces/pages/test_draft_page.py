@@ -86,6 +86,8 @@ def test_what_fails_leads_to_its_reason_and_this_to_its_passage() -> None:
     page = page_of(verification(FINDINGS))
     (quote,) = page.xpath("//pre[@class='draft']/a[text()='for an hour']")
     assert (quote.get("class"), quote.get("href")) == ("bad", "#finding-2")
+    assert text_of(quote.getnext()) == "✗2"
+    assert quote.getnext().xpath("./a/@id") == ["at-2"]
     (reason,) = page.xpath("//*[@id='finding-2']")
     for text in (
         "✗2 Not what the passage says near", "line 1:14", "Changed figure", "for one hour",
