@@ -57,7 +57,8 @@ def app(db: Path) -> Iterator[Inspector]:
 
 def sent(app: Inspector, action: str, overlay: object = None, **fields: str) -> Answer:
     """The answer to the form."""
-    text = overlay if isinstance(overlay, str) else json.dumps(overlay or changed())
+    text = json.dumps(overlay or changed(), ensure_ascii=False)
+    text = overlay if isinstance(overlay, str) else text
     values = {"role": "releaser", "do": action, "overlay": text, "tasks": TASK, "new_role": "copy"}
     return app.answer("workbench", Query([]), form=Query((values | fields).items()))
 
@@ -162,13 +163,13 @@ def test_a_saved_copy_is_a_role_at_once(app: Inspector, db: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == {"role_id": "copy", **changed()}
     saved = load_role("copy", overlay_folders([], db))
     assert saved.path == path and saved.overlay.mission == "Sell a release."
-    assert "Of this corpus" in section(shown(app), "folder-2")
     [link] = [a.get("href") for a in page.iter("a") if a.text == TASK]
     view, _, query = link.removeprefix("/token/").partition("?")
     assert view == "answer"
     parameters = [tuple(part.split("=")) for part in query.split("&")]
     answer = app.answer(view, Query([(name, value) for name, value in parameters]))
     assert "Answer for copy" in page_of(answer).text_content()
+    assert "Of this corpus" in section(shown(app), "folder-2")
 
 
 def test_no_file_is_overwritten_and_no_role_replaced(app: Inspector, db: Path) -> None:
