@@ -87,6 +87,7 @@ def submit(app: Inspector, form: Query) -> str:
     )
     trials: list[OverlayTrial] = []
     findings: list[LintProblem] = []
+    saved: EditedOverlay | None = None
     try:
         edited = edited_overlay(edit.new_role, edit.text, app.engine.workspace.path)
         with app.engine.workspace.corpus.reading():
@@ -95,12 +96,14 @@ def submit(app: Inspector, form: Query) -> str:
             trials = _trials(app, edited, base, _requests(edit.tasks, app.agent_of(form)))
         elif all(finding.level != "error" for finding in findings):
             edited.save(folders)
-            _current_folders(app)
-            return saved_page(edited.role_id, edited.path, edit.tasks[:MAX_TASKS], app.site(form))
+            saved = edited
     except RolebundleError as error:
         # The page keeps what was typed. That the overlay is malformed, lint says in full.
         if not (findings and isinstance(error, OverlayError)):
             findings = [lint_error("", error.code, f"{error.message}; {error.hint}"), *findings]
+    if saved is not None:
+        _current_folders(app)
+        return saved_page(saved.role_id, saved.path, edit.tasks[:MAX_TASKS], app.site(form))
     return trial_page(findings, trials, edit, app.site(form), is_saving=action == "save")
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from lxml import html
@@ -166,9 +166,8 @@ def test_a_saved_copy_is_a_role_at_once(app: Inspector, db: Path) -> None:
     [link] = [a.get("href") for a in page.iter("a") if a.text == TASK]
     view, _, query = link.removeprefix("/token/").partition("?")
     assert view == "answer"
-    parameters = [tuple(part.split("=")) for part in query.split("&")]
-    answer = app.answer(view, Query([(name, value) for name, value in parameters]))
-    assert "Answer for copy" in page_of(answer).text_content()
+    answer = page_of(app.answer(view, Query(parse_qsl(query))))
+    assert answer.xpath("//select[@name='role']/option[@selected]/text()") == ["copy"]
     assert "Of this corpus" in section(shown(app), "folder-2")
 
 

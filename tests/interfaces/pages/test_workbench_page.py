@@ -14,6 +14,7 @@ from rolebundle.authoring.edited_overlay import edited_overlay
 from rolebundle.authoring.overlay_draft import overlay_text
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.workbench import Edit, trial_page
+from rolebundle.policy.overlay_lint import lint_error, lint_warning
 from support.overlay_files import overlays
 
 SITE = Site(base="/token/", is_owner=True)
@@ -29,3 +30,12 @@ def test_a_copy_that_is_not_edited_is_the_overlay(values: dict[str, Any], label:
     sent = field.text_content().replace("\n", "\r\n")
     edited = edited_overlay("copy", sent, Path("team.db"))
     assert json.loads(edited.content) == values | {"role_id": "copy"}
+
+
+def test_many_findings_are_cut_and_errors_come_first() -> None:
+    findings = [lint_warning(f"words[{n}]", "never_matches", "nothing") for n in range(5_000)]
+    page = trial_page([*findings, lint_error("", "e", "broken")], [], Edit("a", "b", "", []), SITE)
+    items = html.fromstring(page).xpath("//section[@aria-labelledby='lint']//li")
+    assert "broken" in items[0].text_content()
+    assert items[-1].text_content() == "and 4801 more"
+    assert len(items) == 201
