@@ -15,6 +15,7 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.terms import LANES, Lane, RejectionCode
+from rolebundle.interfaces.matches import Terms
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_text
 from rolebundle.interfaces.pages.page import render
@@ -23,6 +24,8 @@ from rolebundle.interfaces.render import query_terms
 from rolebundle.retrieval.packet import WARNINGS_OF_PASSAGES
 
 MAX_NOTES = 3
+MIN_LEAD = 0.0005
+"""A smaller difference is not shown with three decimals."""
 
 
 class ScorePart(NamedTuple):
@@ -90,7 +93,8 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
         titles=[marked_text(title_of(chunk), terms) for chunk in bundle.selected],
         texts=[marked_text(chunk.content, terms) for chunk in bundle.selected],
         parts=parts,
-        ahead=[_ahead(*pair) for pair in pairwise([*parts, []])],
+        leads=[_lead(*pair) for pair in pairwise([*parts, []])],
+        missing=_missing_words(bundle, terms),
         main=[_main_parts(of_passage) for of_passage in parts],
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
@@ -131,14 +135,31 @@ def _main_parts(parts: Sequence[ScorePart]) -> list[tuple[str, float]]:
     return [(part.name, part.points / total) for part in largest] if total > 0 else []
 
 
-def _ahead(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> ScorePart | None:
-    """The part by which a passage exceeds the next one most, with the difference as points."""
-    points = {part.kind: part.points for part in of_next}
+def _lead(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> list[ScorePart]:
+    """What each part adds more than that of the next passage, as its points; the largest first."""
+    if not (parts and of_next):
+        return []
+    kinds = {part.kind: part for part in (*parts, *of_next)}
+    points, others = ({part.kind: part.points for part in some} for some in (parts, of_next))
     more = [
-        part._replace(points=part.points - points.get(part.kind, 0.0)) for part in parts if of_next
+        part._replace(points=points.get(kind, 0.0) - others.get(kind, 0.0))
+        for kind, part in kinds.items()
     ]
-    best = max(more, key=lambda part: part.points, default=None)
-    return best if best and best.points > 0 else None
+    return sorted(
+        (part for part in more if abs(part.points) >= MIN_LEAD), key=lambda part: -part.points
+    )
+
+
+def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
+    """The words of the task that no selected passage has, as they are searched for."""
+    present = {
+        match.term
+        for chunk in bundle.selected
+        for text in (title_of(chunk), chunk.content, *chunk.metadata.tags)
+        for match in terms.find(text)
+    }
+    words_of_task = bundle.query.lexical_query
+    return [word for place, word in enumerate(words_of_task) if place not in present]
 
 
 def flow_of(bundle: RetrievalBundle) -> Flow:

@@ -73,7 +73,7 @@ ACTION: Mapping[FallbackAction, str] = {
 }
 TRUST: Mapping[TrustPosture, str] = {
     "strong": "an authoritative source is among the passages",
-    "mixed": "trusted sources, but no authoritative one",
+    "mixed": "preferred sources, but no authoritative one",
     "weak": "no trusted source for the task",
 }
 FRESHNESS: Mapping[FreshnessPosture, str] = {

@@ -55,6 +55,26 @@ def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
         assert points == pytest.approx(chunk.scores.final, abs=1e-4)
 
 
+def test_the_words_that_no_passage_has_are_named(bundle: RetrievalBundle) -> None:
+    query = bundle.query.model_copy(update={"lexical_query": ["tablet", "zeppelin"]})
+    text = text_of(answer_page(bundle.model_copy(update={"query": query})))
+    assert "no passage has: zeppelin" in text
+    assert "no passage has" not in text_of(answer_page(bundle))
+
+
+def test_what_puts_a_passage_before_the_next_one_sums_up_to_the_lead(
+    bundle: RetrievalBundle,
+) -> None:
+    first = bundle.selected[0]
+    lower = first.scores.model_copy(
+        update={"lexical": 0.5, "final": first.scores.final - 0.5 * bundle.weights.lexical}
+    )
+    second = first.model_copy(update={"rank": 2, "scores": lower})
+    text = text_of(answer_page(bundle.model_copy(update={"selected": [first, second]})))
+    lead = 0.5 * bundle.weights.lexical
+    assert f"It is {lead:.3f} before passage 2: the task's words +{lead:.3f}." in text
+
+
 def test_a_page_in_a_file_leads_nowhere_and_loads_nothing(bundle: RetrievalBundle) -> None:
     assert is_closed(answer_page(bundle))
 
