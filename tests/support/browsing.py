@@ -19,6 +19,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+MAX_MILLISECONDS = 120_000
+"""How long a test waits for a page. The machine may have other work."""
 _STATE = """() => ({
     scripts: document.scripts.length,
     canary: typeof window.canary + "," + document.querySelectorAll("[id=canary],[name=canary]").length,
@@ -86,6 +88,7 @@ class Visitor:
     def __init__(self, browser: Browser, **options: Any) -> None:
         self._context = browser.new_context(**options)
         self._context.route("**/*", self._pass_on)
+        self._context.set_default_timeout(MAX_MILLISECONDS)
         self.page = self._context.new_page()
         self.source = ""
         self.requests: list[str] = []

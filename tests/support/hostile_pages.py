@@ -104,7 +104,7 @@ def hostile_questions() -> str:
     """A golden set as TOML: a question for some attacks, with a document that is not there."""
     questions = [
         {"id": f"{number} {attack}", "task": f"rotation of a token {attack}"}
-        for number, attack in enumerate(ATTACKS[:4])
+        for number, attack in enumerate(ATTACKS[:2])
     ]
     lines = [f"role = {json.dumps(ROLE)}"]
     for question in questions:
