@@ -70,11 +70,13 @@ def take_picture(page: Path) -> bytes:
         browser = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
-        view = browser.new_page(viewport={"width": WIDTH, "height": 1}, color_scheme="light")
+        # Passages below the window are not laid out, so the window is high.
+        size = {"width": WIDTH, "height": 3_000}
+        view = browser.new_page(viewport=size, color_scheme="light")
         view.goto(page.resolve().as_uri())
         end = view.locator("#passage-1").evaluate("part => part.getBoundingClientRect().bottom")
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": int(end)}
-        picture = Image.open(BytesIO(view.screenshot(full_page=True, clip=clip)))
+        picture = Image.open(BytesIO(view.screenshot(clip=clip)))
     smaller = BytesIO()
     picture.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE).save(
         smaller, "PNG", optimize=True
