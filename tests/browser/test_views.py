@@ -88,6 +88,8 @@ _PREPARE = """() => {
         row => row.remove()
     );
     document.querySelectorAll("details").forEach(part => { part.open = true });
+    // Or what is below the window would not be laid out, and so not be checked.
+    document.querySelectorAll(".passage").forEach(part => { part.style.contentVisibility = "visible" });
 }"""
 
 
