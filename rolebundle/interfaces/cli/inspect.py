@@ -103,3 +103,4 @@ def inspect(
         if not no_browser:
             webbrowser.open(address)
         server.serve_until_signal()
+        app.close()

@@ -26,6 +26,7 @@ from rolebundle.interfaces.operations import internal_error
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
 
@@ -134,6 +135,7 @@ class Inspector:
         self.admin = Admin(engine.workspace) if engine.agent is None else None
         self._base = base
         self._lock = Lock()
+        self._is_closed = False
 
     def answer(self, name: str, query: Query, *, form: Query | None = None) -> Answer:
         """The page of a view, or of the error that happened.
@@ -145,6 +147,8 @@ class Inspector:
         """
         with self._lock:
             try:
+                if self._is_closed:
+                    raise server_is_ending()
                 self.engine.refresh()
                 return Answer(HTTPStatus.OK, self._page(name, query, form))
             except RolebundleError as error:
@@ -248,8 +252,11 @@ class Inspector:
         return request_from({"deadline_ms": DEADLINE_MS, **fields, **changes})
 
     def close(self) -> None:
-        """Close the corpus."""
-        self.engine.close()
+        """End the request that runs now, and close the corpus. Later requests are refused."""
+        self._is_closed = True
+        self.engine.interrupt()
+        with self._lock:
+            self.engine.close()
 
 
 View = Callable[[Inspector, Query], str]

@@ -43,7 +43,9 @@ def why_page(why: Why, site: Site = FILE) -> str:
         conditions=[condition.wanted for condition in conditions(where)] if where else [],
         parts=parts,
         top=max(longest, *(rival.final for rival in why.lost_to), 0.0),
-        rules=words.rules([*why.filter.factors, *why.score.vocabulary]),
+        rules=words.rules(
+            [*why.filter.factors, *why.score.vocabulary, *(why.score.vagueness or ())]
+        ),
     )
 
 

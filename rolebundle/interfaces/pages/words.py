@@ -138,7 +138,7 @@ LEVEL: Mapping[str, str] = {
 }  # fmt: skip
 """The CSS class of a word: how good it is."""
 
-_RULE = re.compile(r"(boost|penalty|vocab):([\w-]+)(?:\((.*)\))?", re.DOTALL)
+_RULE = re.compile(r"(boost|penalty|vocab|vague):([\w+-]+)(?:\((.*)\))?", re.DOTALL)
 _RULE_NAMES: Mapping[str, str] = {
     "trust-tier": "trust tier",
     "doc-type": "document type",
@@ -147,6 +147,10 @@ _RULE_NAMES: Mapping[str, str] = {
     "applicable-role": "written for this role",
     "role-mismatch": "written for other roles",
     "stale": "too old",
+    "recency": "the task asks for what is new",
+    "orientation": "the task asks for a beginning",
+    "trouble": "the task asks what goes wrong",
+    "little-prose": "little prose",
 }
 
 
@@ -157,16 +161,18 @@ class Rules(NamedTuple):
         factors: metadata rules: name, and value with its factor.
         words: the role's words in the passage.
         suppressed: words that lower the passage.
+        vague: what counted because the task is vague: name, and value.
     """
 
     factors: list[tuple[str, str]]
     words: list[str]
     suppressed: list[str]
+    vague: list[tuple[str, str]]
 
 
 def rules(hits: Sequence[str]) -> Rules:
     """The overlay hits of a passage in plain words. An unknown one is kept as it is."""
-    result = Rules([], [], [])
+    result = Rules([], [], [], [])
     for hit in hits:
         match = _RULE.fullmatch(hit)
         if match is None:
@@ -174,8 +180,9 @@ def rules(hits: Sequence[str]) -> Rules:
         elif match[1] == "vocab":
             (result.suppressed if match[2] == "suppress" else result.words).append(match[3] or "")
         else:
-            value = (match[3] or "").replace("×", " ×")
-            result.factors.append((_RULE_NAMES.get(match[2], match[2]), value))
+            plain = [_RULE_NAMES.get(name, name.replace("-", " ")) for name in match[2].split("+")]
+            named = ", ".join(plain), (match[3] or "").replace("×", " ×").strip()
+            (result.vague if match[1] == "vague" else result.factors).append(named)
     return result
 
 

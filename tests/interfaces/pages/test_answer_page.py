@@ -58,8 +58,8 @@ def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
 def test_the_words_that_no_passage_has_are_named(bundle: RetrievalBundle) -> None:
     query = bundle.query.model_copy(update={"lexical_query": ["tablet", "zeppelin"]})
     text = text_of(answer_page(bundle.model_copy(update={"query": query})))
-    assert "no passage has: zeppelin" in text
-    assert "no passage has" not in text_of(answer_page(bundle))
+    assert "No passage has: zeppelin." in text
+    assert "No passage has" not in text_of(answer_page(bundle))
 
 
 def test_what_puts_a_passage_before_the_next_one_sums_up_to_the_lead(
@@ -127,3 +127,22 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     broken.write_text("{}")
     assert invoke("inspect", str(broken), "--html", str(page)).code == 2
     assert page.read_text() == "before"
+
+
+def test_the_hits_of_an_overlay_in_plain_words() -> None:
+    rules = words.rules(
+        [
+            "boost:doc-type(security-audit×1.6)",
+            "vocab:boost(token replay)",
+            "vocab:suppress(draft)",
+            "vague:recency+trouble(dated; fit 0.80)",
+            "vague:changelog-part-3(×0.90)",
+            "something new",
+        ]
+    )
+    assert rules.factors == [("document type", "security-audit ×1.6"), ("something new", "")]
+    assert (rules.words, rules.suppressed) == (["token replay"], ["draft"])
+    assert rules.vague == [
+        ("the task asks for what is new, the task asks what goes wrong", "dated; fit 0.80"),
+        ("changelog part 3", "×0.90"),
+    ]
