@@ -92,7 +92,7 @@ def _incomplete_bundle(what: str) -> UsageError:
     return UsageError(
         "bundle_incomplete",
         what,
-        "replay takes a bundle in detail `full`: `rolebundle retrieve --format json`",
+        "give a bundle in detail `full`: `rolebundle retrieve --format json`",
     )
 
 

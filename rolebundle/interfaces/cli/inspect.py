@@ -17,8 +17,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
 )
 from rolebundle.interfaces.cli.output import check_page_path, write_page
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
-from rolebundle.interfaces.parse import bundle_from
+from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
 
 
 @click.command()
@@ -78,7 +77,7 @@ def inspect(
         check_page_path(html_file)
         from rolebundle.interfaces.pages.answer import answer_page
 
-        bundle = bundle_from(json_object(bundle_file.read(MAX_LINE_BYTES + 1)))
+        bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from html import escape
 from pathlib import Path
 
@@ -122,11 +124,61 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     missing = invoke("inspect", bundle, "--html", str(tmp_path / "no" / "answer.html"))
     assert missing.code == 2 and "no_folder" in missing.err
     page = tmp_path / "answer.html"
-    page.write_text("before")
+    assert invoke("inspect", bundle, "--html", str(page)).code == 0
+    before = page.read_bytes()
     broken = tmp_path / "broken.json"
     broken.write_text("{}")
-    assert invoke("inspect", str(broken), "--html", str(page)).code == 2
-    assert page.read_text() == "before"
+    refused = invoke("inspect", str(broken), "--html", str(page))
+    assert refused.code == 2 and "bundle_malformed" in refused.err
+    assert page.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == [page, broken]
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"{}", b"<!DOCTYPE html>"])
+def test_a_page_replaces_only_a_page(tmp_path: Path, content: bytes) -> None:
+    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
+    other, link = tmp_path / "other", tmp_path / "link.html"
+    other.write_bytes(content)
+    link.symlink_to(other)
+    for name in (other, link):
+        refused = invoke("inspect", bundle, "--html", str(name))
+        assert refused.code == 2 and "not_a_page" in refused.err
+    assert other.read_bytes() == content and link.is_symlink()
+
+
+def test_a_page_does_not_replace_its_own_input(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.json"
+    content = (CHECKOUT / "docs" / "example-bundle.json").read_bytes()
+    bundle.write_bytes(content)
+    assert "not_a_page" in invoke("inspect", str(bundle), "--html", str(bundle)).err
+    assert bundle.read_bytes() == content
+
+
+def test_a_page_replaces_an_older_one_also_behind_a_link(tmp_path: Path) -> None:
+    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    link.symlink_to(page)
+    for _ in range(2):
+        assert invoke("inspect", bundle, "--html", str(link)).code == 0
+        assert link.is_symlink() and b"</html>" in page.read_bytes()
+        page.write_bytes(page.read_bytes().replace(b"</html>", b""))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_no_place_for_a_page(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
+    assert "not_a_page" in invoke("inspect", bundle, "--html", str(pipe)).err
+    assert pipe.is_fifo()
+
+
+def test_a_file_that_cannot_be_created_is_refused_before_the_work(tmp_path: Path) -> None:
+    long = tmp_path / f"{'x' * 240}.html"
+    bundle = tmp_path / "broken.json"
+    bundle.write_text("{}")
+    assert invoke("inspect", str(bundle), "--html", str(long)).code == 6
+    assert not long.exists()
 
 
 def test_the_hits_of_an_overlay_in_plain_words() -> None:
