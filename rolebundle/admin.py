@@ -431,7 +431,7 @@ class Admin:
             first: place of the first passage, from 1, if no passage was named.
 
         Raises:
-            UsageError: nothing has this reference.
+            UsageError: no document or passage has this reference, or it names several documents.
         """
         from rolebundle.retrieval.inspection import inspect_document
         from rolebundle.retrieval.lookup import ReferenceScope

@@ -28,8 +28,7 @@ def trial_of(
 
     Args:
         with_role: the answer to the role.
-        without: the answer to nobody in particular, or to the role before an edit, at the same
-            time.
+        without: the answer at the same time without a role, or with the role before an edit.
         explanations: chunk id → what the role makes of a passage that it does not get.
     """
     before = {chunk.chunk_id: chunk for chunk in without.selected}

@@ -30,10 +30,10 @@ MAX_PASSAGES = 50
 """How many passages are shown at once."""
 MAX_NEIGHBOURS = 8
 _NEIGHBOURS_TO_READ = 64
-"""So many more neighbours are looked at if a role may not read all of them."""
+"""How many of the nearest passages are looked at if a role may not read all of them."""
 
 ReplacedState = Literal["replaced", "refused", "missing"]
-"""Whether a document replaces what it claims to: it does, it may not, or there is no such one."""
+"""Whether a document replaces what it claims to: yes; no, it may not; or that is not there."""
 
 
 class InspectedPassage(NamedTuple):
@@ -56,7 +56,7 @@ class InspectedPassage(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """What a document claims to replace: an id, or a path if nothing has it."""
+    """What a document claims to replace: an id, or a path that is not in the corpus."""
 
     name: str
     state: ReplacedState
@@ -92,7 +92,7 @@ class DocumentInspection(NamedTuple):
 
     Attributes:
         path: of its file within the root.
-        location: of its file on this machine; empty if whoever asks must not learn it.
+        location: of its file on this machine; empty for an agent that must not learn it.
         passages: those from ``first`` on.
         first: place of the first one, from 1.
         total: how many passages the document has.
@@ -132,7 +132,7 @@ def inspect_document(
         scope: what may be named. Passages that no role may read are left out.
 
     Raises:
-        UsageError: nothing has this reference, or it names several documents.
+        UsageError: no document or passage has this reference, or it names several documents.
         AccessDenied: ``role_denied``: no passage may be read.
         CorpusCorrupt: a passage or the document is not what was stored.
     """
@@ -147,9 +147,10 @@ def inspect_document(
     whole = passages_of_documents(corpus, [row])
     places = {passage.rowid: place for place, passage in enumerate(whole, start=1)}
     passages = readable_passages(reference, whole, scope)
-    wanted = [n for n, passage in enumerate(passages) if passage.chunk_id == chunk_id]
-    start = wanted[0] if wanted else max(0, min(first, len(passages)) - 1)
-    start -= start % MAX_PASSAGES
+    numbers = {passage.chunk_id: number for number, passage in enumerate(passages)}
+    number = numbers.get(chunk_id, max(0, min(first, len(passages)) - 1))
+    start = number - number % MAX_PASSAGES
+    chosen = passages[numbers[chunk_id]] if chunk_id in numbers else None
     page = passages[start : start + MAX_PASSAGES]
     verify_passages(corpus, [passage.rowid for passage in page])
     index = vector_index.active_index(corpus)
@@ -161,13 +162,11 @@ def inspect_document(
         passages=_inspected(corpus, index, page, places),
         first=start + 1,
         total=len(passages),
-        chunk_id=chunk_id if wanted else "",
+        chunk_id=chosen.chunk_id if chosen else "",
         superseded_by=newer.get(row, ()),
         ignored_claims=ignored.get(row, ()),
         replaces=_replaced(corpus, row, document),
-        neighbours=_neighbours(
-            corpus, index, passages[wanted[0]] if wanted else next(iter(page), None), places, scope
-        ),
+        neighbours=_neighbours(corpus, index, chosen or next(iter(page), None), places, scope),
     )
 
 
@@ -200,7 +199,7 @@ def _replaced(corpus: Corpus, row: int, document: DocumentMetadata) -> list[Repl
     replaced = {
         claim.document_id
         for claim in claims
-        if any(found.document_id == document.document_id for found in newer.get(claim.row, ()))
+        if any(new.document_id == document.document_id for new in newer.get(claim.row, ()))
     }
     present = {claim.name for claim in claims}
     return [

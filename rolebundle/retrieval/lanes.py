@@ -145,20 +145,20 @@ class Lanes:
             document_ids: rowids of the documents to search in; ``None`` for all.
         """
         # Imported here: most tasks are not vague.
-        from rolebundle.retrieval.vague import INTRODUCTIONS
+        from rolebundle.retrieval.vague import INTRODUCTION_TYPES
         from rolebundle.storage import openings
 
-        found: set[int] = set()
+        rowids: set[int] = set()
         if "recency" in intents or "orientation" in intents:
-            found.update(openings.openings_of(self.corpus, [*pool.passages]))
-            found.update(openings.newest_chunks(self.corpus, document_ids))
+            rowids.update(openings.openings_of(self.corpus, [*pool.passages]))
+            rowids.update(openings.newest_chunks(self.corpus, document_ids))
         if "orientation" in intents:
-            found.update(openings.introductions(self.corpus, [*INTRODUCTIONS], document_ids))
-        added = self._read(sorted(found - pool.passages.keys()))
+            rowids.update(openings.introductions(self.corpus, [*INTRODUCTION_TYPES], document_ids))
+        added = self._read(sorted(rowids - pool.passages.keys()))
         lexical_hits, semantic = self.measure([*added.values()])
-        nothing = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}
+        unmatched = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}
         return pool._replace(
-            lexical={**pool.lexical, **nothing, **lexical_hits},
+            lexical={**pool.lexical, **unmatched, **lexical_hits},
             semantic={**pool.semantic, **semantic},
             passages={**pool.passages, **added},
         )

@@ -150,7 +150,7 @@ def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> 
     from rolebundle.text.intents import task_intent
 
     intent = task_intent(request.task)
-    return intent if evidence.vagueness or intent.is_all else None
+    return intent if evidence.vagueness or not intent.has_topic else None
 
 
 def vagueness_of(

@@ -28,35 +28,37 @@ from rolebundle.text.substance import substance
 MAX_INTENT_SHARES: Mapping[Intent, float] = MappingProxyType(
     {"recency": 0.8, "orientation": 0.8, "trouble": 0.5}
 )
-"""The most of the lanes' terms that gives way to the fit. Words about trouble are topics, too."""
-LEAST_SUBSTANCE = 0.6
-"""What the terms of a passage without prose are multiplied with."""
-LEAST_ENTRY = 0.8
-"""What the terms of a changelog's oldest entries are multiplied with."""
+"""The largest share of the lanes' terms that the fit replaces. Words of trouble are topics, too."""
+FACTOR_WITHOUT_PROSE = 0.6
+"""The terms of a passage without prose are multiplied with this."""
+FACTOR_OF_OLD_ENTRIES = 0.8
+"""The terms of a changelog's oldest entries are multiplied with this."""
 HALF_LIFE = 8
 """After so many newer documents, or newer entries of a changelog, newness is half."""
-OTHER_NEWNESS = 0.4
-"""The most that the date of a document counts that does not stand for its day."""
+NEWNESS_OF_OTHERS = 0.4
+"""The fit to recency of the newest document, if it is not of a type in ``RECORD_TYPES``."""
 FLOOR_MARGIN = 1e-9
 """So that rounding cannot put a score under the floor."""
-LATER_PART = 0.8
-"""The later parts of a mail count so much."""
-DEEPEST_INTRODUCTION = 1
-"""In how many folders a file may be that introduces the whole."""
-UNDATED_OPENING = 0.3
-"""The fit of a changelog's opening that has no entry."""
-ENOUGH_TROUBLE = 4
-"""So many different words about trouble fit fully."""
+LATER_PART_OF_MAIL = 0.8
+"""The fit to recency of a mail's later parts is multiplied with this."""
+MAX_INTRODUCTION_DEPTH = 1
+"""A file in more folders than this introduces only a part of the corpus."""
+FIT_OF_PREAMBLE = 0.3
+"""The fit of a changelog's first passage if it has no version and no date."""
+MAX_TROUBLE_WORDS = 4
+"""With so many different words about trouble a passage fits fully."""
 
-INTRODUCTIONS = frozenset({"readme", "tutorial", "installation"})
-LOGS = frozenset({"mail", "journal", "meeting-notes", "postmortem", "transcript", "decision"})
-"""Types of documents of which each stands for its day."""
-TROUBLESHOOTING = frozenset({"troubleshooting", "faq", "postmortem"})
-CODE = frozenset({"source-code", "test-code", "data"})
-CODE_SUBSTANCE = 0.5
+INTRODUCTION_TYPES = frozenset({"readme", "tutorial", "installation"})
+RECORD_TYPES = frozenset(
+    {"mail", "journal", "meeting-notes", "postmortem", "transcript", "decision"}
+)
+"""Types of documents that record what happened or was said at their date."""
+TROUBLESHOOTING_TYPES = frozenset({"troubleshooting", "faq", "postmortem"})
+CODE_TYPES = frozenset({"source-code", "test-code", "data"})
+SUBSTANCE_OF_CODE = 0.5
 """Code has comments and names, which are not measured."""
-SUPPORTING = CODE | {"license", "archived", "api-reference"}
-"""Types that nobody reads first."""
+SUPPORTING_TYPES = CODE_TYPES | {"license", "archived", "api-reference"}
+"""Types that a reader does not begin with."""
 
 _INTRODUCTION_NAME = re.compile(
     r"(?:^|/)(?:\d+[-_. ]*)?(?:read[-_]?me|_?index|introduction|intro|overview|about|welcome|home"
@@ -92,7 +94,7 @@ class Vagueness(NamedTuple):
 def weigh_vagueness(
     degree: float, intent: TaskIntent, allowed: Iterable[Candidate], now: datetime
 ) -> Vagueness:
-    """What counts for a vague task, with the dates of what the first search found.
+    """What counts for a vague task, with the dates of the documents of the first search.
 
     A date after ``now`` says nothing about how new a document is.
     """
@@ -116,7 +118,7 @@ def weigh_vagueness(
     places = {date: place for place, date in enumerate(sorted({*latest.values()}, reverse=True))}
     return Vagueness(
         # A task without any topic is vague, whichever passages have its words by chance.
-        1.0 if intent.is_all else degree,
+        degree if intent.has_topic else 1.0,
         intent,
         {
             name: 2 ** (-places[latest[thread]] / HALF_LIFE)
@@ -146,11 +148,13 @@ def with_vagueness(
         fit, why = fit_of(passage, vagueness)
         lexical, semantic = ((1 - share) * term + share * fit for term in (lexical, semantic))
         hits.append(f"vague:{'+'.join(vagueness.intent.intents)}({why}; fit {fit:.2f})")
-    factor = 1 - vagueness.degree * (1 - LEAST_SUBSTANCE) * (1 - substance_of(passage))
+    factor = 1 - vagueness.degree * (1 - FACTOR_WITHOUT_PROSE) * (1 - substance_of(passage))
     if factor < 1:
         hits.append(f"vague:little-prose(×{factor:.2f})")
     if _is_changelog(passage):
-        old = 1 - vagueness.degree * (1 - LEAST_ENTRY) * (1 - _place_in_changelog(passage))
+        old = 1 - vagueness.degree * (1 - FACTOR_OF_OLD_ENTRIES) * (
+            1 - _place_in_changelog(passage)
+        )
         hits.append(f"vague:changelog-part-{passage.ordinal + 1}(×{old:.2f})")
         factor *= old
     terms = [factor * term for term in (lexical, semantic, score.metadata, score.vocabulary)]
@@ -169,8 +173,8 @@ def substance_of(passage: Passage) -> float:
     kind = passage.document.document_type
     if passage.document.source_kind == REMEMBERED_KIND:
         return 1.0
-    if kind in CODE or passage.content_type == "code":
-        return CODE_SUBSTANCE
+    if kind in CODE_TYPES or passage.content_type == "code":
+        return SUBSTANCE_OF_CODE
     return 0.0 if kind == "license" else substance(passage.content, is_mail=kind == "mail")
 
 
@@ -185,9 +189,9 @@ def _recency(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
     if _is_changelog(passage):
         return _place_in_changelog(passage), f"part {passage.ordinal + 1} of a changelog"
     newness = vagueness.newness.get(document.document_id, 0.0)
-    share = 1.0 if document.document_type in LOGS else OTHER_NEWNESS
+    share = 1.0 if document.document_type in RECORD_TYPES else NEWNESS_OF_OTHERS
     if document.document_type == "mail" and passage.ordinal:
-        share *= LATER_PART
+        share *= LATER_PART_OF_MAIL
     return share * newness, _dated(document)
 
 
@@ -196,25 +200,25 @@ def _orientation(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
     kind = document.document_type
     if _is_changelog(passage):
         return 0.5 * _place_in_changelog(passage), f"part {place + 1} of a changelog"
-    if kind in LOGS:
+    if kind in RECORD_TYPES:
         newness = vagueness.newness.get(document.document_id, 0.0)
         if kind != "mail":
             return newness, _dated(document)
         starts = place == 0 and document.document_id not in vagueness.replies
         what = "the start of a thread" if starts else "within a thread"
         return (newness + starts) / 2, f"{what}, {_dated(document)}"
-    if kind in SUPPORTING:
+    if kind in SUPPORTING_TYPES:
         return 0.3 if place == 0 else 0.1, f"{_part(place)} of {kind}"
     fit = {0: 0.75, 1: 0.5}.get(place, 0.25)
     if _introduces(passage):
         return fit + 0.25, f"{_part(place)} of an introduction"
-    return fit + (0.1 if kind in INTRODUCTIONS else 0.0), _part(place)
+    return fit + (0.1 if kind in INTRODUCTION_TYPES else 0.0), _part(place)
 
 
 def _trouble(passage: Passage, _vagueness: Vagueness) -> tuple[float, str]:
     words = trouble_words(" ".join((*passage.headings, passage.content)))
-    fit = min(1.0, words / ENOUGH_TROUBLE)
-    if words and passage.document.document_type in TROUBLESHOOTING:
+    fit = min(1.0, words / MAX_TROUBLE_WORDS)
+    if words and passage.document.document_type in TROUBLESHOOTING_TYPES:
         fit = 1.0
     return fit, f"{words} words about trouble"
 
@@ -228,7 +232,7 @@ def _introduces(passage: Passage) -> bool:
     """Whether its file introduces the whole, and not a part of it that has a folder of its own."""
     path = passage.path.lower()
     return (
-        path.count("/") <= DEEPEST_INTRODUCTION
+        path.count("/") <= MAX_INTRODUCTION_DEPTH
         and passage.content_type != "code"
         and bool(_INTRODUCTION_NAME.search(path))
     )
@@ -242,7 +246,7 @@ def _is_changelog(passage: Passage) -> bool:
 def _place_in_changelog(passage: Passage) -> float:
     # Changelogs have the newest entry first, often after an opening without a version or date.
     if passage.ordinal == 0 and not _VERSION.search(passage.content):
-        return UNDATED_OPENING
+        return FIT_OF_PREAMBLE
     return float(2 ** (-max(0, passage.ordinal - 1) / HALF_LIFE))
 
 

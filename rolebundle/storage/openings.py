@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from rolebundle.storage.connection import Corpus
 
-NEWEST_DOCUMENTS, INTRODUCTIONS, CHANGELOGS = 40, 20, 5
-CHANGELOG_CHUNKS = 12
+MAX_NEWEST_DOCUMENTS, MAX_INTRODUCTIONS, MAX_CHANGELOGS = 40, 20, 5
+MAX_CHANGELOG_CHUNKS = 12
 """The newest entries of a changelog are in its first chunks."""
 
 # No agent may see what is in quarantine.
@@ -37,17 +37,17 @@ def newest_chunks(corpus: Corpus, within: Sequence[int] | None = None) -> list[i
     """
     newest = (
         f"SELECT d.id FROM {_VISIBLE} WHERE {_DATE} IS NOT NULL AND {_WITHIN} "
-        f"ORDER BY {_DATE} DESC, d.id LIMIT {NEWEST_DOCUMENTS}"
+        f"ORDER BY {_DATE} DESC, d.id LIMIT {MAX_NEWEST_DOCUMENTS}"
     )
     changelogs = (
         f"SELECT d.id FROM {_VISIBLE} JOIN file f ON f.id = d.file WHERE {_WITHIN} "
         "AND (d.document_type = 'changelog' OR f.path LIKE '%changelog%' "
         "OR f.path LIKE '%changes.%' OR f.path LIKE '%history.%') "
-        f"ORDER BY {_DEPTH}, {_DATE} DESC, d.id LIMIT {CHANGELOGS}"
+        f"ORDER BY {_DEPTH}, {_DATE} DESC, d.id LIMIT {MAX_CHANGELOGS}"
     )
     return [
         *_chunks(corpus, newest, within, 1),
-        *_chunks(corpus, changelogs, within, CHANGELOG_CHUNKS),
+        *_chunks(corpus, changelogs, within, MAX_CHANGELOG_CHUNKS),
     ]
 
 
@@ -65,7 +65,7 @@ def introductions(
         f"SELECT d.id FROM {_VISIBLE} JOIN file f ON f.id = d.file WHERE {_WITHIN} "
         "AND (d.document_type IN (SELECT value FROM json_each(?2)) OR f.path LIKE '%readme%' "
         "OR f.path LIKE 'index.%' OR f.path LIKE '%/index.%') "
-        f"ORDER BY {_DEPTH}, f.path, d.id LIMIT {INTRODUCTIONS}"
+        f"ORDER BY {_DEPTH}, f.path, d.id LIMIT {MAX_INTRODUCTIONS}"
     )
     return _chunks(corpus, documents, within, 2, json.dumps([*document_types]))
 

@@ -17,13 +17,13 @@ Intent = Literal["recency", "orientation", "trouble"]
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
-_I = r"(?:\s+(?:i|we|you|one|people|someone|a\s+\w+))?"
+_SUBJECT = r"(?:\s+(?:i|we|you|one|people|someone|a\s+\w+))?"
 _PATTERNS: dict[Intent, str] = {
     "recency": r"\b(?:lately|recent(?:ly)?|latest|newest|news|these\s+days|up\s+to\s+date)\b"
     r"|\b(?:ha(?:s|ve)\s+|what\s+|that\s+|anything\s+)(?:been\s+)?(?:changed|happened)\b"
     r"|\bnew\b(?!\s+(?:here|to)\b)(?=\s*(?:[?.!,;]|$|in\b|for\b|with\b|since\b))"
     r"|\b(?:since|in|over)\s+(?:the\s+)?last\s+(?:time|days?|weeks?|months?|year|release|version)\b",
-    "orientation": rf"\b(?:where|how|what)\s+(?:do|should|can|could|shall|must|would|to){_I}"
+    "orientation": rf"\b(?:where|how|what)\s+(?:do|should|can|could|shall|must|would|to){_SUBJECT}"
     r"(?:\s+best)?\s+(?:start|begin)(?:\s+with)?\b"
     r"|\b(?:look\s+at|look|read|see|know|do|learn|try|open|study|understand)\s+first\b"
     r"|\bfirst\s+(?:thing|things|steps?|look)\b|\b(?:get|getting)\s+started\b|\bstarting\s+point\b"
@@ -63,9 +63,9 @@ class TaskIntent(NamedTuple):
     share: float = 0.0
 
     @property
-    def is_all(self) -> bool:
-        """Whether the task has no topic."""
-        return bool(self.intents) and self.share >= 1
+    def has_topic(self) -> bool:
+        """Whether some of the task's words do not belong to an intent."""
+        return not self.intents or self.share < 1
 
 
 def task_intent(task: str) -> TaskIntent:

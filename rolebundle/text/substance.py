@@ -9,9 +9,9 @@ ENOUGH_WORDS = 12
 """A text with so many words of prose is no stub."""
 ENOUGH_PROSE = 0.5
 """If so much of a text is prose, all else is what the prose explains."""
-LEAST_WORDS = 4
-"""A line with fewer words is a heading, a name, or the end of something."""
-MOST_SYMBOLS = 0.1
+MIN_LINE_WORDS = 4
+"""A line with fewer words is a heading, a name, or the end of a sentence."""
+MAX_SYMBOL_SHARE = 0.1
 """A line of prose has at most this share of symbols among its characters."""
 
 _SYMBOLS = str.maketrans("", "", "=<>{}()[];|\\/$&^~_*")
@@ -79,7 +79,7 @@ def substance(text: str, *, is_mail: bool = False) -> float:
         total += words
         if any(fences) or (is_mail and line.startswith(_QUOTES)):
             continue
-        if words >= LEAST_WORDS and not (_pattern(_NO_PROSE).match(line) or _is_link(line)):
+        if words >= MIN_LINE_WORDS and not (_pattern(_NO_PROSE).match(line) or _is_link(line)):
             prose += _words_of_prose(read)
     if not prose:
         return 0.0
@@ -90,7 +90,7 @@ def _is_link(line: str) -> bool:
     """Whether there is hardly more than links in a line."""
     if "](" not in line and "`_" not in line:
         return False
-    return len(_pattern(_LINK).sub(" ", line).split()) < LEAST_WORDS
+    return len(_pattern(_LINK).sub(" ", line).split()) < MIN_LINE_WORDS
 
 
 def _begins_copy(lines: list[str], number: int) -> bool:
@@ -106,7 +106,7 @@ def _words_of_prose(line: str) -> int:
     line = _BULLET.sub("", line, count=1).strip()
     words = _count(line)
     symbols = len(line) - len(line.translate(_SYMBOLS))
-    return words if words >= LEAST_WORDS and symbols <= MOST_SYMBOLS * len(line) else 0
+    return words if words >= MIN_LINE_WORDS and symbols <= MAX_SYMBOL_SHARE * len(line) else 0
 
 
 def _count(text: str) -> int:

@@ -26,9 +26,9 @@ WRONG = task_intent("What goes wrong?")
 
 
 def fit(intent: TaskIntent, *passages: Any) -> list[float]:
-    ones = [allowed(each) for each in passages]
-    vagueness = weigh_vagueness(1.0, intent, ones, NOW)
-    return [fit_of(one.passage, vagueness)[0] for one in ones]
+    candidates = [allowed(passage) for passage in passages]
+    vagueness = weigh_vagueness(1.0, intent, candidates, NOW)
+    return [fit_of(passage, vagueness)[0] for passage in passages]
 
 
 def text(chunk_id: str, content: str = PROSE, **fields: Any) -> Any:
@@ -105,12 +105,12 @@ class TestFit:
 class TestScore:
     ROLE = overlay()
 
-    def scored(self, one: Candidate, vagueness: Vagueness, floor: float = 0.0) -> Candidate:
-        return with_vagueness(one, vagueness, weights(self.ROLE), floor)
+    def scored(self, candidate: Candidate, vagueness: Vagueness, floor: float = 0.0) -> Candidate:
+        return with_vagueness(candidate, vagueness, weights(self.ROLE), floor)
 
     def test_a_specific_task_changes_nothing(self) -> None:
-        one = allowed(text("a", "stub"), lexical=0.7)
-        assert self.scored(one, Vagueness(0.0, FIRST)) is one
+        candidate = allowed(text("a", "stub"), lexical=0.7)
+        assert self.scored(candidate, Vagueness(0.0, FIRST)) is candidate
 
     def test_a_stub_is_ranked_lower(self) -> None:
         stub, prose = (
@@ -124,9 +124,9 @@ class TestScore:
 
     def test_a_topic_keeps_its_part(self) -> None:
         """The fit takes no more of the lanes' terms than the task asks for by it."""
-        one = allowed(text("a", ordinal=9), lexical=1.0)
-        whole = self.scored(one, Vagueness(1.0, LATELY)).score.lexical
-        half = self.scored(one, Vagueness(1.0, LATELY._replace(share=0.5))).score.lexical
+        candidate = allowed(text("a", ordinal=9), lexical=1.0)
+        whole = self.scored(candidate, Vagueness(1.0, LATELY)).score.lexical
+        half = self.scored(candidate, Vagueness(1.0, LATELY._replace(share=0.5))).score.lexical
         assert whole < half < 1.0
 
     @given(
@@ -146,15 +146,15 @@ class TestScore:
         intent: TaskIntent,
         content: str,
     ) -> None:
-        one = allowed(
+        candidate = allowed(
             text("a", content, ordinal=7),
             lexical=lexical,
             semantic=semantic,
             of_weights=weights(self.ROLE),
         )
-        score = self.scored(one, Vagueness(degree, intent), floor).score
+        score = self.scored(candidate, Vagueness(degree, intent), floor).score
         assert all(0 <= term <= 1 for term in score.terms)
-        if one.score.final >= floor * (1 + 1e-8):
+        if candidate.score.final >= floor * (1 + 1e-8):
             assert score.final >= floor
         parts = sum(part.value * part.weight for part in score.contributions)
         assert parts == pytest.approx(score.final)
@@ -188,9 +188,9 @@ class TestAnswer:
         others = [document(f"other{n}", [f"the build of release {n}"]) for n in range(60)]
         answer = document("kernel", ["The old kernel is kept for an hour when it is rotated."])
         bundle = self.answered(task, self.ROLE if has_role else None, *others, answer)
-        hits = [hit for one in bundle.selected for hit in one.overlay_hits]
+        hits = [hit for chunk in bundle.selected for hit in chunk.overlay_hits]
         assert not [hit for hit in hits if hit.startswith("vague:")]
 
     def test_a_stub_is_not_hidden(self) -> None:
         bundle = self.answered("What should I look at first?", self.ROLE)
-        assert {one.document_id for one in bundle.selected} >= {"stub0"}
+        assert {chunk.document_id for chunk in bundle.selected} >= {"stub0"}

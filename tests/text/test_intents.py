@@ -47,10 +47,10 @@ def test_words_of_an_intent_may_belong_to_a_topic(task: str) -> None:
 
 
 def test_the_share_is_that_of_the_words_without_the_topic() -> None:
-    assert task_intent("What changed lately that users will notice?").is_all
+    assert not task_intent("What changed lately that users will notice?").has_topic
     in_parser = task_intent("What changed lately in the parser?")
     assert in_parser.share == 0.5
-    assert not in_parser.is_all
+    assert in_parser.has_topic
 
 
 def test_words_about_trouble_are_counted_once_each() -> None:
