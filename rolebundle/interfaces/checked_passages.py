@@ -29,12 +29,12 @@ def passage_texts(
     Raises:
         AccessDenied: the agent may see nothing of this corpus.
     """
-    wanted = [*named_passages(answer)][:MAX_TEXTS]
-    if not wanted:
+    chunk_ids = [*named_passages(answer)][:MAX_TEXTS]
+    if not chunk_ids:
         return {}
     return {
         passage.chunk_id: passage
-        for lookup in engine.multi_get(wanted, agent).lookups
+        for lookup in engine.multi_get(chunk_ids, agent).lookups
         for passage in lookup.passages
-        if passage.chunk_id in wanted
+        if passage.chunk_id in chunk_ids
     }

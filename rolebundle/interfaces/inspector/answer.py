@@ -1,4 +1,4 @@
-"""The views `ask` and `answer`."""
+"""The first view, which is the form for a question, and the view `answer`."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ _STATUS: Mapping[type[RolebundleError], HTTPStatus] = {
     CorpusBusy: HTTPStatus.SERVICE_UNAVAILABLE,
     Interrupted: HTTPStatus.SERVICE_UNAVAILABLE,
 }
-
-
-_POSITIVE = re.compile(r"0*[1-9][0-9]{0,8}")
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Answer(NamedTuple):
@@ -76,11 +74,11 @@ class Query:
 
     def get(self, name: str) -> str:
         """The first value of a name; empty if there is none."""
-        return next((value for given, value in self.pairs if given == name), "").strip()
+        return next((value for key, value in self.pairs if key == name), "").strip()
 
     def all(self, name: str) -> list[str]:
         """All values of a name that are not empty."""
-        return [value.strip() for given, value in self.pairs if given == name and value.strip()]
+        return [value.strip() for key, value in self.pairs if key == name and value.strip()]
 
     def required(self, name: str) -> str:
         """The value of a name.
@@ -102,9 +100,11 @@ class Query:
             UsageError: it is something else, or has more than nine digits.
         """
         value = self.get(name) or "1"
-        if not _POSITIVE.fullmatch(value):
+        if not _WHOLE_NUMBER.fullmatch(value) or int(value) == 0:
             raise UsageError(
-                "bad_parameter", f"{name} is no number from 1 on", "use the links of the pages"
+                "bad_parameter",
+                f"{name} is no whole number of at least 1",
+                "use the links of the pages",
             )
         return int(value)
 
@@ -129,10 +129,10 @@ class Inspector:
         reports: Sequence[Path] = (),
     ) -> None:
         self.engine = engine
+        self.admin = Admin(engine.workspace) if engine.agent is None else None
         self.reports = tuple(reports)
         self._views = views
         self._forms = forms
-        self.admin = Admin(engine.workspace) if engine.agent is None else None
         self._base = base
         self._lock = Lock()
         self._is_closed = False
@@ -164,9 +164,8 @@ class Inspector:
 
     def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Answer:
         if status is None:
-            kinds = (kind for kind in _STATUS if isinstance(error, kind))
-            kind = next(kinds, None)
-            status = _STATUS[kind] if kind else HTTPStatus.INTERNAL_SERVER_ERROR
+            statuses = (status for kind, status in _STATUS.items() if isinstance(error, kind))
+            status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
         if error.code in ("not_found", "no_view"):
             status = HTTPStatus.NOT_FOUND
         site = Site(base=self._base, is_owner=self.admin is not None)
@@ -192,10 +191,10 @@ class Inspector:
         Raises:
             AccessDenied: the application is for another agent.
         """
-        given = query.get("agent") or None
-        if self.engine.agent is not None and given not in (None, self.engine.agent):
-            self.engine.check_access(given)
-        return given
+        agent = query.get("agent") or None
+        if self.engine.agent is not None and agent not in (None, self.engine.agent):
+            self.engine.check_access(agent)
+        return agent
 
     def owner_of(self, query: Query) -> Admin | None:
         """The owner's methods; ``None`` if the view is shown in the name of an agent."""
@@ -207,7 +206,7 @@ class Inspector:
         Raises:
             AccessDenied: the agent may see nothing.
         """
-        # The owner sees everything, also under a policy that gives nothing to who has no name.
+        # The owner sees everything, even if the policy gives nothing without an agent's name.
         view = (
             UNRESTRICTED_VIEW
             if self.owner_of(query)
@@ -245,7 +244,7 @@ class Inspector:
             name: query.get(name) for name in REQUEST_FIELDS if query.get(name)
         }
         if limit := query.get("limit"):
-            fields["limit"] = int(limit) if limit.isascii() and limit.isdigit() else limit
+            fields["limit"] = int(limit) if _WHOLE_NUMBER.fullmatch(limit) else limit
         for name in ("lexical_only", "allow_weak"):
             if name in fields:
                 fields[name] = True

@@ -31,5 +31,5 @@ def show(app: Inspector, query: Query) -> str:
 
 def _roles(query: Query) -> list[str]:
     """The roles of `role`, `other` and `roles`, which is a list with commas or comes repeatedly."""
-    given = [query.get("role"), query.get("other"), *",".join(query.all("roles")).split(",")]
-    return list(dict.fromkeys(role.strip() for role in given if role.strip()))
+    roles = [query.get("role"), query.get("other"), *",".join(query.all("roles")).split(",")]
+    return list(dict.fromkeys(role.strip() for role in roles if role.strip()))

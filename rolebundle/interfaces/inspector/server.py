@@ -116,29 +116,28 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a view."""
-        place = self._place()
-        if place is not None:
-            self._send(self.server.app.answer(*place))
+        if request := self._view_and_query():
+            self._send(self.server.app.answer(*request))
 
     def do_POST(self) -> None:
         """Take a form, if the view has one."""
-        place = self._place()
-        if place is None:
+        request = self._view_and_query()
+        if request is None:
             return
         try:
             form = self._form()
         except RolebundleError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, error)
             return
-        self._send(self.server.app.answer(*place, form=form))
+        self._send(self.server.app.answer(*request, form=form))
 
     def refuse_method(self) -> None:
         """Refuse a method that no view has."""
-        if self._place() is not None:
-            error = UsageError("no_method", "the view cannot be asked like this", "use GET")
+        if self._view_and_query() is not None:
+            error = UsageError("no_method", "the view has no such method", "use GET")
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, error)
 
-    def _place(self) -> tuple[str, Query] | None:
+    def _view_and_query(self) -> tuple[str, Query] | None:
         """The view and its parameters; ``None`` if the request was refused."""
         headers = [
             (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
@@ -171,16 +170,17 @@ class _Handler(BaseHTTPRequestHandler):
         """The fields of a form.
 
         Raises:
-            UsageError: it is too long, or no form of our own pages.
-            AccessDenied: it does not come from our own pages.
+            UsageError: ``form_too_long``, or ``bad_form``: it is no form of our own pages.
+            AccessDenied: ``no_origin``: it does not come from our own pages.
         """
         if not self.headers.get("Origin"):
             raise AccessDenied("no_origin", "the form has no origin", "send it from the page")
         lengths = self.headers.get_all("Content-Length", [])
         # `isdigit` is also true of other digits than ASCII, and `int` fails on thousands of them.
-        is_length = len(lengths) == 1 and re.fullmatch(r"[0-9]{1,9}", lengths[0])
-        length = int(lengths[0]) if is_length else None
-        if length is None or length > MAX_FORM_BYTES:
+        if len(lengths) != 1 or not re.fullmatch(r"[0-9]{1,18}", lengths[0]):
+            raise UsageError("bad_form", "the form has no valid length", "send it from the page")
+        length = int(lengths[0])
+        if length > MAX_FORM_BYTES:
             raise UsageError("form_too_long", "the form is too long", "make it shorter")
         if self.headers.get_content_type() != _FORM:
             raise UsageError("bad_form", "this is no form", "send the form of the page")

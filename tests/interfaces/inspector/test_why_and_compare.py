@@ -96,6 +96,11 @@ def test_with_too_little_to_compare_there_is_a_form(
     assert {box.get("value") for box in boxes if "checked" in box.attrib} == chosen
 
 
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "²", "9" * 5_000])
+def test_a_limit_that_is_no_positive_whole_number_is_refused(app: Inspector, limit: str) -> None:
+    assert asked(app, "why", id="plan", limit=limit).status == 400
+
+
 def test_too_many_roles_are_refused(app: Inspector) -> None:
     answer = asked(app, "compare", roles=",".join(f"role-{number}" for number in range(11)))
     assert (answer.status, "too_many_roles" in answer.page) == (400, True)
