@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
+
+from markupsafe import Markup
 
 from rolebundle.contracts.bundle import (
     Rejection,
@@ -46,6 +48,26 @@ class ScorePart(NamedTuple):
     points: float
 
 
+class PassageView(NamedTuple):
+    """A selected passage as the page shows it.
+
+    Attributes:
+        title: of its document, and the headings above it.
+        parts: of its score.
+        main_parts: the two largest parts: name, and share of the score.
+        lead: how far its score is above that of the next passage; ``None`` for the last passage.
+        lead_parts: the parts of the lead, as their points; the largest first.
+    """
+
+    chunk: SelectedChunk
+    title: Markup
+    text: Markup
+    parts: list[ScorePart]
+    main_parts: list[tuple[str, float]]
+    lead: float | None
+    lead_parts: list[ScorePart]
+
+
 class LaneCount(NamedTuple):
     """How many candidates a lane proposed, and their chunk ids, the selected ones first."""
 
@@ -54,7 +76,7 @@ class LaneCount(NamedTuple):
 
 
 class RejectedGroup(NamedTuple):
-    """The candidates that one code rejected; ``notes`` are the most frequent explanations."""
+    """The candidates with one rejection code; ``notes`` are the most frequent explanations."""
 
     code: RejectionCode
     rejections: list[Rejection]
@@ -63,7 +85,13 @@ class RejectedGroup(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """The way of the candidates from the lanes to the answer."""
+    """The way of the candidates from the lanes to the answer.
+
+    Attributes:
+        candidates: how many different candidates there are.
+        refused: those that a rule of the owner rejected.
+        lower: those that others preceded.
+    """
 
     lanes: list[LaneCount]
     candidates: int
@@ -84,27 +112,40 @@ class Flow(NamedTuple):
 def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
     """The page of a bundle."""
     terms = query_terms(bundle)
-    parts = [score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected]
     return render(
         "answer",
         site,
         bundle=bundle,
         flow=flow_of(bundle),
-        titles=[marked_text(title_of(chunk), terms) for chunk in bundle.selected],
-        texts=[marked_text(chunk.content, terms) for chunk in bundle.selected],
-        parts=parts,
-        leads=[_lead(*pair) for pair in pairwise([*parts, []])],
+        passages=_passages(bundle, terms),
         missing=_missing_words(bundle, terms),
-        main=[_main_parts(of_passage) for of_passage in parts],
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
     )
 
 
-def title_of(chunk: SelectedChunk) -> str:
-    """The title of a passage's document, and the headings above it."""
-    return " › ".join(dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings]))
+def _passages(bundle: RetrievalBundle, terms: Terms) -> list[PassageView]:
+    parts = [score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected]
+    views = []
+    for place, chunk in enumerate(bundle.selected):
+        following = bundle.selected[place + 1] if place + 1 < len(parts) else None
+        views.append(
+            PassageView(
+                chunk,
+                marked_text(_title(chunk), terms),
+                marked_text(chunk.content, terms),
+                parts[place],
+                _main_parts(parts[place]),
+                chunk.scores.final - following.scores.final if following else None,
+                _lead_parts(parts[place], parts[place + 1]) if following else [],
+            )
+        )
+    return views
+
+
+def _title(chunk: SelectedChunk) -> str:
+    return words.heading_path(chunk.title or chunk.document_id, chunk.headings)
 
 
 def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]:
@@ -135,19 +176,17 @@ def _main_parts(parts: Sequence[ScorePart]) -> list[tuple[str, float]]:
     return [(part.name, part.points / total) for part in largest] if total > 0 else []
 
 
-def _lead(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> list[ScorePart]:
+def _lead_parts(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> list[ScorePart]:
     """What each part adds more than that of the next passage, as its points; the largest first."""
-    if not (parts and of_next):
-        return []
     kinds = {part.kind: part for part in (*parts, *of_next)}
-    points, others = ({part.kind: part.points for part in some} for some in (parts, of_next))
-    more = [
-        part._replace(points=points.get(kind, 0.0) - others.get(kind, 0.0))
+    own = {part.kind: part.points for part in parts}
+    others = {part.kind: part.points for part in of_next}
+    differences = [
+        part._replace(points=own.get(kind, 0.0) - others.get(kind, 0.0))
         for kind, part in kinds.items()
     ]
-    return sorted(
-        (part for part in more if abs(part.points) >= MIN_LEAD), key=lambda part: -part.points
-    )
+    shown = [part for part in differences if abs(part.points) >= MIN_LEAD]
+    return sorted(shown, key=lambda part: -part.points)
 
 
 def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
@@ -155,7 +194,7 @@ def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
     present = {
         match.term
         for chunk in bundle.selected
-        for text in (title_of(chunk), chunk.content, *chunk.metadata.tags)
+        for text in (_title(chunk), chunk.content, *chunk.metadata.tags)
         for match in terms.find(text)
     }
     words_of_task = bundle.query.lexical_query

@@ -24,8 +24,8 @@ from rolebundle.storage.quarantine import Flagged
 
 MAX_ORIGINAL_CHARS = 20_000
 NOT_RECORDED = "not recorded"
-_NO_KEYS = frozenset({"title", "attributes", "self_declared", "refused_claims", "reach"})
-"""What is shown elsewhere, or is not stored."""
+_OMITTED_KEYS = frozenset({"title", "attributes", "self_declared", "refused_claims", "reach"})
+"""Metadata that is shown elsewhere on the page, or is not stored."""
 _SECRET = "secret_"
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 
@@ -148,7 +148,7 @@ def _age(document: DocumentMetadata, now: datetime) -> tuple[str, str]:
 
 def _metadata(document: DocumentMetadata, flags: Mapping[str, Any]) -> Iterator[MetadataRow]:
     for key, value in document._asdict().items():
-        if key not in _NO_KEYS:
+        if key not in _OMITTED_KEYS:
             yield MetadataRow(key, _text(value), _origin(key, value, document, flags))
     for key, texts in document.attributes:
         yield MetadataRow(key, ", ".join(texts), "the document itself")

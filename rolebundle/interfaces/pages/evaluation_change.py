@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from rolebundle.contracts.evaluation import (
@@ -20,7 +21,6 @@ from rolebundle.evaluation.report import (
     rate_text,
     threshold_texts,
 )
-from rolebundle.evaluation.runner import MAX_BEST
 from rolebundle.interfaces.pages.evaluation import (
     MAX_TASK_CHARS,
     QuestionGroup,
@@ -33,7 +33,7 @@ from rolebundle.interfaces.pages.site import FILE, Site
 
 
 class DocumentRow(NamedTuple):
-    """A document in both reports: its grade, and its ranks; ``None`` where it is not listed."""
+    """A document in both reports: its grade, and its ranks; ``None`` if it is not listed."""
 
     id: str
     grade: int | None
@@ -131,7 +131,7 @@ def _documents(before: QuestionResult, after: QuestionResult) -> list[DocumentRo
         grade = new.grade if new.grade is not None else old.grade
         rows.append(DocumentRow(name, grade, old.rank, new.rank))
     # Those of the second answer in their order, then those that only the first one has.
-    return sorted(rows, key=lambda row: (row.after or MAX_BEST**6, row.before or MAX_BEST**6))
+    return sorted(rows, key=lambda row: (row.after or inf, row.before or inf))
 
 
 def _score(question: QuestionResult) -> float:

@@ -27,6 +27,7 @@ from rolebundle.scan.characters import (
     TAGS,
     ZERO_WIDTH,
 )
+from rolebundle.text.counts import counted
 
 _UNSAFE = re.compile(
     f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"
@@ -55,7 +56,7 @@ def visible(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """JSON with these characters as its own escapes, so that it can be sent back unchanged."""
+    """JSON with these characters as escapes of JSON, so that a form sends it back unchanged."""
     return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
@@ -83,9 +84,10 @@ def _environment() -> Environment:
         # Also every text that a template inserts without a filter. Markup is not changed.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.globals |= {"style": _Style(), "words": words}
+    environment.globals |= {"style": _Style(), "words": words, "counted": counted}
     environment.filters |= {
         "number": number,
+        "thousands": "{:,}".format,
         "percent": percent,
         "signed": signed,
         "extract": lambda key, values: values[key],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.terms import (
     RANKED_LOWER,
     FallbackAction,
@@ -13,12 +14,11 @@ from rolebundle.contracts.terms import (
     FreshnessPosture,
     RejectionCode,
     TrustPosture,
+    WarningCode,
 )
 from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
-from rolebundle.retrieval.packet import ADVICE as WARNING_ADVICE
-
-__all__ = ["WARNING_ADVICE"]
+from rolebundle.retrieval import packet
 
 REJECTION: Mapping[RejectionCode, str] = {
     "forbidden_source": "from a source that this role may not use",
@@ -52,11 +52,12 @@ REJECTION_ADVICE: Mapping[RejectionCode, str] = {
     "already_seen": "Ask without `seen` to get it again.",
     "quarantined": "The owner can look with `rolebundle quarantine` and release it.",
 }
+WARNING_ADVICE: Mapping[WarningCode, str] = packet.ADVICE
 WARNING_NOTE: Mapping[str, str] = {
     "EVIDENCE_KIND_MISSING": "A passage shows a kind of evidence if its document type, a tag or a "
     "heading names it.",
 }
-"""What a warning's message leaves open."""
+"""What the message of a warning does not explain."""
 STATE: Mapping[FallbackState, str] = {
     "no_strong_match": "no strong match",
     "forbidden_hit": "something relevant is forbidden to the role",
@@ -67,7 +68,7 @@ STATE: Mapping[FallbackState, str] = {
 }
 ACTION: Mapping[FallbackAction, str] = {
     "continue": "The passages can be used.",
-    "warn": "The passages can be used, with a word of warning.",
+    "warn": "The passages can be used with care.",
     "degrade": "Use the passages only as hints, and say so.",
     "block": "Do not answer from these passages.",
 }
@@ -105,7 +106,7 @@ FINDING: Mapping[FindingCode, str] = {
     "untrusted_source": "the source is not trusted",
     "flagged_source": "the scan found something in the source",
     "rejected_source": "the role may not use the source",
-    "disputed_source": "somebody disputes the source",
+    "disputed_source": "the source is disputed",
     "secret": "a secret",
     "personal_data": "personal data",
     "sensitive_source": "the source is not public",
@@ -137,6 +138,9 @@ LEVEL: Mapping[str, str] = {
     "aging": "caution", "undated": "plain",
 }  # fmt: skip
 """The CSS class of a word: how good it is."""
+
+LINT_LEVEL: Mapping[str, str] = {"error": "bad", "warning": "caution", "note": "plain"}
+"""The CSS class of a finding of lint, the gravest first."""
 
 _RULE = re.compile(r"(boost|penalty|vocab|vague):([\w+-]+)(?:\((.*)\))?", re.DOTALL)
 _RULE_NAMES: Mapping[str, str] = {
@@ -184,6 +188,17 @@ def rules(hits: Sequence[str]) -> Rules:
             named = ", ".join(plain), (match[3] or "").replace("×", " ×").strip()
             (result.vague if match[1] == "vague" else result.factors).append(named)
     return result
+
+
+def heading_path(title: str, headings: Sequence[str]) -> str:
+    """The title of a passage's document and the headings above it, without repeats."""
+    return " › ".join(dict.fromkeys(text for text in (title, *headings) if text))
+
+
+def by_level(findings: Sequence[LintProblem]) -> list[LintProblem]:
+    """Findings of lint, the gravest first."""
+    levels = [*LINT_LEVEL]
+    return sorted(findings, key=lambda finding: levels.index(finding.level))
 
 
 def is_rule(code: RejectionCode) -> bool:

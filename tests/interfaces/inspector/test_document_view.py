@@ -110,7 +110,7 @@ def test_what_replaces_what_is_shown_in_both_directions(app: Inspector) -> None:
     old, new = (section(page_of(app, id=name), "replacement") for name in ("old", "new"))
     assert "Replaced by new" in old
     assert "Replaces old, gone (not in the corpus)" in new
-    assert "Claimed in vain by liar" in new
+    assert "Refused claims to replace it liar" in new
     assert "new (claimed, but it may not)" in section(page_of(app, id="liar"), "replacement")
     assert "A newer document replaces it." in section(page_of(app, id="old"), "use")
 

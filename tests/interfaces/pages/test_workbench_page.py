@@ -12,9 +12,10 @@ from lxml import html
 
 from rolebundle.authoring.edited_overlay import edited_overlay
 from rolebundle.authoring.overlay_draft import overlay_text
+from rolebundle.contracts.reports import LintProblem
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.workbench import Edit, trial_page
-from rolebundle.policy.overlay_lint import lint_error, lint_warning
+from rolebundle.policy.overlay_lint import lint_error, lint_note, lint_warning
 from support.overlay_files import overlays
 
 SITE = Site(base="/token/", is_owner=True)
@@ -34,8 +35,22 @@ def test_a_copy_that_is_not_edited_is_the_overlay(values: dict[str, Any], label:
 
 def test_many_findings_are_cut_and_errors_come_first() -> None:
     findings = [lint_warning(f"words[{n}]", "never_matches", "nothing") for n in range(5_000)]
-    page = trial_page([*findings, lint_error("", "e", "broken")], [], Edit("a", "b", "", []), SITE)
-    items = html.fromstring(page).xpath("//section[@aria-labelledby='lint']//li")
+    error = lint_error("", "e", "broken")
+    items = listed([*findings, error])
     assert "broken" in items[0].text_content()
     assert items[-1].text_content() == "and 4801 more"
     assert len(items) == 201
+
+
+def test_the_gravest_findings_come_first() -> None:
+    findings = [lint_note("", "n", "c"), lint_warning("", "w", "b"), lint_error("", "e", "a")]
+    assert [item.text_content().split()[:2] for item in listed(findings)] == [
+        ["error", "a"],
+        ["warning", "b"],
+        ["note", "c"],
+    ]
+
+
+def listed(findings: list[LintProblem]) -> list[Any]:
+    page = trial_page(findings, [], Edit("a", "b", "", []), SITE)
+    return list(html.fromstring(page).xpath("//section[@aria-labelledby='lint']//li"))
