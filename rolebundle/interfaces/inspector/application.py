@@ -32,6 +32,8 @@ from rolebundle.policy.trust import UNRESTRICTED_VIEW
 
 DEADLINE_MS = 30_000
 """How long an answer may take."""
+MAX_TASK_BYTES = 4_000
+"""The task is in the address of each link of an answer, which may have hundreds of them."""
 REQUEST_FIELDS = (
     "task",
     "role",
@@ -168,6 +170,11 @@ class Inspector:
             status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
         if error.code in ("not_found", "no_view"):
             status = HTTPStatus.NOT_FOUND
+        if error.code == "access_denied" and self.admin is not None:
+            hint = (
+                "under a policy, ask in the name of an agent; `rolebundle scopes show` lists them"
+            )
+            error = AccessDenied(error.code, error.message, hint)
         site = Site(base=self._base, is_owner=self.admin is not None)
         return Answer(status, render("error", site, error=error))
 
@@ -237,9 +244,15 @@ class Inspector:
         """The retrieval request of a view's address.
 
         Raises:
-            UsageError: a field has a bad value, or the task is missing.
+            UsageError: a field has a bad value, or the task is missing or too long.
         """
-        query.required("task")
+        task = query.required("task")
+        if len(task.encode("utf-8", "surrogatepass")) > MAX_TASK_BYTES:
+            raise UsageError(
+                "task_too_long",
+                f"the task is longer than {MAX_TASK_BYTES:,} bytes",
+                "make it shorter, or use `rolebundle retrieve TASK --html FILE`",
+            )
         fields: dict[str, object] = {
             name: query.get(name) for name in REQUEST_FIELDS if query.get(name)
         }

@@ -25,6 +25,8 @@ from rolebundle.interfaces.pages.page import content_policy, render
 MAX_FORM_BYTES = 1 << 20
 MAX_FIELDS = 200
 MAX_CONNECTIONS = 32
+PATIENCE_SECONDS = 2.0
+"""How long one more connection waits until another one ends. Ctrl-C may wait as long."""
 IDLE_SECONDS = 10.0
 """How long a connection may be silent before it is closed."""
 _FORM = "application/x-www-form-urlencoded"
@@ -69,8 +71,8 @@ class InspectServer(ThreadingHTTPServer):
         self._free = BoundedSemaphore(MAX_CONNECTIONS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own; close it if there are too many."""
-        if self._free.acquire(blocking=False):
+        """Answer a connection in a thread of its own; close it if too many stay open."""
+        if self._free.acquire(timeout=PATIENCE_SECONDS):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)

@@ -296,6 +296,18 @@ def test_connections_that_send_half_a_request_stop_nobody(server: Inspecting) ->
     assert status(get(server, server.path)) == 200
 
 
+def test_one_connection_too_many_waits_for_another_one(server: Inspecting) -> None:
+    open_ones = [connect(server) for _ in range(MAX_CONNECTIONS)]
+    try:
+        with connect(server) as last:
+            last.sendall(request_of(server, "GET", server.path, host(server)))
+            open_ones.pop().close()
+            assert status(last.recv(65_536)) == 200
+    finally:
+        for connection in open_ones:
+            connection.close()
+
+
 def test_an_error_page_does_not_name_the_token(server: Inspecting) -> None:
     answer = get(server, "/wrong/")
     assert server.path.strip("/").encode() not in answer

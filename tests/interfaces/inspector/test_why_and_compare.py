@@ -150,3 +150,21 @@ def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
 def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
     answer = asked(app, "why")
     assert (answer.status, "has no id" in answer.page) == (400, True)
+
+
+@pytest.mark.parametrize("view", ["answer", "why", "compare"])
+def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: str) -> None:
+    parameters: dict[str, str | list[str]] = {"id": "d0", "roles": "one,two"}
+    for task, is_refused in (("ä" * 2_000, False), ("ä" * 2_001, True)):
+        answer = asked(app, view, task=task, **parameters)
+        assert ("task_too_long" in answer.page) == is_refused
+
+
+def test_the_owner_is_told_to_ask_for_an_agent_under_a_policy(app: Inspector) -> None:
+    answer = asked(app, "answer", agent="")
+    assert answer.status == 403 and "ask in the name of an agent" in answer.page
+
+
+def test_an_error_names_a_document_as_it_was_named(app: Inspector) -> None:
+    assert "<strong>nosuch.md: " in asked(app, "document", id="nosuch.md").page
+    assert "<strong>There is no such view" in asked(app, "nowhere").page
