@@ -1,4 +1,4 @@
-"""An edited copy of an overlay: read like a file before it is one, and saved as a new role."""
+"""An edited copy of an overlay: checked and tried before it is a file, and saved as a new role."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EditedOverlay(NamedTuple):
     Attributes:
         role_id: the new role.
         path: where its file would be, in the corpus's own folder.
-        content: what the file would have.
+        content: the bytes of the file.
     """
 
     role_id: str
@@ -48,7 +48,7 @@ class EditedOverlay(NamedTuple):
 
         Raises:
             OverlayError: it is malformed.
-            ConfigurationError: ``role_exists``: one of the folders has this role; ``file_exists``.
+            ConfigurationError: ``role_exists``: a folder has this role; or ``file_exists``.
             StorageError: it cannot be written. Nothing was written.
         """
         self.load(folders)

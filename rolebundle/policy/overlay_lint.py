@@ -120,7 +120,7 @@ def lint_overlay(
         corpus: the corpus that its rules and words are checked against, or None for the overlay
             alone.
         facts: what rules can match in the corpus, if that is known already.
-        content: what the file would have, if it is not written yet; see
+        content: the bytes of the file, if it is not written yet; see
             :func:`rolebundle.policy.overlays.load_file`.
     """
     findings = [

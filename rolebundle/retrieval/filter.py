@@ -236,16 +236,24 @@ def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
+    """The freshness of a passage by the maximum age of the request."""
+    return freshness_at(age_days(passage.document, request.now), request.max_age_days)
+
+
+def freshness_at(age: float | None, max_age: float) -> FreshnessStatus:
     """Fresh under half of the maximum age, aging under all of it, else stale; or undated.
 
-    A date after ``now`` says nothing about the age, so that such a document is undated, too.
+    A date in the future says nothing about the age, so that such a document is undated, too.
+
+    Args:
+        age: in days; negative for a date in the future; ``None`` without a date.
+        max_age: in days.
     """
-    age = age_days(passage.document, request.now)
     if age is None or age < 0:
         return "undated"
-    if age < request.max_age_days / 2:
+    if age < max_age / 2:
         return "fresh"
-    return "aging" if age < request.max_age_days else "stale"
+    return "aging" if age < max_age else "stale"
 
 
 def dated_at(document: DocumentMetadata) -> str | None:

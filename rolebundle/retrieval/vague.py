@@ -43,8 +43,8 @@ LATER_PART_OF_MAIL = 0.8
 """The fit to recency of a mail's later parts is multiplied with this."""
 MAX_INTRODUCTION_DEPTH = 1
 """A file in more folders than this introduces only a part of the corpus."""
-FIT_OF_PREAMBLE = 0.3
-"""The fit of a changelog's first passage if it has no version and no date."""
+NEWNESS_OF_PREAMBLE = 0.3
+"""The newness of a changelog's first passage if it has no version and no date."""
 MAX_TROUBLE_WORDS = 4
 """With so many different words about trouble a passage fits fully."""
 
@@ -152,18 +152,17 @@ def with_vagueness(
     if factor < 1:
         hits.append(f"vague:little-prose(×{factor:.2f})")
     if _is_changelog(passage):
-        old = 1 - vagueness.degree * (1 - FACTOR_OF_OLD_ENTRIES) * (
-            1 - _place_in_changelog(passage)
-        )
-        hits.append(f"vague:changelog-part-{passage.ordinal + 1}(×{old:.2f})")
-        factor *= old
+        newness = _newness_in_changelog(passage)
+        entry_factor = 1 - vagueness.degree * (1 - FACTOR_OF_OLD_ENTRIES) * (1 - newness)
+        hits.append(f"vague:changelog-part-{passage.ordinal + 1}(×{entry_factor:.2f})")
+        factor *= entry_factor
     terms = [factor * term for term in (lexical, semantic, score.metadata, score.vocabulary)]
     changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
     floor *= 1 + FLOOR_MARGIN
     if changed.final < floor <= score.final:
-        part = (score.final - floor) / (score.final - changed.final)
+        fraction = (score.final - floor) / (score.final - changed.final)
         pairs = zip(score.terms, changed.terms, strict=True)
-        terms = [old + part * (new - old) for old, new in pairs]
+        terms = [before + fraction * (after - before) for before, after in pairs]
         changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
     return candidate.with_score(changed)
 
@@ -187,7 +186,7 @@ def fit_of(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
 def _recency(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
     document = passage.document
     if _is_changelog(passage):
-        return _place_in_changelog(passage), f"part {passage.ordinal + 1} of a changelog"
+        return _newness_in_changelog(passage), f"part {passage.ordinal + 1} of a changelog"
     newness = vagueness.newness.get(document.document_id, 0.0)
     share = 1.0 if document.document_type in RECORD_TYPES else NEWNESS_OF_OTHERS
     if document.document_type == "mail" and passage.ordinal:
@@ -199,7 +198,7 @@ def _orientation(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
     document, place = passage.document, passage.ordinal
     kind = document.document_type
     if _is_changelog(passage):
-        return 0.5 * _place_in_changelog(passage), f"part {place + 1} of a changelog"
+        return 0.5 * _newness_in_changelog(passage), f"part {place + 1} of a changelog"
     if kind in RECORD_TYPES:
         newness = vagueness.newness.get(document.document_id, 0.0)
         if kind != "mail":
@@ -243,10 +242,11 @@ def _is_changelog(passage: Passage) -> bool:
     return kind == "changelog" or bool(_CHANGELOG_NAME.search(passage.path.lower()))
 
 
-def _place_in_changelog(passage: Passage) -> float:
+def _newness_in_changelog(passage: Passage) -> float:
+    """How new the entries of a passage are by its place, in (0, 1]."""
     # Changelogs have the newest entry first, often after an opening without a version or date.
     if passage.ordinal == 0 and not _VERSION.search(passage.content):
-        return FIT_OF_PREAMBLE
+        return NEWNESS_OF_PREAMBLE
     return float(2 ** (-max(0, passage.ordinal - 1) / HALF_LIFE))
 
 

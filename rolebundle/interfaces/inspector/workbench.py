@@ -17,6 +17,7 @@ from rolebundle.errors import ConfigurationError, OverlayError, RolebundleError,
 from rolebundle.evaluation.golden import find_golden_set, load_golden
 from rolebundle.interfaces.inspector.application import DEADLINE_MS, Inspector, Query
 from rolebundle.interfaces.pages.workbench import (
+    MAX_TASKS,
     Edit,
     RoleRow,
     overlay_page,
@@ -43,7 +44,6 @@ from rolebundle.resources import data_folder
 from rolebundle.storage.documents import document_kinds, kind_counts
 from rolebundle.storage.location import overlays_path
 
-MAX_TASKS = 10
 GENERAL_TASKS = (
     "What should I look at first?",
     "What changed recently, and why?",
@@ -75,7 +75,7 @@ def submit(app: Inspector, form: Query) -> str:
     app.owner()
     action = form.get("do")
     if action not in ("try", "save"):
-        raise UsageError("bad_form", "the form does not say what to do", "send it from the page")
+        raise UsageError("bad_form", "the form has no action", "send it from the page")
     folders = _current_folders(app)
     base = load_role(form.required("role"), folders)
     tasks = [line.strip() for line in form.get("tasks").split("\n") if line.strip()]
@@ -98,7 +98,7 @@ def submit(app: Inspector, form: Query) -> str:
             edited.save(folders)
             saved = edited
     except RolebundleError as error:
-        # The page keeps what was typed. That the overlay is malformed, lint says in full.
+        # The page keeps what was typed. If the overlay is malformed, the findings of lint have why.
         if not (findings and isinstance(error, OverlayError)):
             findings = [lint_error("", error.code, f"{error.message}; {error.hint}"), *findings]
     if saved is not None:
@@ -132,9 +132,9 @@ def _roles(app: Inspector, folders: Sequence[Path], query: Query) -> str:
         facts = corpus_facts(document_kinds(corpus))
         for entry in list_overlays(folders):
             folder = entry.path.parent
-            # A shipped overlay is written for any corpus.
-            tried = None if folder == shipped else corpus
-            findings = lint_overlay(entry.path, folders, tried, facts)
+            # A shipped overlay is written for any corpus, so that unmatched rules are no fault.
+            checked_against = None if folder == shipped else corpus
+            findings = lint_overlay(entry.path, folders, checked_against, facts)
             groups[folder].append(RoleRow(entry, findings))
     named = [(names.get(folder, f"From {folder}"), rows) for folder, rows in groups.items() if rows]
     return roles_page(named, app.site(query))
@@ -164,7 +164,7 @@ def _free_name(role: str, folders: Sequence[Path]) -> str:
 def _tasks(
     app: Inspector, resolved: ResolvedOverlay, folders: Sequence[Path], query: Query
 ) -> tuple[list[str], str]:
-    """The tasks of the address, of the role's golden set or of the audit; and where they are from.
+    """The tasks of the address, of the role's golden set or of the audit; and their origin.
 
     If there are none, these are general ones.
     """

@@ -161,7 +161,11 @@ def _remarks(
             level = "bad" if check.state == "problem" else "caution"
             yield level, f"{check.name}: {check.message}", check.remedy
     if owner.audit_problem:
-        yield "bad", f"The audit cannot be read: {owner.audit_problem}", "rolebundle audit verify"
+        yield (
+            "bad",
+            f"The audit cannot be read: {owner.audit_problem}",
+            "run `rolebundle audit verify`",
+        )
     if quarantined := owner.verdicts.get("quarantine", 0):
         is_one = quarantined == 1
         yield (
@@ -172,29 +176,33 @@ def _remarks(
     for index in status.indexes:
         if index.active and index.waiting:
             what = counted(index.waiting, "passage")
-            yield "caution", f"{what} without a vector: only words find them.", "rolebundle embed"
+            yield (
+                "caution",
+                f"{what} without a vector: only their words are searched.",
+                "run `rolebundle embed`",
+            )
         if index.active and index.fast_doubt:
             yield (
                 "caution",
                 f"The fast index is not used: {index.fast_doubt}",
-                "rolebundle embed --optimize",
+                "run `rolebundle embed --optimize`",
             )
     if not status.indexes and status.corpus.chunks:
-        yield "caution", "No model: only words are searched.", "rolebundle embed"
+        yield "caution", "No model: only words are searched.", "run `rolebundle embed`"
     if status.fast_index_would_pay:
         yield (
             "plain",
             "An approximate index would make answers faster.",
-            "rolebundle embed --optimize",
+            "run `rolebundle embed --optimize`",
         )
     if problem := _watch_problem(status.watch, now):
-        yield "caution", problem, "rolebundle watch"
+        yield "caution", problem, "run `rolebundle watch`"
     if status.self_declared:
         what = counted(len(status.self_declared), "document")
         yield (
             "plain",
-            f"Authority by their own declaration: {what}.",
-            "see them below; limit it with max_trust in the manifest",
+            f"{what} with authority by their own declaration.",
+            "see below; limit it with max_trust in the manifest",
         )
 
 

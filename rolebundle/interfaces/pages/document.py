@@ -13,10 +13,11 @@ from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
+from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_parts
 from rolebundle.interfaces.pages.page import render, visible
 from rolebundle.interfaces.pages.site import FILE, Site
-from rolebundle.retrieval.filter import age_days
+from rolebundle.retrieval.filter import age_days, freshness_at
 from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import Finding
@@ -104,7 +105,7 @@ def document_page(
 
 
 def _shown(passage: Passage) -> str:
-    # If the scan was told not to mask secrets, they are in the text.
+    # If the scan was set not to mask secrets, they are in the text.
     has_secret = any(flag.startswith(_SECRET) for flag in passage.flags)
     return without_secrets(passage.content) if has_secret else passage.content
 
@@ -126,7 +127,7 @@ def _remarks(
     if flags:
         yield "caution", f"The scan flagged it: {', '.join(flags)}."
     if document.refused_claims:
-        yield "caution", "It claims more for itself than it may."
+        yield "caution", "Some of its own declarations do not count."
     marked = {item.passage.mark.state for item in page.passages if item.passage.mark}
     if marked & {"rejected", "disputed"}:
         yield "caution", "Some of it is marked as wrong or disputed."
@@ -135,13 +136,11 @@ def _remarks(
 def _age(document: DocumentMetadata, now: datetime) -> tuple[str, str]:
     """How good the age is, and the age in words."""
     age = age_days(document, now)
+    level = words.LEVEL[freshness_at(age, DEFAULT_MAX_AGE_DAYS)]
     if age is None:
-        return "plain", "undated"
+        return level, "undated"
     if age < 0:
-        return "plain", "dated in the future"
-    level = "good" if age < DEFAULT_MAX_AGE_DAYS / 2 else "caution"
-    if age >= DEFAULT_MAX_AGE_DAYS:
-        level = "bad"
+        return level, "dated in the future"
     by = "" if document.updated_at else " by its file"
     return level, f"{age:.0f} days old{by}"
 

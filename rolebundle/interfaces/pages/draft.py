@@ -29,7 +29,7 @@ _MAX_TEXT = 300
 _SPACES = re.compile(r"\s+")
 
 
-class Shown(NamedTuple):
+class ShownFinding(NamedTuple):
     """A finding as the page shows it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Piece(NamedTuple):
     level: str = ""
     address: str = ""
     title: str = ""
-    problems: Sequence[Shown] = ()
+    problems: Sequence[ShownFinding] = ()
 
 
 class ShownPassage(NamedTuple):
@@ -107,7 +107,7 @@ def draft_page(
     concealed = _without_confidential(draft, answer.findings)
     named = named_passages(answer)
     numbers = {chunk_id: number for number, chunk_id in enumerate(named, start=1)}
-    shown = _shown(answer.findings, concealed, numbers)
+    shown = _shown_findings(answer.findings, concealed, numbers)
     return render(
         "draft",
         site,
@@ -127,7 +127,9 @@ def draft_page(
     )
 
 
-def _shown(findings: Sequence[Finding], draft: str, numbers: Mapping[str, int]) -> list[Shown]:
+def _shown_findings(
+    findings: Sequence[Finding], draft: str, numbers: Mapping[str, int]
+) -> list[ShownFinding]:
     starts = [0, *(at + 1 for at, character in enumerate(draft) if character == "\n")]
     shown, number = [], 0
     for finding in findings:
@@ -136,7 +138,7 @@ def _shown(findings: Sequence[Finding], draft: str, numbers: Mapping[str, int]) 
         line = bisect_right(starts, finding.span.start)
         place = f"{line}:{finding.span.start - starts[line - 1] + 1}" if finding.span.end else ""
         shown.append(
-            Shown(
+            ShownFinding(
                 finding,
                 _level(finding),
                 number if is_problem else 0,
@@ -166,7 +168,7 @@ def _without_confidential(draft: str, findings: Iterable[Finding]) -> str:
     return "".join((*parts, draft[place:]))
 
 
-def _pieces(draft: str, shown: Sequence[Shown]) -> Iterator[Piece]:
+def _pieces(draft: str, shown: Sequence[ShownFinding]) -> Iterator[Piece]:
     """The draft in parts; the whole text is in them."""
     starting, ending = defaultdict(list), defaultdict(list)
     for number, item in enumerate(shown):
@@ -188,19 +190,19 @@ def _pieces(draft: str, shown: Sequence[Shown]) -> Iterator[Piece]:
         yield Piece(text, item.level, _address(item), _title(item), problems)
 
 
-def _precision(item: Shown) -> tuple[int, int]:
+def _precision(item: ShownFinding) -> tuple[int, int]:
     """The order of findings for a part of the draft: the shortest first, then the worst."""
     span = item.finding.span
     return span.end - span.start, ("bad", "caution", "good", "plain").index(item.level)
 
 
-def _address(item: Shown) -> str:
+def _address(item: ShownFinding) -> str:
     if item.number:
         return f"#finding-{item.number}"
     return f"#passage-{item.passage}" if item.passage else ""
 
 
-def _title(item: Shown) -> str:
+def _title(item: ShownFinding) -> str:
     source = f", passage {item.passage}" if item.passage else ""
     return f"{words.FINDING[item.finding.code]}{source}"
 
@@ -217,7 +219,7 @@ def _passages(
     for number, (chunk_id, locator) in enumerate(named.items(), start=1):
         passage = passages.get(chunk_id)
         content = passage.content if passage else ""
-        text = marked_parts(content, _used(content, findings[chunk_id])) if passage else None
+        text = marked_parts(content, _taken_parts(content, findings[chunk_id])) if passage else None
         shown.append(
             ShownPassage(
                 number,
@@ -232,7 +234,7 @@ def _passages(
     return shown
 
 
-def _used(content: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:
+def _taken_parts(content: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:
     """Where the passage has what the draft took from it: quotes and figures, else the sentences."""
     precise = [f for f in findings if f.check in ("quotes", "figures")]
     texts = dict.fromkeys(f.true_text or f.text for f in precise or findings)

@@ -19,6 +19,8 @@ from rolebundle.policy.overlays import OverlayEntry, ResolvedOverlay
 from rolebundle.policy.policy_json import dotted
 from rolebundle.retrieval.filter import PREFERRED_SOURCE_BOOST
 
+MAX_TASKS = 10
+"""How many tasks a trial may have."""
 _LISTS = {
     "preferred_terms": "Preferred terms",
     "synonyms": "Synonyms",
@@ -107,7 +109,7 @@ def roles_page(groups: Sequence[tuple[str, Sequence[RoleRow]]], site: Site) -> s
     """The page of all roles.
 
     Args:
-        groups: where overlays come from, and the roles from there.
+        groups: the origin of overlays, and the roles of that origin.
         site: the application.
     """
     return render("roles", site, groups=groups)
@@ -142,6 +144,7 @@ def overlay_page(
         lists=_word_lists(passages, origins),
         values=[(value.place, _shown(value.value), origins[value.place]) for value in values],
         edit=_escaped(edit),
+        max_tasks=MAX_TASKS,
     )
 
 
@@ -157,14 +160,20 @@ def trial_page(
 
     Args:
         findings: of lint.
-        trials: one for each task; none if the copy cannot be used.
+        trials: one per task; empty if the copy cannot be used.
         edit: the form as it was sent.
         site: the application.
         is_saving: whether it was to be saved, which the findings prevent.
     """
     changes = [task_change(trial) for trial in trials]
     return render(
-        "trial", site, findings=findings, changes=changes, edit=_escaped(edit), is_saving=is_saving
+        "trial",
+        site,
+        findings=findings,
+        changes=changes,
+        edit=_escaped(edit),
+        is_saving=is_saving,
+        max_tasks=MAX_TASKS,
     )
 
 
@@ -186,7 +195,7 @@ def _move(passage: TriedPassage) -> Move:
     elif before != after:
         change = f"up {before - after}" if after < before else f"down {after - before}"
     reasons = [
-        # Of a passage that was not in the answer before, it is not known what counted.
+        # The rules that count for a passage before the edit are known only if it was in the answer.
         *_reasons("new" if before else "counts", passage.moved_by, passage.moved_by_without),
         *_reasons("no longer", passage.moved_by_without, passage.moved_by),
     ]
