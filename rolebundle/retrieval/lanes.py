@@ -133,7 +133,11 @@ class Lanes:
         )
 
     def with_openings(
-        self, pool: Pool, intents: Collection[Intent], document_ids: Sequence[int] | None
+        self,
+        pool: Pool,
+        intents: Collection[Intent],
+        until: str,
+        document_ids: Sequence[int] | None,
     ) -> Pool:
         """The pool with passages that a vague task asks for by its intent and not by its words.
 
@@ -142,6 +146,7 @@ class Lanes:
         Args:
             pool: what the lanes proposed.
             intents: what the task asks for.
+            until: the time of the request, ISO 8601. Later dates do not count as new.
             document_ids: rowids of the documents to search in; ``None`` for all.
         """
         # Imported here: most tasks are not vague.
@@ -151,7 +156,7 @@ class Lanes:
         rowids: set[int] = set()
         if "recency" in intents or "orientation" in intents:
             rowids.update(openings.openings_of(self.corpus, [*pool.passages]))
-            rowids.update(openings.newest_chunks(self.corpus, document_ids))
+            rowids.update(openings.newest_chunks(self.corpus, until, document_ids))
         if "orientation" in intents:
             rowids.update(openings.introductions(self.corpus, [*INTRODUCTION_TYPES], document_ids))
         added = self._read(sorted(rowids - pool.passages.keys()))

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.document import iso_utc
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval, Weights
@@ -74,7 +75,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
         intent = vague_intent(request, lanes.query, evidence)
         if intent and not pool.refills:
-            pool = lanes.with_openings(pool, intent.intents, searched)
+            pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
             cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
             evidence = evidence._replace(cosines=cosines)
         candidates = merge(pool, weights)

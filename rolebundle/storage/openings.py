@@ -28,15 +28,16 @@ def openings_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     return [rowid for (rowid,) in rows]
 
 
-def newest_chunks(corpus: Corpus, within: Sequence[int] | None = None) -> list[int]:
+def newest_chunks(corpus: Corpus, until: str, within: Sequence[int] | None = None) -> list[int]:
     """The rowids of the first chunks of the newest documents and of changelogs.
 
     Args:
         corpus: an open corpus.
+        until: later dates do not count, ISO 8601.
         within: rowids of documents; no others count. ``None`` for all.
     """
     newest = (
-        f"SELECT d.id FROM {_VISIBLE} WHERE {_DATE} IS NOT NULL AND {_WITHIN} "
+        f"SELECT d.id FROM {_VISIBLE} WHERE {_DATE} <= ?2 AND {_WITHIN} "
         f"ORDER BY {_DATE} DESC, d.id LIMIT {MAX_NEWEST_DOCUMENTS}"
     )
     changelogs = (
@@ -46,7 +47,7 @@ def newest_chunks(corpus: Corpus, within: Sequence[int] | None = None) -> list[i
         f"ORDER BY {_DEPTH}, {_DATE} DESC, d.id LIMIT {MAX_CHANGELOGS}"
     )
     return [
-        *_chunks(corpus, newest, within, 1),
+        *_chunks(corpus, newest, within, 1, until),
         *_chunks(corpus, changelogs, within, MAX_CHANGELOG_CHUNKS),
     ]
 

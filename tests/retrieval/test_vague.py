@@ -13,6 +13,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.vague import Vagueness, fit_of, weigh_vagueness, with_vagueness
+from rolebundle.storage.openings import MAX_NEWEST_DOCUMENTS
 from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.text.intents import TaskIntent, task_intent
 from support.corpora import ask, built, document, overlay, scratch_folder
@@ -190,6 +191,18 @@ class TestAnswer:
         bundle = self.answered(task, self.ROLE if has_role else None, *others, answer)
         hits = [hit for chunk in bundle.selected for hit in chunk.overlay_hits]
         assert not [hit for hit in hits if hit.startswith("vague:")]
+
+    def test_dates_after_now_do_not_take_the_places_of_the_newest(self) -> None:
+        later = [
+            document(f"later{n}", ["A calendar."], updated_at="2031-01-01T00:00:00Z")
+            for n in range(MAX_NEWEST_DOCUMENTS)
+        ]
+        entry = document(
+            "entry", [PROSE], document_type="journal", updated_at="2026-01-01T00:00:00Z"
+        )
+        bundle = self.answered("What changed lately?", self.ROLE, *later, entry)
+        proposed = [*bundle.selected, *bundle.rejected]
+        assert "entry#0" in {candidate.chunk_id for candidate in proposed}
 
     def test_a_stub_is_not_hidden(self) -> None:
         bundle = self.answered("What should I look at first?", self.ROLE)

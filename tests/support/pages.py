@@ -22,6 +22,12 @@ def text_of(page: str) -> str:
     return " ".join(html.fromstring(page).text_content().split())
 
 
+def section(page: html.HtmlElement, name: str) -> str:
+    """The text of the section with this heading, with single spaces."""
+    [section] = page.xpath(f"//section[@aria-labelledby='{name}']")
+    return " ".join(" ".join(section.itertext()).split()).replace(" ,", ",").replace(" :", ":")
+
+
 def elements_of(page: str) -> list[tuple[str, list[str]]]:
     """Each element with the names of its attributes; marks of matched words are left out."""
     elements = html.fromstring(page).iter()

@@ -21,6 +21,7 @@ from rolebundle.interfaces.pages.corpus import freshness_plot
 from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
+from support.pages import section
 
 HOSTILE = "</td><script>alert(1)</script>"
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
@@ -65,11 +66,6 @@ def rows(page: html.HtmlElement, section: str, table: int = 0) -> list[list[str]
         [" ".join(cell.text_content().split()) for cell in row.xpath("./*")]
         for row in found.xpath("./tbody/tr")
     ]
-
-
-def section(page: html.HtmlElement, name: str) -> str:
-    [found] = page.xpath(f"//section[@aria-labelledby='{name}']")
-    return " ".join(" ".join(found.itertext()).split())
 
 
 def test_the_owner_sees_sources_with_size_trust_and_age(app: Inspector) -> None:

@@ -23,6 +23,7 @@ from rolebundle.policy.overlays import load_role, overlay_folders
 from support.corpora import build, document
 from support.inspecting import Inspecting, inspecting
 from support.overlay_files import write
+from support.pages import section
 
 DOCUMENTS = [
     document("runs/rollback", ["roll the release back", "the canary of the release"], source_id="runbooks"),
@@ -75,11 +76,6 @@ def page_of(answer: Answer) -> html.HtmlElement:
 
 def shown(app: Inspector, **parameters: str) -> html.HtmlElement:
     return page_of(app.answer("workbench", Query(parameters.items())))
-
-
-def section(page: html.HtmlElement, name: str) -> str:
-    [found] = page.xpath(f"//section[@aria-labelledby='{name}']")
-    return " ".join(" ".join(found.itertext()).split()).replace(" :", ":")
 
 
 def files(folder: Path) -> dict[str, bytes]:
