@@ -26,10 +26,12 @@ class Inspecting:
     Attributes:
         address: of its first view; ends with a slash.
         app: the views behind it.
+        server: answers the requests.
     """
 
     address: str
     app: Inspector
+    server: InspectServer
 
     @property
     def port(self) -> int:
@@ -65,7 +67,7 @@ def inspecting(
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield Inspecting(address_of(listener, token), app)
+            yield Inspecting(address_of(listener, token), app, server)
         finally:
             server.shutdown()
             thread.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO
 
 import click
@@ -100,6 +101,8 @@ def inspect(
         server = InspectServer(app, listener, token)
         click.echo(address)
         if not no_browser:
-            webbrowser.open(address)
+            # A browser in the terminal ends before `open` returns, and waits for the server.
+            opened = server.address_for_browser()
+            Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
         server.serve_until_signal()
         app.close()

@@ -11,6 +11,7 @@ import re
 import secrets
 import signal
 import socket
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Thread
@@ -68,7 +69,27 @@ class InspectServer(ThreadingHTTPServer):
         self.app = app
         self.token = token.encode("ascii")
         self.guard = Guard(listener.getsockname()[1], token)
+        self._tickets: list[bytes] = []
         self._free = BoundedSemaphore(MAX_CONNECTIONS)
+
+    def address_for_browser(self) -> str:
+        """An address that leads to the first view once.
+
+        Other users of the machine can read it among the arguments of the browser's process.
+        """
+        ticket = new_token()
+        self._tickets.append(ticket.encode("ascii"))
+        return address_of(self.socket, ticket)
+
+    def take_ticket(self, given: bytes) -> bool:
+        """Whether this is a ticket that nobody has used. It is used then."""
+        for ticket in self._tickets:
+            if hmac.compare_digest(given, ticket):
+                # Of two threads with the same ticket, the later one fails.
+                with suppress(ValueError):
+                    self._tickets.remove(ticket)
+                    return True
+        return False
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread of its own; close it if too many stay open."""
@@ -156,9 +177,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, error)
             return None
         token, slash, view = parts.path.removeprefix("/").partition("/")
-        if not slash or not hmac.compare_digest(
-            token.encode("utf-8", "surrogateescape"), self.server.token
-        ):
+        given = token.encode("utf-8", "surrogateescape")
+        if not slash or not hmac.compare_digest(given, self.server.token):
+            if self.command == "GET" and slash and not view and self.server.take_ticket(given):
+                first_view = f"/{self.server.token.decode()}/"
+                self._send(Answer(HTTPStatus.SEE_OTHER, ""), location=first_view)
+                return None
             denied = AccessDenied(
                 "token_required",
                 "the address has no valid token",
@@ -198,11 +222,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
         self._send(Answer(status, render("error", error=error)))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Answer, *, location: str = "") -> None:
         body = answer.page.encode("utf-8")
         self.send_response(answer.status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
+        if location:
+            self.send_header("Location", location)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -302,6 +303,20 @@ def test_one_connection_too_many_waits_for_another_one(server: Inspecting) -> No
     finally:
         for connection in open_ones:
             connection.close()
+
+
+def test_the_address_that_the_browser_is_started_with_works_once(server: Inspecting) -> None:
+    path = urlsplit(server.server.address_for_browser()).path
+    assert path != server.path
+    refused = [
+        sent(server, request_of(server, "POST", path, host(server))),
+        sent(server, request_of(server, "GET", path, "Host: evil.example")),
+        get(server, f"{path}corpus"),
+    ]
+    assert [status(answer) for answer in refused] == [403, 421, 403]
+    first, second = get(server, path), get(server, path)
+    assert status(first) == 303 and f"Location: {server.path}\r\n".encode() in first
+    assert status(second) == 403 and server.path.encode() not in second
 
 
 def test_an_error_page_does_not_name_the_token(server: Inspecting) -> None:
