@@ -27,6 +27,7 @@ from rolebundle.interfaces.pages.workbench import (
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlay_lint import (
+    CorpusFacts,
     corpus_facts,
     lint_error,
     lint_overlay,
@@ -41,6 +42,7 @@ from rolebundle.policy.overlays import (
     overlay_folders,
 )
 from rolebundle.resources import data_folder
+from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import document_kinds, kind_counts
 from rolebundle.storage.location import overlays_path
 
@@ -132,9 +134,7 @@ def _roles(app: Inspector, folders: Sequence[Path], query: Query) -> str:
         facts = corpus_facts(document_kinds(corpus))
         for entry in list_overlays(folders):
             folder = entry.path.parent
-            # A shipped overlay is written for any corpus, so that unmatched rules are no fault.
-            checked_against = None if folder == shipped else corpus
-            findings = lint_overlay(entry.path, folders, checked_against, facts)
+            findings = _findings(entry.path, folders, corpus, facts)
             groups[folder].append(RoleRow(entry, findings))
     named = [(names.get(folder, f"From {folder}"), rows) for folder, rows in groups.items() if rows]
     return roles_page(named, app.site(query))
@@ -146,13 +146,21 @@ def _overlay(app: Inspector, role: str, folders: Sequence[Path], query: Query) -
     with corpus.reading():
         counts = kind_counts(corpus)
         facts = corpus_facts(each.kind for each in counts)
-        findings = lint_overlay(resolved.path, folders, corpus, facts)
+        findings = _findings(resolved.path, folders, corpus, facts)
         reach = rule_reach(resolved.overlay.source_policy, counts, facts)
         passages = word_counts(resolved.overlay.vocabulary, corpus)
     tasks, origin = _tasks(app, resolved, folders, query)
     own = {key: value for key, value in resolved.layers[0].values.items() if key != "role_id"}
     edit = Edit(role, _free_name(role, folders), overlay_text(own), tasks, origin)
     return overlay_page(resolved, findings, reach, passages, edit, app.site(query))
+
+
+def _findings(
+    path: Path, folders: Sequence[Path], corpus: Corpus, facts: CorpusFacts
+) -> list[LintProblem]:
+    # A shipped overlay is written for any corpus, so that unmatched rules are no fault.
+    is_shipped = path.parent == data_folder("overlays")
+    return lint_overlay(path, folders, None if is_shipped else corpus, facts)
 
 
 def _free_name(role: str, folders: Sequence[Path]) -> str:
