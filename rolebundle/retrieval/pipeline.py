@@ -151,7 +151,9 @@ def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> 
     from rolebundle.text.intents import task_intent
 
     intent = task_intent(request.task)
-    return intent if evidence.vagueness or not intent.has_topic else None
+    # "Parallel algorithms" is a topic, however many passages are about it.
+    is_vague = evidence.vagueness or not intent.has_topic
+    return intent if intent.intents and is_vague else None
 
 
 def vagueness_of(

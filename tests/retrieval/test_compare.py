@@ -76,10 +76,8 @@ class TestCompare:
             passage.chunk_id: [standing.overlay_hits for standing in passage.standings]
             for passage in comparison.passages
         }
-        wide = ["vocab:boost(credential)", "vague:little-prose(×0.60)"]
-        assert hits["words#0"] == [None, None, wide]
-        short = ["vague:little-prose(×0.60)"]
-        assert hits["both#0"] == [[], short, short]
+        assert hits["words#0"] == [None, None, ["vocab:boost(credential)"]]
+        assert hits["both#0"] == [[], [], []]
         shares = [view.role_share for view in comparison.roles]
         assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
 

@@ -68,14 +68,17 @@ class TestSelected:
         )
         documents = [document("a", ["token rotation plan"]), document("b", ["token of bread"])]
         with built(tmp_path, documents, PROVIDER) as corpus:
-            bundle = ask(corpus, role, PROVIDER, task="token rotation")
+            bundle = ask(corpus, role, PROVIDER, task="token rotation problems")
             first = bundle.selected[0]
-            found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation")
+            found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation problems")
+            topic = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation")
         assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
         assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
         hits = found.filter.factors + found.score.vocabulary + found.score.vagueness
         assert hits == first.overlay_hits
         assert found.score.vagueness
+        # A topic is nothing that a passage could fit besides its words.
+        assert not topic.score.vagueness
         assert not found.score.supposed
         assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
         assert (found.needs, found.lost_to) == ([], [])
