@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,17 @@ def pytest_configure(config: pytest.Config) -> None:
     # Before xdist starts its workers: one server for all, which imports while they collect.
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         program_server.share()
+
+
+@pytest.hookimpl(tryfirst=True)  # Before `-m` looks at the marks.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: Counter[str] = Counter()
+    for item in items:
+        if sample := item.get_closest_marker("sample"):
+            name = item.nodeid.partition("[")[0]
+            if cases[name] % sample.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[name] += 1
 
 
 def pytest_collection_finish() -> None:

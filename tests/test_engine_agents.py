@@ -25,7 +25,6 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
-from support.amounts import sampled
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document
 from support.fake_embedder import HashingProvider
@@ -125,6 +124,7 @@ def test_every_agent_without_a_rule_gets_the_same_refusal(engine: Engine, call: 
     assert refusal.startswith("AccessDenied")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "hidden", ["salary", "salary#0", "salary.md:1-1", "#salary:1:1", "#salary:9:9", "salaries"]
 )
@@ -284,7 +284,8 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
 # -- one agent for the life of an engine ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", sampled(CALLS, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("call", CALLS)
 def test_a_pinned_engine_serves_its_agent_and_refuses_every_other(db: Path, call: str) -> None:
     with Engine(db, (OVERLAYS,), agent="ada") as engine:
         assert ids(engine, None, lexical_only=True) == ids(engine, "ada", lexical_only=True)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.schema import SCHEMAS, json_schema, schema_text
-from support.amounts import sampled
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
 
@@ -35,12 +34,14 @@ def objects(schema: Any) -> list[dict[str, Any]]:
     return own + [found for item in schema.values() for found in objects(item)]
 
 
-@pytest.mark.parametrize("name", sampled(SCHEMAS, 4))
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_unknown_fields_are_refused_everywhere(name: str) -> None:
     assert all(found["additionalProperties"] is False for found in objects(json_schema(name)))
 
 
-@pytest.mark.parametrize("name", sampled(SCHEMAS, 4))
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_patterns_are_of_the_kind_that_json_schema_knows(name: str) -> None:
     # ECMA-262: no inline flags, no possessive quantifiers, no \A or \Z.
     for pattern in re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', schema_text(name)):

@@ -224,6 +224,7 @@ def test_status_500_is_reported_with_the_servers_words(
     assert len(server.seen) == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "body",
     [

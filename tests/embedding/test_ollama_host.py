@@ -47,6 +47,7 @@ def test_what_is_no_address(monkeypatch: pytest.MonkeyPatch, value: str) -> None
         provider_for(ProviderSpec("ollama", MODEL))
 
 
+@pytest.mark.slow
 def test_the_package_of_ollama_does_not_read_the_address() -> None:
     # In a process of its own, because the package reads the variable when it is imported.
     code = "import os, rolebundle.embedding.ollama; print(os.environ['OLLAMA_HOST'])"

@@ -35,6 +35,7 @@ print([n for n in ("wordllama", "requests", "urllib3", "httpx", "huggingface_hub
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_pooling_gives_the_same_bits_as_wordllama():
     # In a process of its own: importing wordllama sets up the root logger.
     code = """

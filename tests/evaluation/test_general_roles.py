@@ -111,6 +111,7 @@ def test_generic_tasks_begin_with_the_role_s_own_domain(team: Engine, lexical_on
     assert len(without) < 0.5 * len(pairs)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("task", "document"),
     [

@@ -49,6 +49,7 @@ def test_a_role_governs(engine: Engine) -> None:
     assert "launch" not in runner.governed(question("token"), "guard").ranked
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("reference", "named"),
     [

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.text.globs import matches
-from support.amounts import sampled
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.sound import assert_sound
@@ -61,7 +60,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(folder, [document("d0", ["the token"])], name="abused.db")
 
 
-@pytest.mark.parametrize("what", sampled(OVERLAYS, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", OVERLAYS)
 def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, what: str) -> None:
     data, named = OVERLAYS[what]
     path = tmp_path / "r.json"
@@ -106,7 +106,8 @@ HARMLESS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(HARMLESS, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", HARMLESS)
 def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, what: str) -> None:
     outcome, seconds = ingested(tmp_path, f"---\n{HARMLESS[what]}\n---\n\nBody.\n")
     assert outcome.code == 0, outcome
@@ -115,7 +116,8 @@ def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, what:
     assert_sound(tmp_path / "c.db")
 
 
-@pytest.mark.parametrize("what", sampled(FRONT_MATTER, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", FRONT_MATTER)
 def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, what: str) -> None:
     text, named = FRONT_MATTER[what]
     outcome, _ = ingested(tmp_path, f"---\n{text}\n---\n\nBody.\n")
@@ -164,7 +166,8 @@ MANIFESTS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(MANIFESTS, 3))
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("what", MANIFESTS)
 def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, what: str) -> None:
     text, named = MANIFESTS[what]
     outcome, _ = ingested(tmp_path, "Body.\n", text)

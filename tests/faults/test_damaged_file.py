@@ -19,7 +19,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import check, digests
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import rounds, sampled
+from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import ask, build, document, fill
 from support.fake_embedder import HashingProvider
@@ -227,7 +227,8 @@ MISSHAPEN = (
 )
 
 
-@pytest.mark.parametrize("statement", sampled(MISSHAPEN, 6))
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("statement", MISSHAPEN)
 def test_a_misshapen_vector_table_is_found_and_mended(
     corpus_file: Path, tree: Path, statement: str
 ) -> None:
@@ -280,7 +281,8 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(DRIFT, 6))
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("what", DRIFT)
 def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, what: str) -> None:
     statement, expected_codes = DRIFT[what]
     expected = contents(corpus_file)
@@ -302,7 +304,8 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("statement", sampled(FORGED, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("statement", FORGED)
 def test_damaged_content_is_found_and_read_again(
     corpus_file: Path, tree: Path, statement: str
 ) -> None:
@@ -359,7 +362,8 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(FOREIGN, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", FOREIGN)
 def test_another_applications_file(tree: Path, tmp_path: Path, what: str) -> None:
     db = foreign(tmp_path / "c.db", *FOREIGN[what])
     data = db.read_bytes()
@@ -395,7 +399,8 @@ HOSTILE: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(HOSTILE, 3))
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, what: str) -> None:
     tamper(corpus_file, HOSTILE[what])
     data = corpus_file.read_bytes()
@@ -528,7 +533,8 @@ EMPTIED = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(EMPTIED, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", EMPTIED)
 def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, what: str) -> None:
     tamper(corpus_file, EMPTIED[what])
     outcome = invoke("retrieve", "token rotation", "--lexical-only", "--db", corpus_file)
@@ -569,7 +575,8 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(SHOWN, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", SHOWN)
 def test_an_altered_passage_is_not_shown(corpus_file: Path, what: str) -> None:
     with open_reader(corpus_file) as corpus:
         chunk_id, document_id = corpus.rows(
@@ -614,7 +621,8 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize("statement", sampled(SCHEMA, 3))
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("statement", SCHEMA)
 def test_another_schema_is_found(corpus_file: Path, statement: str) -> None:
     tamper(corpus_file, statement)
     checked = invoke("status", "--check", "--json", "--db", corpus_file)

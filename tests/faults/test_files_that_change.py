@@ -239,6 +239,7 @@ def test_a_file_that_grows_while_it_is_read(tree: Path, monkeypatch: pytest.Monk
     assert caught.value.code == "too_large"
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_rewritten_while_it_is_read(tmp_path: Path) -> None:
     """Atomic replacements by another process: whatever is stored is one of the two versions."""
     tree = tmp_path / "notes"

@@ -80,6 +80,7 @@ def write_heavy_tree(tree: Path) -> None:
     (tree / "zzz.md").write_text("The last note.\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_heavy_files_are_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     write_heavy_tree(tree)

@@ -185,6 +185,7 @@ def record_as_a_common_user(db: Path, report: Report) -> None:
             report(error.code)
 
 
+@pytest.mark.slow
 def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
     """Row 9: a consistent snapshot and no error; and the writer does not wait."""
     with scratch_folder() as folder:

@@ -27,7 +27,7 @@ from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage import opening, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
-from support.amounts import rounds, sampled
+from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -381,8 +381,9 @@ def names_in(folder: Path) -> set[str]:
     return {name for name in names if not name.endswith(("-wal", "-shm"))}
 
 
+@pytest.mark.sample(4)
 @rounds(1, 200)
-@pytest.mark.parametrize("name", sampled(CASES, 4))
+@pytest.mark.parametrize("name", CASES)
 def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
     chance = random.Random(name)
     case = CASES[name]()

@@ -18,6 +18,7 @@ from rolebundle.storage import vector_index
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
+from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask, build, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -124,13 +125,14 @@ def _race(db: Path, trees: list[Path]) -> None:
     assert [process.exitcode for process in processes] == [0] * len(trees)
 
 
-def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@rounds(1, 3)
+def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
     """Also from the first moment on, when both find no file."""
     monkeypatch.setattr(batches, "_FILES_PER_BATCH", 2)
     monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
         first_tree, second_tree = tree_of(folder, "one"), tree_of(folder, "two")
-        for attempt in range(3):
+        for attempt in range(rounds):
             db = folder / f"{attempt}.db"
             _race(db, [first_tree, second_tree, first_tree])
             assert_sound(db)
@@ -210,7 +212,8 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
         os._exit(1)
 
 
-def test_readers_see_whole_states_while_a_writer_writes() -> None:
+@rounds(6, 20)
+def test_readers_see_whole_states_while_a_writer_writes(rounds: int) -> None:
     context = multiprocessing.get_context("fork")
     with scratch_folder() as folder:
         db = build(folder, edition_of(0), HashingProvider())
@@ -223,7 +226,7 @@ def test_readers_see_whole_states_while_a_writer_writes() -> None:
         deadline = time.monotonic() + 20
         edition = 0
         with open_writer(db) as corpus:
-            while (edition < 20 or reads.value < 15) and time.monotonic() < deadline:
+            while (edition < rounds or reads.value < 15) and time.monotonic() < deadline:
                 edition += 1
                 fill(corpus, edition_of(edition), HashingProvider())
         stop.set()

@@ -16,7 +16,6 @@ from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import sampled
 from support.commands import invoke
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
@@ -106,7 +105,8 @@ BAD: dict[str, tuple[Answer, int]] = {
 }
 
 
-@pytest.mark.parametrize("what", sampled(BAD, 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("what", BAD)
 def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, what: str) -> None:
     answer, waiting = BAD[what]
     db = tmp_path / "c.db"

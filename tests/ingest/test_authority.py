@@ -24,7 +24,7 @@ from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.passages import passages_by_rowid
-from support.amounts import rounds, sampled
+from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask
 from support.sound import assert_sound
@@ -253,8 +253,9 @@ def plant(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
                 manifest.symlink_to(".elsewhere")
 
 
+@pytest.mark.sample(2)
 @rounds(2, 28)
-@pytest.mark.parametrize("limit", sampled(LIMITS, 2))
+@pytest.mark.parametrize("limit", LIMITS)
 def test_a_planted_document_gains_nothing(tmp_path: Path, limit: str, rounds: int) -> None:
     """With its claims it is what it is without them: in rank, action, scope, id and supersession."""
     plain, hostile = Tree(tmp_path / "plain"), Tree(tmp_path / "hostile")
@@ -364,6 +365,7 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
     assert metadata.refused_claims == ()
 
 
+@pytest.mark.sample(2)
 @rounds(2, 50)
 @pytest.mark.parametrize("level", ["flags", "manifest", "approved", "front matter", "jsonl"])
 def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:

@@ -269,6 +269,7 @@ def ids_lost_to_edits(edit, trials, n):
     return lost, total
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "edit",
     [
@@ -302,6 +303,7 @@ def test_chunking_is_quick():
     assert (time.process_time() - began) / len(chunks) < 0.005
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ["x\n" * 50_000, "# h\n" * 12_500, "a b " * 50_000, "x" * 500_000])
 def test_odd_shapes_take_linear_time(text):
     reader = reader_for("a.txt")

@@ -28,7 +28,6 @@ from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import path_flags
 from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import sampled
 from support.commands import invoke
 from support.sound import assert_sound
 
@@ -168,10 +167,11 @@ def by_a_server(world: World) -> None:
     assert "flags_remembered" in {note["code"] for note in report["notes"]}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "later", [the_same, the_file, below, above, another_flag, through_a_link, by_a_server]
 )
-@pytest.mark.parametrize("limit", sampled(LIMITS, 4))
+@pytest.mark.parametrize("limit", LIMITS)
 def test_no_later_ingest_lifts_a_limit(
     world: World, limit: str, later: Callable[[World], None]
 ) -> None:

@@ -313,6 +313,7 @@ class TestStatus:
         heartbeat_path(db).write_text(status.model_dump_json(), encoding="utf-8")
         heartbeat_path(db).chmod(0o600)
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("changes", "shown", "warns"),
         [

@@ -18,7 +18,6 @@ from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
-from support.amounts import sampled
 from support.commands import CHECKOUT, invoke
 from support.corpora import build, document
 from support.served import Served
@@ -148,7 +147,8 @@ def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
         return untimed(found.structured_content)
 
 
-@pytest.mark.parametrize("agent", sampled(["ada", "hugo", "eve", None], 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("agent", ["ada", "hugo", "eve", None])
 def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: str | None) -> None:
     refused = []
     for method, fields in ASKED:

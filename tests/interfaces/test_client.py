@@ -112,6 +112,7 @@ def test_it_ends_the_process(db: Path) -> None:
     one.close()
 
 
+@pytest.mark.slow
 def test_a_process_that_dies(db: Path) -> None:
     with Sidecar(db) as one:
         one.status()

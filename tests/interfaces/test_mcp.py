@@ -81,6 +81,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
     assert tools["retrieve"].input_schema["required"] == ["task"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("detail", ["ids", "full", None])
 def test_retrieve_answers_as_every_interface_does(
     server: SharedServer, sample_db: Path, detail: str | None

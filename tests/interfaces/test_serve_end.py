@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from support.amounts import sampled
 from support.commands import PROGRAM, forked_program
 from support.served import RUNAWAY, SLOW, Served, alive, codes, request, wait_until_filled
 
@@ -133,7 +132,8 @@ def test_the_end_of_input_waits_as_long_as_the_deadline_of_a_request(small_db: P
         assert err == ""
 
 
-@pytest.mark.parametrize("before", sampled(["", RUNAWAY, SLOW.format(seconds=20)], 2))
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("before", ["", RUNAWAY, SLOW.format(seconds=20)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(small_db: Path, before: str, number: int) -> None:
     expected = 130 if number == signal.SIGINT else 1 if before else 0

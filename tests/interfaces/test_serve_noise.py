@@ -134,6 +134,7 @@ def test_a_line_that_never_ends_takes_no_memory(small_db: Path) -> None:
         assert server.silent(0.1), "it is refused once"
 
 
+@pytest.mark.slow
 def test_a_client_that_pipelines_without_reading_takes_no_memory(small_db: Path) -> None:
     with Served("--db", small_db, before=SLOW.format(seconds=0.001), real=True) as server:
         alive(server)

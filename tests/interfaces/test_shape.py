@@ -146,6 +146,7 @@ class TestDetails:
                 "allowed_actions",
             }  # fmt: skip
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("task", "role"),
         [
@@ -203,6 +204,7 @@ class TestDetails:
 
 
 class TestTheRest:
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("role", ROLES)
     def test_the_handle_gives_the_whole_bundle(self, sample: Engine, role: str | None) -> None:
         bundle = asked(sample, role=role, limit=4, token_budget=900, fusion="rrf")
@@ -387,6 +389,7 @@ class TestLookup:
         assert shaped_lookup(found, 10**6) == shaped_lookup(found)
         assert Lookup.model_validate(shaped_lookup(found)) == found
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize("start", ["guide", "#guide:5:20", "guide.md:3-30"])
     @pytest.mark.parametrize("most", [1000, 2500, 6000])
     def test_the_rest_is_read_on(

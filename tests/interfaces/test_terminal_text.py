@@ -21,7 +21,6 @@ from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.lookup import look_up
-from support.amounts import sampled
 from support.commands import SAMPLE, invoke, run
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 
@@ -123,7 +122,8 @@ TASK = "Review the token refresh flow"
 AUDIT = "security/token-lifecycle-audit.md"
 
 
-@pytest.mark.parametrize("width", sampled([40, 80, 200], 3))
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -315,7 +315,10 @@ def _matches(passage: Passage, where: dict[str, Any]) -> bool:
                 for text in texts
             }
             matches = all(
-                any((name.casefold(), text.casefold()) in values for text in texts)
+                any(
+                    (name.casefold(), text.casefold()) in values
+                    for text in ([texts] if isinstance(texts, str) else texts)
+                )
                 for name, texts in wanted.items()
             )
         elif key == "path":

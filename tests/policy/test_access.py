@@ -31,7 +31,6 @@ from rolebundle.policy.policy_file import (
 )
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import sampled
 from support.corpora import build, document
 
 ADA = {"scopes": ["engineering"], "access_level": "internal"}
@@ -243,7 +242,8 @@ FILE_FAULTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("fault", sampled(FILE_FAULTS, 6))
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("fault", FILE_FAULTS)
 def test_a_damaged_policy_file_denies_everyone_until_it_is_set_again(
     db: Path, tmp_path: Path, fault: str
 ) -> None:

@@ -86,6 +86,7 @@ block_sizes = pytest.mark.parametrize(
 """Rows of a block and of a strip: of one, of some, and of single rows."""
 
 
+@pytest.mark.sample(2)
 @block_sizes
 @pytest.mark.parametrize("threshold", [0.78, 0.5, 0.999])
 def test_the_blocks_do_not_change_the_result(

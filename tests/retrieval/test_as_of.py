@@ -36,6 +36,7 @@ def chosen(bundle: RetrievalBundle) -> set[str]:
 
 
 class TestValidity:
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         ("dates", "fields", "code"),
         [

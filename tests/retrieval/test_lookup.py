@@ -120,6 +120,7 @@ class TestLookUp:
             assert look_up(corpus, "#a:1:1").kind == "document"
             assert look_up(corpus, "##a:1:1:1:1").document.document_id == "#a:1:1"
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         "reference",
         ["", "nothing", "guide.md:4-4", "guide.md:3-1", "other.md:1-3",

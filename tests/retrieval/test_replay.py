@@ -23,7 +23,7 @@ from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
-from support.amounts import few_examples, sampled
+from support.amounts import few_examples
 from support.corpora import ask, built
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.overlay_files import write
@@ -87,23 +87,21 @@ def changes(replay: Replay) -> dict[str, list[Any]]:
 
 
 class TestToday:
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         "fields",
-        sampled(
-            [
-                {},
-                {"role": None},
-                {"limit": 1},
-                {"token_budget": 20},
-                {"lexical_only": True},
-                {"fusion": "rrf"},
-                {"as_of": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
-                {"seen": ["wiki/none.md#1"]},
-                {"where": {"path": ["*.md"], "domain": ["GENERAL", "x"]}},
-                {"now": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
-            ],
-            2,
-        ),
+        [
+            {},
+            {"role": None},
+            {"limit": 1},
+            {"token_budget": 20},
+            {"lexical_only": True},
+            {"fusion": "rrf"},
+            {"as_of": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
+            {"seen": ["wiki/none.md#1"]},
+            {"where": {"path": ["*.md"], "domain": ["GENERAL", "x"]}},
+            {"now": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
+        ],
         ids=str,
     )
     def test_the_same_bundle(self, house: House, fields: dict[str, Any]) -> None:
@@ -278,6 +276,7 @@ class TestWhatCannotBeAskedAgain:
                 request_of(bundle)
             assert caught.value.code == "bundle_not_replayable"
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("place", "value"),
         [

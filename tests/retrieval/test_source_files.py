@@ -76,6 +76,7 @@ def rewrite(file: Path) -> None:
     file.write_bytes(file.read_bytes())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("event", "said"),
     [

@@ -201,6 +201,7 @@ def test_offsets_map_back_to_the_original(text: str) -> None:
         assert clean[place] == text[origin] or text[origin].isalpha()
 
 
+@pytest.mark.sample(4)
 @lengths
 @pytest.mark.parametrize(
     "piece",

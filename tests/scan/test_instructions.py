@@ -223,6 +223,7 @@ def test_the_patterns_are_in_the_package() -> None:
     assert SHIPPED.is_file()
 
 
+@pytest.mark.sample(4)
 @lengths
 @pytest.mark.parametrize(
     "piece",

@@ -54,6 +54,7 @@ FORMATS: dict[str, Callable[[random.Random], str]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_secret_is_found_and_masked(kind: str) -> None:
     chance = random.Random(kind)
@@ -157,6 +158,7 @@ def test_a_text_without_secrets_is_not_masked() -> None:
     assert masked("a\nb", []) == "a\nb"
 
 
+@pytest.mark.sample(6)
 @lengths
 @pytest.mark.parametrize(
     "piece",

@@ -237,6 +237,7 @@ class TestStaleReason:
         approximate_index.store_state(fast, only_share(fast), replace(state(fast), recall=0.9))
         self.assert_exact_and_said(fast, exact, "only 0.90 of the exact neighbours")
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         "record",
         [

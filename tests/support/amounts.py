@@ -1,14 +1,15 @@
 """How much the randomized tests do.
 
-Properties are checked with ``EXAMPLES`` examples: 15, or the number in ``ROLEBUNDLE_EXAMPLES``;
+Properties are checked with ``EXAMPLES`` examples: 10, or the number in ``ROLEBUNDLE_EXAMPLES``;
 expensive ones with a third of it (``few_examples``). Tests that kill processes or damage files have
-a sample that runs by default, and a full number of rounds that only ``pytest -m slow`` runs.
+a sample that runs by default, and a full number of rounds that only ``pytest -m slow`` runs. So have
+tests with many cases of one kind: the mark ``sample(step)``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import process_time
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "10"))
 
 
 FEW_EXAMPLES = max(1, EXAMPLES // 3)
@@ -32,14 +33,6 @@ def few_examples(test: _Test) -> _Test:
 def rounds(sample: int, full: int) -> pytest.MarkDecorator:
     """Give a test the parameter ``rounds``: ``sample`` by default, ``full`` if slow tests run."""
     return pytest.mark.parametrize("rounds", [sample, pytest.param(full, marks=pytest.mark.slow)])
-
-
-def sampled(values: Iterable[Any], step: int) -> list[Any]:
-    """Parameters of which every ``step``-th is run by default; the others if slow tests run."""
-    return [
-        pytest.param(value, marks=[pytest.mark.slow] if number % step else [])
-        for number, value in enumerate(values)
-    ]
 
 
 lengths = pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
+from support.fake_embedder import HashingProvider
 
 NOISE = Noise(0.15, 0.6)
 """What the tests' models are said to have; most of them cannot embed ordinary texts."""
@@ -152,6 +154,9 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
 
 
 _numbers = count()
+_MAX_KEPT, _MAX_KEPT_BYTES = 128, 1_000_000
+_BUILT: OrderedDict[tuple[str, bytes], bytes] = OrderedDict()
+"""What was built last: most tests of a file ask for the same corpus."""
 
 
 def build(
@@ -168,9 +173,21 @@ def build(
     ``base`` are the bytes of a corpus that was built before: what stands in it stays.
     """
     path = folder / (name or f"corpus-{next(_numbers)}.db")
+    documents = tuple(documents)
+    key = None
+    if provider is None or type(provider) is HashingProvider:
+        key = repr((documents, provider and provider.identity, waiting)), base
+        if key in _BUILT:
+            _BUILT.move_to_end(key)
+            path.write_bytes(_BUILT[key])
+            return path
     path.write_bytes(base or _empty_corpus())
     with open_writer(path) as corpus:
         fill(corpus, documents, provider, waiting=waiting)
+    if key and path.stat().st_size <= _MAX_KEPT_BYTES:
+        _BUILT[key] = path.read_bytes()
+        if len(_BUILT) > _MAX_KEPT:
+            _BUILT.popitem(last=False)
     return path
 
 

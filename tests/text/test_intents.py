@@ -95,6 +95,7 @@ def test_quotes_and_signatures_of_mail_do_not_count() -> None:
     assert substance(answered, is_mail=True) == 1.0
 
 
+@pytest.mark.sample(4)
 @lengths
 @pytest.mark.parametrize(
     "piece",

@@ -156,6 +156,7 @@ class TestDocuments:
         assert found.decided_at == "2026-05-02T00:00:00Z"
         assert verdict(db, "water the flowers") == "pass"
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         ("keys", "expected"),
         [

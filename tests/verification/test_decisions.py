@@ -231,6 +231,7 @@ POLICY = {
 
 
 class TestAgents:
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("agent", "ids"),
         [

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.verification.draft import Draft, parse_draft
-from support.amounts import sampled
 
 
 def sentences(text: str) -> list[str]:
@@ -235,7 +234,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("piece", sampled(HOSTILE, 8))
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_time_is_linear(piece: str) -> None:
     def seconds(characters: int) -> float:
         text = (piece * characters)[:characters]

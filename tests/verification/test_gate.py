@@ -381,6 +381,7 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     assert codes(check(db, contract)) == ["skipped_criterion"]
 
 
+@pytest.mark.sample(3)
 @on_posix
 @pytest.mark.parametrize(
     ("words", "more", "result", "says"),

@@ -131,6 +131,7 @@ def test_other_events_are_left_alone(db: Path, contract: Path, name: Any) -> Non
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "arguments",
     [

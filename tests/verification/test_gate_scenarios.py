@@ -12,7 +12,6 @@ from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.verification.gate import Output
 from rolebundle.workspace import Workspace
-from support.amounts import sampled
 from support.gate_scenarios import (
     CONTRACT,
     FALSE_COMPLETIONS,
@@ -53,9 +52,8 @@ def test_there_are_enough_scenarios_and_each_has_a_name() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    "scenario", sampled(FALSE_COMPLETIONS, 2), ids=lambda scenario: scenario.name
-)
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("scenario", FALSE_COMPLETIONS, ids=lambda scenario: scenario.name)
 def test_a_false_completion_is_no_success(
     scenario: Scenario, workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -63,9 +61,8 @@ def test_a_false_completion_is_no_success(
     assert report.verdict != "success", report.model_dump_json(indent=1)
 
 
-@pytest.mark.parametrize(
-    "scenario", sampled(HONEST_COMPLETIONS, 2), ids=lambda scenario: scenario.name
-)
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("scenario", HONEST_COMPLETIONS, ids=lambda scenario: scenario.name)
 def test_an_honest_completion_is_a_success(
     scenario: Scenario, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def verified(db: Path, judge: Judge | None, draft: str = f"{TEXT}\n\n{FALSE}") -
         return engine.verify(VerifyRequest(draft=draft, chunk_ids=["tokens#0"], now=NOW))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("answer", "supported"),
     [

@@ -239,6 +239,7 @@ def test_without_passages_a_quote_is_absent() -> None:
     assert (finding.code, finding.fails) == ("absent", True)
 
 
+@pytest.mark.slow
 def test_many_hostile_quotes_end_soon() -> None:
     content = "a b " * 400
     quotes = "".join(f"“a b … b a … a b … {'a b ' * number}” " for number in range(1, 40))

@@ -176,6 +176,7 @@ def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:
         Operations(engine).call("verify", {"draft": "x" * (MAX_DRAFT_CHARACTERS + 1)})
 
 
+@pytest.mark.sample(4)
 @lengths
 @pytest.mark.parametrize(
     "piece",

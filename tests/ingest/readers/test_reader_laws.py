@@ -99,6 +99,7 @@ def files(draw: st.DrawFn, name: str) -> tuple[str, bytes]:
     return path, text.replace("\n", draw(st.sampled_from(["\n", "\r\n"]))).encode()
 
 
+@pytest.mark.sample(2)
 @few_examples
 @pytest.mark.parametrize("name", sorted(FORMATS))
 @given(data=st.data())
@@ -121,6 +122,7 @@ def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
                 assert any(len(line) > settings.maximum for line in cited.split("\n"))
 
 
+@pytest.mark.sample(2)
 @few_examples
 @pytest.mark.parametrize("name", ["markdown", "rst", "source", "text"])
 @given(data=st.data())
@@ -304,6 +306,7 @@ def damaged(draw: st.DrawFn, name: str) -> bytes:
     return sample
 
 
+@pytest.mark.sample(4)
 @few_examples
 @pytest.mark.parametrize("name", reader_names())
 @given(data=st.data())

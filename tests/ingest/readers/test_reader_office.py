@@ -336,6 +336,7 @@ def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
     assert refused(bytes(data), f"a.{suffix}").startswith("encrypted_")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_archive_that_expands_too_much_is_refused(
     suffix: str, monkeypatch: pytest.MonkeyPatch

@@ -177,6 +177,7 @@ class TestRestore:
         ]
         assert kinds.count("restore") == 2
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("damage", ["missing", "empty", "garbage", "cut", "stale log"])
     def test_over_a_corpus_that_is_damaged_or_missing(
         self, db: Path, saved: Path, damage: str

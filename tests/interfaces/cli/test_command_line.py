@@ -360,6 +360,7 @@ def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
         assert "[bad_db_name]" in outcome.err
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["with space.db", "ünïcode 数据.db", "a?b#c%20.db", "file:x.db"])
 def test_a_corpus_name_that_is_unusual(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -400,6 +401,7 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
     assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_closed_descriptors(sample_db: Path) -> None:
     done = shell(f"rolebundle status --db {sample_db} >&-", real=True)
@@ -497,6 +499,7 @@ def test_the_commands_of_the_demo_name_a_program_that_runs(
     assert shlex.split(demo_program()) == [sys.executable, "-m", "rolebundle"]
 
 
+@pytest.mark.slow
 def test_the_cached_demo_of_an_earlier_version_is_updated(
     first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_log_that_was_not_folded(db: Path) -> None:
     examined(db, 7)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", ["cut", "flip", "zeroed", "header", "empty"])
 def test_a_damaged_file(db: Path, damage: str) -> None:
     data = bytearray(db.read_bytes())

@@ -247,6 +247,7 @@ class TestUseAndDrop:
         assert "1 (fake:old)" in done.err
         assert invoke("embed", command, "--db", db).code == 2
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         "stray", [("--db", "team.db"), ("--dry-run",), ("--provider", "static"), ("--json",)]
     )

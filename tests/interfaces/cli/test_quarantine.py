@@ -175,6 +175,7 @@ def test_list_and_show_tell_what_was_found_and_never_the_secret(db: Path) -> Non
     assert text[hidden["start"] : hidden["end"]] == HIDDEN
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", ["show", "release", "drop"])
 @pytest.mark.parametrize("document", ["wiki/clean.md", "wiki/none.md", ""])
 def test_what_is_not_kept_back_is_refused(db: Path, command: str, document: str) -> None:
@@ -278,6 +279,7 @@ def test_patterns_of_ones_own_are_looked_for_as_well(db: Path, tree: Path) -> No
     assert "ours" in shown
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("content", [None, b"\xff", b"[[pattern]]\nid = 1", b"x = ["])
 def test_wrong_patterns_stop_the_run_before_anything_is_written(
     db: Path, tree: Path, content: bytes | None

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.schema import schema
-from support.amounts import sampled
 
 DOCS = Path(__file__).parents[3] / "docs" / "schema"
 
 
-@pytest.mark.parametrize("name", sampled(sorted(SCHEMAS), 4))
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_each_contract_is_printed_as_it_is_documented(name: str) -> None:
     printed = CliRunner().invoke(schema, [name]).output
     assert printed == (DOCS / f"{name}.json").read_text(encoding="utf-8")

@@ -64,6 +64,7 @@ SAMPLE = [
 ALL = [pytest.param(what, ("json", "text", "prompt"), marks=pytest.mark.slow) for what in TEXTS]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("what", "forms"), [*SAMPLE, *ALL])
 def test_a_task_is_text(sample_without_vectors: Path, what: str, forms: tuple[str, ...]) -> None:
     for form in forms:

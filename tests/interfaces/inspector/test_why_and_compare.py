@@ -65,6 +65,7 @@ def columns(answer: Answer) -> list[str]:
     return [head.text_content() for head in heads[1:]]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("parameters", "roles"),
     [

@@ -221,6 +221,7 @@ def test_a_copy_with_an_error_of_lint_is_tried_but_not_saved(app: Inspector, db:
     assert files(db.parent) == before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "role",
     [
@@ -253,6 +254,7 @@ def test_an_id_that_leaves_the_folder_is_refused(app: Inspector, db: Path, role:
     assert files(db.parent) == before
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "tasks",
     ["", " \r\n ", "\n".join(map(str, range(MAX_TASKS + 1))), "x" * (MAX_TASK_CHARACTERS + 1)],
