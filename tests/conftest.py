@@ -63,7 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: Counter[str] = Counter()
     for item in items:
-        if sample := item.get_closest_marker("sample"):
+        sample = item.get_closest_marker("sample")
+        if sample and not item.get_closest_marker("slow"):
             name = item.nodeid.partition("[")[0]
             if cases[name] % sample.args[0]:
                 item.add_marker(pytest.mark.slow)
