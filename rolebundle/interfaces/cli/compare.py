@@ -27,7 +27,6 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import check_page_path, write_page
 from rolebundle.interfaces.layout import columns as display_width
 from rolebundle.interfaces.layout import folded, terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -90,11 +89,11 @@ def compare(
     role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
-    check_page_path(html_file)
     request = request_from({"task": task, **fields})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         bundles = engine.retrieve_for_roles(request, role_ids, without_role=html_file is not None)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.compare import compare_page
 
         write_page(html_file, compare_page(compare_roles(bundles)))

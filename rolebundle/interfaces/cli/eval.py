@@ -44,7 +44,7 @@ from rolebundle.interfaces.cli.options import (
     rerank_setting,
     rerank_url_setting,
 )
-from rolebundle.interfaces.cli.output import check_page_path, progress_bar, write_page
+from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
 from rolebundle.workspace import Workspace
@@ -130,7 +130,6 @@ def eval(  # the name of the command
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
-    check_page_path(html_file)
     if reports:
         if path:
             raise click.UsageError("--compare takes two reports, and no PATH")
@@ -171,6 +170,7 @@ def eval(  # the name of the command
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
     _print(report, tables(report), as_json)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.evaluation import evaluation_page
 
         write_page(html_file, evaluation_page(report))
@@ -190,6 +190,7 @@ def _compare(
     comparison = with_change_thresholds(comparison, after, thresholds)
     _print(comparison, comparison_tables(comparison), as_json)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.evaluation_change import evaluation_change_page
 
         write_page(html_file, evaluation_change_page(comparison, before, after))

@@ -17,7 +17,6 @@ from rolebundle.interfaces.cli.options import (
     html_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import check_page_path, write_page
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
 
 
@@ -75,10 +74,11 @@ def inspect(
     if reports and agent is not None:
         raise click.UsageError("--report is for the owner; give no --agent with it")
     if bundle_file is not None and html_file is not None:
-        check_page_path(html_file)
         from rolebundle.interfaces.pages.answer import answer_page
 
         bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+        from rolebundle.interfaces.cli.page_file import write_page
+
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.

@@ -202,8 +202,21 @@ def html_option(command: Command) -> Command:
         "html_file",
         metavar="FILE",
         type=NonEmptyPath(),
+        callback=_check_page_path,
         help="Also write a page for a browser into this file.",
     )(command)
+
+
+def _check_page_path(
+    _context: click.Context, _option: click.Parameter, path: Path | None
+) -> Path | None:
+    """The path, which is checked before any work is done."""
+    if path is not None:
+        # Delayed: most commands write no page.
+        from rolebundle.interfaces.cli.page_file import check_page_path
+
+        check_page_path(path)
+    return path
 
 
 def color_option(command: Command) -> Command:

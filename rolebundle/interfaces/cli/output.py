@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rolebundle.contracts.base import Contract
-from rolebundle.errors import UsageError
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.storage.partial import partial_file, sync_file
 from rolebundle.text.counts import counted
 
 __all__ = [
     "Bars",
-    "check_page_path",
     "counted",
     "duration",
     "print_json",
     "progress_bar",
     "writable",
-    "write_page",
 ]
 
 if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import Reading
 
 _DETAIL_CHARS = 80
-_PAGE_MARK = b'<meta name="generator" content="rolebundle">'
-_PAGE_HEAD_BYTES = 200
-"""The mark of our pages stands before any text of documents."""
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
 
@@ -59,64 +50,6 @@ def print_json(value: Contract, *, indent: int | None = None, exclude_unset: boo
     """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
     values = value.model_dump(exclude_unset=exclude_unset)
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
-
-
-def check_page_path(path: Path | None) -> None:
-    """Refuse a file that :func:`write_page` cannot write, before any work is done.
-
-    Without a file there is nothing to check.
-
-    Raises:
-        UsageError: there is no such folder, it is a folder itself, or something else than a page
-            has this name, such as the corpus or the input of the command.
-        OSError: no file can be created there.
-    """
-    if path is None:
-        return
-    target = _page_target(path)
-    if not target.parent.is_dir():
-        raise UsageError("no_folder", f"--html {path}: there is no such folder", "create it first")
-    with partial_file(target):
-        pass
-
-
-def write_page(path: Path, page: str) -> None:
-    """Write a page, whole or not at all, and say where it is. A link stays, and leads to the page.
-
-    Raises:
-        UsageError: something else than a page has this name.
-        OSError: it cannot be written.
-    """
-    # Again, because the command itself may have created a file with this name.
-    target = _page_target(path)
-    with partial_file(target) as partial:
-        partial.write_text(page, encoding="utf-8")
-        sync_file(partial)
-        partial.replace(target)
-    click.echo(f"page: {path}", err=True)
-
-
-def _page_target(path: Path) -> Path:
-    """The file behind links. Nothing has its name, or an older page."""
-    target = Path(os.path.realpath(path))
-    if path.is_dir():
-        raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")
-    # What a link of /proc leads to, such as a pipe, exists, but not under the name in the link.
-    if (path.exists() or os.path.lexists(target)) and not _is_page(target):
-        raise UsageError(
-            "not_a_page",
-            f"--html {path}: is there, and is no page of rolebundle",
-            "name a new file; only older pages are replaced",
-        )
-    return target
-
-
-def _is_page(path: Path) -> bool:
-    # A pipe would wait for a writer, and a device is no place for a page.
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return _PAGE_MARK in stream.read(_PAGE_HEAD_BYTES)
 
 
 class Bars:

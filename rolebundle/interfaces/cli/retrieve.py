@@ -24,7 +24,7 @@ from rolebundle.interfaces.cli.options import (
     request_file_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import check_page_path, writable, write_page
+from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
@@ -96,7 +96,6 @@ def retrieve(
         if fields or overlay_file or html_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
-    check_page_path(html_file)
     request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
@@ -109,6 +108,7 @@ def retrieve(
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.answer import answer_page
 
         write_page(html_file, answer_page(bundle))

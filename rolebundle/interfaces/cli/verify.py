@@ -29,7 +29,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import check_page_path, counted, writable, write_page
+from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.parse import parsed
@@ -88,7 +88,6 @@ def verify(
     """
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
-    check_page_path(html_file)
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
     bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **fields})
@@ -110,6 +109,8 @@ def verify(
         for line in _lines(answer, draft):
             click.echo(line)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
+
         write_page(html_file, page)
     if answer.verdict != "pass":
         ctx.exit(1)

@@ -22,7 +22,6 @@ from rolebundle.interfaces.cli.options import (
     overlay_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import check_page_path, write_page
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import PLAIN, Kind, Style
@@ -76,7 +75,6 @@ def why(
     """
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
-    check_page_path(html_file)
     request = request_from({"task": task, **fields})
     with engine_for(
         db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, here=True
@@ -84,6 +82,7 @@ def why(
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)
     if html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.why import why_page
 
         write_page(html_file, why_page(answer))
