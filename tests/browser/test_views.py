@@ -67,7 +67,7 @@ def test_every_view_is_tested() -> None:
     assert set(VIEWS) <= set(PARAMETERS)
 
 
-@of_view(("answer", "hostile"))
+@of_view(("answer", "sample"))
 def test_a_view_is_text_and_its_own_parts_only(
     visitor: Visitor, plain_visitor: Visitor, corpus: Corpus, view: str
 ) -> None:
