@@ -74,11 +74,10 @@ def inspect(
     if reports and agent is not None:
         raise click.UsageError("--report is for the owner; give no --agent with it")
     if bundle_file is not None and html_file is not None:
+        from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.answer import answer_page
 
         bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
-        from rolebundle.interfaces.cli.page_file import write_page
-
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.

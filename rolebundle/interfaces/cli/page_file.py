@@ -47,7 +47,11 @@ def write_page(path: Path, page: str) -> None:
 
 
 def _page_target(path: Path) -> Path:
-    """The file behind links. Nothing has its name, or an older page."""
+    """The file behind links, which does not exist yet or is an older page.
+
+    Raises:
+        UsageError: it is a folder, or a file that is no page.
+    """
     target = Path(os.path.realpath(path))
     if path.is_dir():
         raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")

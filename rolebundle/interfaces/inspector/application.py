@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
+from traceback import print_exc
 from typing import NamedTuple
 
 from rolebundle.admin import Admin
@@ -156,6 +158,8 @@ class Inspector:
             except RolebundleError as error:
                 return self._error(error)
             except Exception as error:
+                if os.environ.get("ROLEBUNDLE_DEBUG"):
+                    print_exc()
                 return self._error(internal_error(error), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _page(self, name: str, query: Query, form: Query | None) -> str:

@@ -11,6 +11,7 @@ import re
 import secrets
 import signal
 import socket
+import sys
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
 from rolebundle.interfaces.loopback import ADDRESS, Guard
+from rolebundle.interfaces.operations import internal_error
 from rolebundle.interfaces.pages.page import content_policy, render
 
 MAX_FORM_BYTES = 1 << 20
@@ -82,7 +84,7 @@ class InspectServer(ThreadingHTTPServer):
         return address_of(self.socket, ticket)
 
     def take_ticket(self, given: bytes) -> bool:
-        """Whether this is a ticket that nobody has used. It is used then."""
+        """Whether the ticket is valid. It is valid once."""
         for ticket in self._tickets:
             if hmac.compare_digest(given, ticket):
                 # Of two threads with the same ticket, the later one fails.
@@ -106,7 +108,10 @@ class InspectServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that the browser closed early is no event."""
+        """Report an error of our own. A connection that the browser closed early is no error."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, (ConnectionError, TimeoutError)):
+            print(f"error: {internal_error(error)}", file=sys.stderr)
 
     def serve_until_signal(self) -> list[int]:
         """Serve until SIGINT or SIGTERM.
@@ -149,10 +154,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             form = self._form()
-        except RolebundleError as error:
+        except AccessDenied as error:
+            self._refuse(HTTPStatus.FORBIDDEN, error)
+        except UsageError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, error)
-            return
-        self._send(self.server.app.answer(*request, form=form))
+        else:
+            self._send(self.server.app.answer(*request, form=form))
 
     def refuse_method(self) -> None:
         """Refuse a method that no view has."""

@@ -25,6 +25,7 @@ from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms
 from rolebundle.retrieval.packet import WARNINGS_OF_PASSAGES
+from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.text.intents import INTENTS
 from rolebundle.text.stop_words import INTENT_HINTS
 
@@ -61,6 +62,7 @@ class PassageView(NamedTuple):
         main_parts: the two largest parts: name, and share of the score.
         lead: how far its score is above that of the next passage; ``None`` for the last passage.
         lead_parts: the parts of the lead, as their points; the largest first.
+        limited_use: what it may be used for; empty if that is not limited.
     """
 
     chunk: SelectedChunk
@@ -70,6 +72,7 @@ class PassageView(NamedTuple):
     main_parts: list[tuple[str, float]]
     lead: float | None
     lead_parts: list[ScorePart]
+    limited_use: str
 
 
 class LaneCount(NamedTuple):
@@ -143,6 +146,7 @@ def _passages(bundle: RetrievalBundle, terms: Terms) -> list[PassageView]:
                 _main_parts(parts[place]),
                 chunk.scores.final - following.scores.final if following else None,
                 _lead_parts(parts[place], parts[place + 1]) if following else [],
+                limited_use(chunk.allowed_actions),
             )
         )
     return views

@@ -18,6 +18,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
+from rolebundle.retrieval import filter as metadata_filter
 from rolebundle.retrieval import packet
 
 REJECTION: Mapping[RejectionCode, str] = {
@@ -39,7 +40,7 @@ REJECTION: Mapping[RejectionCode, str] = {
 REJECTION_ADVICE: Mapping[RejectionCode, str] = {
     "forbidden_source": "If the role should see it, change forbidden_sources in the overlay.",
     "role_mismatch": "If it is for this role too, add the role to the document's roles.",
-    "rejected_by_mark": "If the mark is wrong, remove it with `rolebundle mark --remove`.",
+    "rejected_by_mark": "If the mark is wrong, remove it with `rolebundle mark remove`.",
     "taint_blocked": "Ask for a less risky action, or have the source trusted in the policy.",
     "not_yet_valid": "Ask again from the date on which it becomes valid.",
     "expired": "Look for its replacement, or correct valid_until.",
@@ -141,6 +142,9 @@ LEVEL: Mapping[str, str] = {
 
 LINT_LEVEL: Mapping[str, str] = {"error": "bad", "warning": "caution", "note": "plain"}
 """The CSS class of a finding of lint, the gravest first."""
+
+BASE_SCORE = metadata_filter.BASE_SCORE
+"""What the factors of the metadata rules multiply."""
 
 _RULE = re.compile(r"(boost|penalty|vocab|vague):([\w+-]+)(?:\((.*)\))?", re.DOTALL)
 _RULE_NAMES: Mapping[str, str] = {

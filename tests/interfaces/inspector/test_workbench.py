@@ -337,7 +337,7 @@ def test_only_our_own_page_can_save(db: Path) -> None:
         own = f"http://{ADDRESS}:{server.port}"
         before = files(db.parent)
         for path, headers, status in (
-            (f"{server.path}workbench", {}, 400),
+            (f"{server.path}workbench", {}, 403),
             (f"{server.path}workbench", {"Origin": "http://example.com"}, 403),
             (f"{server.path}workbench", {"Origin": "null"}, 403),
             (f"{server.path}workbench", {"Origin": own, "Host": "example.com"}, 421),

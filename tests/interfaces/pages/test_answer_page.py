@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from html import escape
 from pathlib import Path
@@ -210,3 +211,9 @@ def test_the_hits_of_an_overlay_in_plain_words() -> None:
         ("the task asks for what is new, the task asks what goes wrong", "dated; fit 0.80"),
         ("changelog part 3", "×0.90"),
     ]
+
+
+def test_every_command_in_an_advice_exists() -> None:
+    for advice in (*words.REJECTION_ADVICE.values(), *words.WARNING_ADVICE.values()):
+        for command in re.findall(r"`rolebundle ([^`]+)`", advice):
+            assert invoke(*command.split(), "--help").code == 0, command
