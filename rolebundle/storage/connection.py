@@ -63,6 +63,9 @@ RESTRICTING_VIEWS = (
     "CREATE TEMP VIEW decision AS SELECT * FROM main.decision WHERE 0",
     "CREATE TEMP VIEW decision_end AS SELECT * FROM main.decision_end WHERE 0",
     "CREATE TEMP VIEW gate_baseline AS SELECT * FROM main.gate_baseline WHERE 0",
+    # What others were sent, and how often what they may see changed.
+    "CREATE TEMP VIEW publication AS SELECT * FROM main.publication WHERE 0",
+    "CREATE TEMP VIEW replica AS SELECT * FROM main.replica WHERE 0",
     "CREATE TEMP VIEW seal AS SELECT * FROM main.seal WHERE 0",
     "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
     "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "

@@ -36,7 +36,7 @@ _BY_NUMBER = {
 }
 """Tables whose rows are proven by digests, each with the number of its rows."""
 _SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "only_row"}
-_SEALED_BY_NAME = ("purge", "approved_manifest", "path_flags", "root")
+_SEALED_BY_NAME = ("purge", "approved_manifest", "path_flags", "root", "publication")
 _OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
 _TRACE = b"CREATE TABLE corpus_state ("
 _HEADER_BYTES = 100

@@ -29,6 +29,8 @@ _TABLES = (
     "decision_end",
     "gate_baseline",
     "root",
+    "publication",
+    "replica",
 )
 _HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in _TABLES)
 """One statement instead of one for each table, because most of them are empty."""

@@ -1,0 +1,148 @@
+"""Keys and signatures of manifests: Ed25519 (RFC 8032)."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.errors import ConfigurationError, StorageError, UsageError
+from rolebundle.storage.partial import OWNER_ONLY
+
+PUBLIC_SUFFIX = ".pub"
+_MAX_KEY_BYTES = 10_000
+
+
+def create_key(path: Path) -> Path:
+    """Create a private key, and its public key beside it. Return the path of the public key.
+
+    Both are PEM files, which other tools read, too.
+
+    Raises:
+        UsageError: one of the files exists. Nothing was changed.
+        StorageError: they cannot be written.
+    """
+    public_path = path.with_name(f"{path.name.removesuffix('.key')}{PUBLIC_SUFFIX}")
+    for taken in (path, public_path):
+        if os.path.lexists(taken):
+            raise UsageError(
+                "key_exists",
+                f"{taken}: already exists; nothing was changed",
+                "choose another name: replicas that this key signed are verified with it",
+            )
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    try:
+        for file, content, mode in ((path, private, OWNER_ONLY), (public_path, public, 0o644)):
+            with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as out:
+                out.write(content)
+    except OSError as error:
+        raise StorageError(
+            "key_not_written",
+            f"{path}: the key could not be written ({error.strerror})",
+            "choose another folder",
+        ) from error
+    return public_path
+
+
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    """Read the key of a publisher.
+
+    Raises:
+        ConfigurationError: it cannot be read, others can read it, or it is no Ed25519 key.
+    """
+    content = _read(path)
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        raise ConfigurationError(
+            "key_readable_by_others",
+            f"{path}: other users of this machine can read this private key",
+            f"run `chmod 600 {path}`, or create a new key with `rolebundle publish keygen`",
+        )
+    try:
+        key = serialization.load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _bad_key(path, "a private")
+    return key
+
+
+def load_public_key(path: Path) -> Ed25519PublicKey:
+    """Read the key that verifies the manifests of a publisher.
+
+    Raises:
+        ConfigurationError: it cannot be read, or it is no public Ed25519 key.
+    """
+    try:
+        key = serialization.load_pem_public_key(_read(path))
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise _bad_key(path, "a public")
+    return key
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_MAX_KEY_BYTES)
+    except OSError as error:
+        raise ConfigurationError(
+            "key_missing",
+            f"{path}: the key cannot be read ({error.strerror})",
+            "check the name, or create a key with `rolebundle publish keygen FILE`",
+        ) from error
+
+
+def _bad_key(path: Path, kind: str) -> ConfigurationError:
+    return ConfigurationError(
+        "bad_key",
+        f"{path}: is not {kind} Ed25519 key in PEM form",
+        "`publish --key` takes FILE.key and `pull --key` takes FILE.pub, "
+        "as `rolebundle publish keygen FILE.key` writes them",
+    )
+
+
+def key_id(key: Ed25519PublicKey) -> str:
+    """The name of a public key: see :class:`SignedManifest`."""
+    return sha256(key.public_bytes_raw()).hexdigest()[:16]
+
+
+def sign(manifest: ReplicaManifest, key: Ed25519PrivateKey) -> SignedManifest:
+    """Sign a manifest."""
+    return SignedManifest(
+        manifest=manifest,
+        key_id=key_id(key.public_key()),
+        signature=b64encode(key.sign(_signed_bytes(manifest))).decode(),
+    )
+
+
+def is_signed_by(signed: SignedManifest, key: Ed25519PublicKey) -> bool:
+    """Whether a manifest has a valid signature of this key."""
+    if signed.key_id != key_id(key):
+        return False
+    try:
+        key.verify(b64decode(signed.signature, validate=True), _signed_bytes(signed.manifest))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _signed_bytes(manifest: ReplicaManifest) -> bytes:
+    return json.dumps(
+        manifest.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    ).encode()
