@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from rolebundle.errors import UsageError
 
 ENVIRONMENT = "ROLEBUNDLE_DB"
 OVERLAYS_SUFFIX = ".overlays"
+PUBLISHED_SUFFIX = ".published"
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
@@ -46,6 +48,19 @@ def overlays_path(corpus: Path) -> Path:
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
     return corpus.with_name(f"{corpus.name}{OVERLAYS_SUFFIX}")
+
+
+def published_folder(corpus: Path) -> Path:
+    """The private folder with the last replica of each target. Links are resolved."""
+    with suppress(OSError, RuntimeError):
+        corpus = corpus.resolve()
+    return corpus.with_name(f"{corpus.name}{PUBLISHED_SUFFIX}")
+
+
+def staged_replica(corpus: Path, target: str) -> Path:
+    """The last replica of a target, in a folder of its own with what its transport keeps there."""
+    name = sha256(target.encode()).hexdigest()[:16]
+    return published_folder(corpus) / name / "replica.db"
 
 
 def rerank_cache_path(corpus: Path) -> Path:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.stored_values import check_types, damaged
 
 _PUBLICATION = (
@@ -13,6 +17,7 @@ _PUBLICATION = (
     "published_at, refuses_at, published_purges, carried"
 )
 _PUBLICATION_TYPES = (str, str, str, str, str, int, int, str, str, str, int, bytes)
+_HASH_SIZE = 8
 
 
 class ReplicaRecord(NamedTuple):
@@ -78,6 +83,11 @@ class Publication(NamedTuple):
     published_purges: int
     carried: bytes
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the last replica that was published may hold something that was purged."""
+        return self.published_purges < self.purge_generation
+
 
 def publications(corpus: Corpus) -> list[Publication]:
     """Every publication, ordered by target."""
@@ -96,3 +106,74 @@ def save_publication(corpus: Corpus, known: Publication) -> None:
     """Store what was published to a target. Call it inside a write transaction."""
     places = ", ".join("?" * len(known))
     corpus.run(f"INSERT OR REPLACE INTO publication ({_PUBLICATION}) VALUES ({places})", known)
+
+
+def decision_name(decision: DecisionKey) -> str:
+    """The name of a decision in ``carried``. A document's name there is its id."""
+    return f"decision:{decision[0]}-{decision[1]}"
+
+
+def carried_hash(corpus_id: str, name: str) -> bytes:
+    """The hash of a name in ``carried``, 8 bytes. The same name has others in other corpora."""
+    key = corpus_id.encode()[: blake2b.MAX_KEY_SIZE]
+    return blake2b(name.encode(), digest_size=_HASH_SIZE, key=key).digest()
+
+
+def with_carried(known: Publication, corpus_id: str, names: Iterable[str]) -> Publication:
+    """The publication with these names added to what it ever held.
+
+    Store it before the replica leaves this machine: a purge in between must find the names.
+
+    Args:
+        known: the publication.
+        corpus_id: identity of the publisher's corpus.
+        names: ids of documents, and names of decisions (:func:`decision_name`).
+    """
+    hashes = {carried_hash(corpus_id, name) for name in names}
+    return known._replace(carried=b"".join(sorted(_hashes(known) | hashes)))
+
+
+def raise_purge_generations(corpus: Corpus, names: Iterable[str]) -> list[Publication]:
+    """Raise the purge generation of each publication that ever held one of these names.
+
+    The hashes of the names are removed, because they would show what was purged to whoever guesses
+    a name. Call it inside the transaction of the purge.
+
+    Args:
+        corpus: the publisher's corpus.
+        names: what is purged, as in :func:`with_carried`.
+
+    Returns:
+        The publications that were raised, ordered by target.
+    """
+    known = publications(corpus)
+    if not known:
+        return []
+    corpus_id = corpus_counts(corpus).corpus_id
+    purged = {carried_hash(corpus_id, name) for name in names}
+    raised = []
+    for before in known:
+        carried = _hashes(before)
+        if carried.isdisjoint(purged):
+            continue
+        after = before._replace(
+            purge_generation=before.purge_generation + 1,
+            carried=b"".join(sorted(carried - purged)),
+        )
+        save_publication(corpus, after)
+        raised.append(after)
+    return raised
+
+
+def _hashes(known: Publication) -> set[bytes]:
+    """The hashes in ``carried``.
+
+    Raises:
+        CorpusCorrupt: it is damaged.
+    """
+    if len(known.carried) % _HASH_SIZE:
+        raise damaged("a publication")
+    return {
+        known.carried[start : start + _HASH_SIZE]
+        for start in range(0, len(known.carried), _HASH_SIZE)
+    }
