@@ -14,20 +14,18 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
-from ipaddress import ip_address
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpcore
 import httpx
 
+from rolebundle.embedding.network import BoundedBackend, is_loopback
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
-    import ssl
-
     from rolebundle.embedding.provider import Matrix
 
 MAX_RESPONSE_BYTES = 32 << 20
@@ -80,7 +78,7 @@ def permitted_url(url: str, allow_host: str = "") -> str:
     """
     parts, port = parse_url(url)
     host = (parts.hostname or "").rstrip(".")
-    if not _is_loopback(host) and host != allow_host.casefold().strip("[]").rstrip("."):
+    if not is_loopback(host) and host != allow_host.casefold().strip("[]").rstrip("."):
         raise EmbedderError(
             "host_not_local",
             f"the model server at {host} is not on this machine; documents would be sent to it",
@@ -125,17 +123,6 @@ def local_url(url: str) -> str:
     parts, port = parse_url(url)
     replaced = _LOOPBACK_OF.get(parts.hostname or "")
     return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
-
-
-def _is_loopback(host: str) -> bool:
-    # No name but localhost is looked up: the lookup itself would leave this machine.
-    if host == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def bounded_client(url: str, deadline_seconds: float) -> httpx.Client:
@@ -194,7 +181,7 @@ class BoundedTransport(httpx.BaseTransport):
     def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
         limits = _Limits(self._server, self._deadline_seconds, deadline, self._max_bytes)
         try:
-            with httpcore.ConnectionPool(network_backend=_BoundedBackend(limits)) as pool:
+            with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
                 response = pool.request(
                     request.method,
                     str(request.url),
@@ -248,57 +235,6 @@ class _Limits:
                 "in one answer",
                 _URL_HINT,
             )
-
-
-class _BoundedBackend(httpcore.SyncBackend):
-    """httpcore's network access with limits on every operation of the socket."""
-
-    def __init__(self, limits: _Limits) -> None:
-        self._limits = limits
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        left = self._limits.time_left()
-        stream = super().connect_tcp(host, port, left, local_address, socket_options or [])
-        return _BoundedStream(stream, self._limits)
-
-
-class _BoundedStream(httpcore.NetworkStream):
-    """A connection whose every operation ends by the deadline."""
-
-    def __init__(self, stream: httpcore.NetworkStream, limits: _Limits) -> None:
-        self._stream = stream
-        self._limits = limits
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        received = self._stream.read(max_bytes, self._limits.time_left())
-        self._limits.count(len(received))
-        return received
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._limits.time_left())
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
-        left = self._limits.time_left()
-        secured = self._stream.start_tls(ssl_context, server_hostname, left)
-        return _BoundedStream(secured, self._limits)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 class _TransientError(Exception):

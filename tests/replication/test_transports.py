@@ -1,0 +1,165 @@
+"""What holds for every transport. To add one, add its place to ``support.transports``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.errors import UsageError
+from support.killing import run_child
+from support.transports import PLACES, Place, Replica, change, new_replica, shrink
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    scratch = tmp_path / "place"
+    scratch.mkdir()
+    with PLACES[request.param](scratch) as place:
+        yield place
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Replica:
+    (tmp_path / "staging").mkdir()
+    return new_replica(tmp_path / "staging" / "replica.db")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    (tmp_path / "reader").mkdir()
+    path = tmp_path / "reader" / "copy.db"
+    path.touch(0o600)
+    return path
+
+
+def push(place: Place, replica: Replica) -> int:
+    return place.publisher.push(replica.path, replica.manifest)
+
+
+def test_what_is_pushed_is_fetched(place: Place, replica: Replica, copy: Path) -> None:
+    before = replica.path.read_bytes()
+    assert push(place, replica) > 0
+    assert place.reader.fetch(copy) > 0
+    assert place.content_of(copy) == place.content_of(replica.path)
+    assert replica.path.read_bytes() == before
+    assert place.reader.manifest() in (replica.manifest, None)
+
+
+def test_nothing_is_published(place: Place, copy: Path) -> None:
+    copy.write_bytes(b"an earlier copy")
+    for read in (place.reader.manifest, lambda: place.reader.fetch(copy)):
+        with pytest.raises(UsageError) as raised:
+            read()
+        assert raised.value.code == "nothing_published"
+    assert copy.read_bytes() == b"an earlier copy"
+
+
+def test_a_small_change_moves_little(place: Place, replica: Replica, copy: Path) -> None:
+    push(place, replica)
+    place.reader.fetch(copy)
+    for _ in range(2):
+        change(replica)
+        assert push(place, replica) < replica.size / 5
+        assert place.reader.fetch(copy) < replica.size / 5
+        assert place.content_of(copy) == place.content_of(replica.path)
+        assert place.reader.manifest() in (replica.manifest, None)
+
+
+def test_a_copy_that_missed_generations(place: Place, replica: Replica, copy: Path) -> None:
+    push(place, replica)
+    place.reader.fetch(copy)
+    for _ in range(3):
+        change(replica, rows=20)
+        push(place, replica)
+    place.reader.fetch(copy)
+    assert place.content_of(copy) == place.content_of(replica.path)
+
+
+def test_a_replica_that_shrinks(place: Place, replica: Replica, copy: Path) -> None:
+    push(place, replica)
+    place.reader.fetch(copy)
+    shrink(replica)
+    push(place, replica)
+    place.reader.fetch(copy)
+    assert place.content_of(copy) == place.content_of(replica.path)
+
+
+@pytest.mark.parametrize("left", ["half", "torn", "garbage", "longer"])
+def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) -> None:
+    push(place, replica)
+    place.reader.fetch(copy)
+    complete = copy.read_bytes()
+    copy.write_bytes(
+        {
+            "half": complete[: len(complete) // 2],
+            "torn": complete[:300_000] + b"\xff" * 5_000 + complete[305_000:],
+            "garbage": b"\xff" * 70_000,
+            "longer": complete + b"\xff" * 70_000,
+        }[left]
+    )
+    place.reader.fetch(copy)
+    assert place.content_of(copy) == place.content_of(replica.path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_push_is_killed(place: Place, replica: Replica, copy: Path, is_first: bool) -> None:
+    """Before each rename and each sync: the former replica, or the new one."""
+    former = None
+    if not is_first:
+        push(place, replica)
+        place.reader.fetch(copy)
+        former = place.content_of(copy)
+    moment, is_killed = 0, True
+    while is_killed:
+        moment += 1
+        change(replica)
+        is_killed = run_child(lambda _, n=moment: _push_killed_at(n, place, replica)).killed
+        new = place.content_of(replica.path)
+        for start in (b"", copy.read_bytes()):
+            copy.write_bytes(start)
+            try:
+                place.reader.fetch(copy)
+            except UsageError as error:
+                assert error.code == "nothing_published" and former is None
+            else:
+                assert place.content_of(copy) in (former, new)
+        if copy.read_bytes():
+            former = place.content_of(copy)
+    assert former == new, "the push that was not killed is published"
+    assert moment > 1
+
+
+def _push_killed_at(moment: int, place: Place, replica: Replica) -> None:
+    calls = 0
+
+    def killing(function: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **options)
+
+        return call
+
+    os.fsync, os.replace = killing(os.fsync), killing(os.replace)  # type: ignore[assignment]
+    push(place, replica)
+
+
+def test_history(place: Place, replica: Replica, copy: Path) -> None:
+    push(place, replica)
+    for _ in range(3):
+        change(replica, rows=5)
+        push(place, replica)
+    place.publisher.erase_history()
+    history = place.publisher.history()
+    assert not history.states or not history.removable
+    place.reader.fetch(copy)
+    assert place.content_of(copy) == place.content_of(replica.path)
