@@ -22,6 +22,7 @@ from rolebundle.contracts.lookup import (
     CorpusStatus,
     Listing,
     PathFlags,
+    PublicationStatus,
     SelfDeclaredDocument,
 )
 from rolebundle.contracts.receipt import Receipt
@@ -66,7 +67,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.documents import SourceDates
 from rolebundle.storage.location import rerank_cache_path
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import (
     Flagged,
     FlaggedName,
@@ -74,6 +75,7 @@ from rolebundle.storage.quarantine import (
     flagged_documents,
     flagged_names,
 )
+from rolebundle.storage.replica import load_record, publications, refuse_changes, stored_manifest
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
@@ -127,10 +129,11 @@ class Admin:
 
         The mode ``required`` is also stored in the corpus, with the audit's head: then an audit
         that is missing, or that lost its last rows, gives no answers. Setting it again accepts the
-        audit that is there, and records which head is missing.
+        audit that is there, and records which head is missing. In a replica its publisher decides
+        whether records are required.
 
         Raises:
-            UsageError: there is no corpus.
+            UsageError: there is no corpus; or it is a replica, and would have to be changed.
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         from rolebundle.policy.audit import AuditLog
@@ -141,10 +144,13 @@ class Admin:
                 return log.settings()
             settings = log.settings()
             settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
+            if known.required != (settings.mode == "required"):
+                # The corpus would have to remember it.
+                refuse_changes(self.workspace.corpus)
             lost = known.required and not log.has(known)
             log.set(settings, {"lost_rows": known.rows} if lost else {})
         required = settings.mode == "required"
-        if required or known.required:
+        if (required or known.required) and load_record(self.workspace.corpus) is None:
             with self._open_writer() as corpus, corpus.writing():
                 save_stored_audit(corpus, StoredAudit(required))
         return settings
@@ -233,6 +239,8 @@ class Admin:
         from rolebundle.storage.partial import is_running
 
         path = self.workspace.path
+        if path.exists():
+            refuse_changes(self.workspace.corpus)
         now = datetime.now(UTC)
         other = read_heartbeat(path)
         if other is not None and is_alive(other, now) and is_running(other.process):
@@ -412,11 +420,11 @@ class Admin:
         Args:
             verdict: the scan's verdict ``quarantine``, ``released`` or ``label``; empty for all.
         """
-        return flagged_documents(self.workspace.corpus, verdict)
+        return flagged_documents(self.workspace.answering_corpus, verdict)
 
     def flagged_names(self, limit: int, verdict: str = "quarantine") -> list[FlaggedName]:
         """The first documents with this verdict of the scan, without their texts."""
-        return flagged_names(self.workspace.corpus, verdict, limit)
+        return flagged_names(self.workspace.answering_corpus, verdict, limit)
 
     def count_flagged(self) -> dict[str, int]:
         """Verdict of the scan → number of documents."""
@@ -436,7 +444,7 @@ class Admin:
         from rolebundle.retrieval.inspection import inspect_document
         from rolebundle.retrieval.lookup import ReferenceScope
 
-        with self.workspace.corpus.reading():
+        with self.workspace.answering_corpus.reading():
             return inspect_document(
                 self.workspace.corpus, reference, chunk, first, ReferenceScope(absolute=True)
             )
@@ -450,7 +458,7 @@ class Admin:
         from rolebundle.retrieval.listing import list_documents
         from rolebundle.retrieval.lookup import ReferenceScope
 
-        with self.workspace.corpus.reading():
+        with self.workspace.answering_corpus.reading():
             return list_documents(self.workspace.corpus, request, ReferenceScope(absolute=True))
 
     def source_dates(self) -> list[SourceDates]:
@@ -478,7 +486,7 @@ class Admin:
         Raises:
             UsageError: there is no such document, or it has no findings.
         """
-        return quarantine.flagged_document(self.workspace.corpus, document_id)
+        return quarantine.flagged_document(self.workspace.answering_corpus, document_id)
 
     def release_document(self, document_id: str) -> None:
         """Release a document from quarantine for as long as its text does not change.
@@ -551,7 +559,7 @@ class Admin:
         """Every mark, also those that have ended because the text changed."""
         from rolebundle.verification import marks
 
-        with self.workspace.corpus.reading():
+        with self.workspace.answering_corpus.reading():
             return marks.list_marks(self.workspace.corpus)
 
     def decide(self, new: NewDecision) -> DecisionRecord:
@@ -591,7 +599,7 @@ class Admin:
         """Every decision, with its present state, ordered by scope and number."""
         from rolebundle.verification.decisions import list_decisions
 
-        with self.workspace.corpus.reading():
+        with self.workspace.answering_corpus.reading():
             return list_decisions(self.workspace.corpus, datetime.now(UTC))
 
     def remember(self, request: RememberRequest, remembered_by: str) -> RememberedFact:
@@ -619,7 +627,7 @@ class Admin:
         """Every remembered fact, the last filed first."""
         from rolebundle.verification import remember
 
-        with self.workspace.corpus.reading():
+        with self.workspace.answering_corpus.reading():
             return remember.list_facts(self.workspace.corpus)
 
     def promote_fact(self, document_id: str, promoted_by: str) -> FactRecord:
@@ -914,7 +922,7 @@ class Admin:
         """
         from rolebundle.policy.bridges import find_bridges
 
-        bridges = find_bridges(self.workspace.corpus, threshold, limit, progress)
+        bridges = find_bridges(self.workspace.answering_corpus, threshold, limit, progress)
         self.workspace.recorder.note(self.workspace.corpus, "bridges", allowed=len(bridges.bridges))
         return bridges
 
@@ -973,10 +981,7 @@ class Admin:
             CorpusBusy, StorageError: the file could not be opened for a check.
         """
         if check:
-            with self._open_writer(verify=False) as corpus:
-                return corpus_status(
-                    corpus, corpus_check.find_problems(corpus, access.deny_matcher(corpus))
-                )
+            return self._checked_status()
         from rolebundle.policy.overlay_lint import role_statuses
 
         corpus = self.workspace.corpus
@@ -1006,6 +1011,16 @@ class Admin:
                 "overlay_problem": overlay_problem,
                 "self_declared": self_declared,
                 "path_flags": remembered,
+                "publications": [
+                    PublicationStatus(
+                        target=known.target,
+                        agent=known.agent,
+                        generation=known.generation,
+                        published_at=known.published_at,
+                        purge_pending=known.purge_generation > known.published_purges,
+                    )
+                    for known in publications(corpus)
+                ],
                 "watch": read_heartbeat(self.workspace.path),
             }
         )
@@ -1024,6 +1039,20 @@ class Admin:
         ]
         return status.model_copy(update={"better_models": better_models})
 
+    def _checked_status(self) -> CorpusStatus:
+        from rolebundle.storage.backup import private_copy
+
+        with open_reader(self.workspace.path, verify=False) as reader:
+            if stored_manifest(reader):
+                # A check writes, so it works on a copy.
+                with (
+                    private_copy(self.workspace.path) as copy,
+                    open_writer(copy, lock=False, verify=False, replica=True) as corpus,
+                ):
+                    return corpus_status(reader, _problems_of(corpus))
+        with self._open_writer(verify=False) as corpus:
+            return corpus_status(corpus, _problems_of(corpus))
+
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""
         self.workspace.close()
@@ -1034,6 +1063,10 @@ class Admin:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _problems_of(corpus: Corpus) -> list[corpus_check.Problem]:
+    return corpus_check.find_problems(corpus, access.deny_matcher(corpus))
 
 
 def _now() -> str:

@@ -45,8 +45,9 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, stale_partials
+from rolebundle.storage.replica import PULL, load_record, publications, stored_manifest
 from rolebundle.storage.vector_index import active_index, stale_reason
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import age, counted
 
 SECONDS_FOR_FILES = 5.0
 """How long the ingested files are compared. The others are not counted."""
@@ -210,7 +211,7 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
                     "rolebundle ingest PATH migrates it",
                 )
                 return
-            corpus = stack.enter_context(open_writer(copy, lock=False, verify=False))
+            corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
             yield _problem("content", error.message.removeprefix(f"{copy}: "), REPAIR)
@@ -219,11 +220,12 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
             raise type(error)(
                 error.code, error.message.replace(str(copy), str(path)), error.hint
             ) from error
+        remedy = _remedy(corpus)
         for found in problems[:_MAX_PROBLEMS]:
             message = found.message.replace(str(copy), str(path))
-            yield _problem("content", f"{message} [{found.code}]", REPAIR)
+            yield _problem("content", f"{message} [{found.code}]", remedy)
         if problems[_MAX_PROBLEMS:]:
-            yield _problem("content", f"and {len(problems) - _MAX_PROBLEMS} more problems", REPAIR)
+            yield _problem("content", f"and {len(problems) - _MAX_PROBLEMS} more problems", remedy)
         if not problems:
             yield _ok("content", "rows, hashes and indexes agree")
         for name, check in (
@@ -235,7 +237,44 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
             try:
                 yield check(corpus)
             except CorpusCorrupt:
-                yield _warning(name, "not checked, because the corpus is damaged", REPAIR)
+                yield _warning(name, "not checked, because the corpus is damaged", remedy)
+        try:
+            yield from _replication(corpus)
+        except CorpusCorrupt:
+            yield _warning("replica", "not checked, because the corpus is damaged", remedy)
+
+
+def _remedy(corpus: Corpus) -> str:
+    """What to do about damage. A replica is replaced and not repaired."""
+    try:
+        return PULL if stored_manifest(corpus) else REPAIR
+    except CorpusCorrupt:
+        return REPAIR
+
+
+def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
+    """Whether a replica was renewed in time, and whether a publisher published its purges."""
+    record = load_record(corpus)
+    if record is not None:
+        now = datetime.now(UTC)
+        message = (
+            f"of {record.publisher}, generation {record.generation}, published "
+            f"{age(record.age_hours(now))} ago"
+        )
+        if record.is_refusing(now):
+            since = f"since {record.refuses_at} it gives no answers"
+            yield _problem("replica", f"{message}; {since}", PULL)
+        elif record.is_expired(now):
+            yield _warning("replica", f"{message}; to be renewed by {record.expires_at}", PULL)
+        else:
+            yield _ok("replica", message)
+    for known in publications(corpus):
+        if known.purge_generation > known.published_purges:
+            yield _warning(
+                "publications",
+                f"{known.target}: what was purged since {known.published_at} may still be there",
+                f"rolebundle publish {quote(known.target)}",
+            )
 
 
 def _policy(corpus: Corpus) -> DoctorCheck:
@@ -281,6 +320,8 @@ def _model(corpus: Corpus) -> DoctorCheck:
 
 def _roots(corpus: Corpus) -> DoctorCheck:
     """Whether the ingested files are still there, and how many of them changed."""
+    if stored_manifest(corpus):
+        return _ok("roots", "none: the files are on the publisher's machine")
     files = store.known_files(corpus)
     roots = {root_of(location, path) for location, (path, _, _) in files.items()}
     missing = sorted(str(root) for root in roots if not root.exists())

@@ -33,6 +33,7 @@ from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import SourceFile, source_files
+from rolebundle.storage.replica import load_record
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -134,7 +135,8 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus, or may not use this role.
             OverlayError: the role has no valid overlay.
-            StorageError: the audit is required, and the answer could not be recorded.
+            StorageError: the audit is required, and the answer could not be recorded; or
+                ``replica_expired``.
             Interrupted: the request's deadline has passed.
             ConfigurationError: ``request.rerank`` names no model of a known provider.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
@@ -736,7 +738,7 @@ class Engine:
         """
         from rolebundle.retrieval.lookup import corpus_status
 
-        with self._errors_for(agent), self.open_view(agent) as (corpus, _):
+        with self._errors_for(agent), self.open_view(agent, even_expired=True) as (corpus, _):
             status = corpus_status(corpus)
             if not corpus.is_restricted:
                 return status
@@ -794,19 +796,26 @@ class Engine:
         return ReferenceScope(view.show_paths, self.folder, self._may_read(view))
 
     @contextmanager
-    def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, AgentView]]:
+    def open_view(
+        self, agent: str | None, *, even_expired: bool = False
+    ) -> Iterator[tuple[Corpus, AgentView]]:
         """Open the corpus as an agent may see it, in one snapshot.
 
         Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
         connection shows what this agent may see, and nothing after the block. Inside the block, a
         nested call uses the same snapshot.
 
+        Args:
+            agent: the agent that asks.
+            even_expired: also open a replica that gives no answers any more.
+
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
             CorpusBusy: a policy was set in this moment.
+            StorageError: ``replica_expired``.
         """
         agent = self._resolve_agent(agent)
-        corpus = self.workspace.corpus
+        corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
         if not _has_restrictions(corpus):
             with corpus.reading():
                 # Checked again inside the snapshot, since another process may have set a policy.
@@ -969,8 +978,15 @@ class Engine:
 
 
 def _has_restrictions(corpus: Corpus) -> bool:
-    """Whether an agent may not see everything: there is a policy or a quarantined document."""
-    return stored_policy.has_policy(corpus) or compartments.has_quarantined(corpus)
+    """Whether an agent may not see everything: there is a policy or a quarantined document.
+
+    A replica knows of quarantined documents that it does not hold.
+    """
+    return (
+        stored_policy.has_policy(corpus)
+        or compartments.has_quarantined(corpus)
+        or load_record(corpus) is not None
+    )
 
 
 def _approved(supposed: RetrievalBundle, name: str) -> RetrievalBundle:

@@ -16,7 +16,13 @@ from rolebundle.contracts.doctor import LostDocument, RepairReport
 from rolebundle.contracts.document import iso_utc
 from rolebundle.doctor import root_of
 from rolebundle.embedding.texts import embedding_text, input_hash
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
+from rolebundle.errors import (
+    CorpusCorrupt,
+    RolebundleError,
+    StorageError,
+    UsageError,
+    WrongFile,
+)
 from rolebundle.ingest.remembered import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog
@@ -37,6 +43,7 @@ from rolebundle.storage.opening import (
 )
 from rolebundle.storage.partial import partial_file, sync_file
 from rolebundle.storage.passages import chunk_texts
+from rolebundle.storage.replica import PULL
 from rolebundle.storage.salvage import Salvaged
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
@@ -48,7 +55,7 @@ def repair(path: Path) -> RepairReport:
     """Replace a damaged corpus by what can be saved of it. A sound one is left alone.
 
     Raises:
-        UsageError: there is no corpus.
+        UsageError: there is no corpus, or it is a replica.
         WrongFile: it belongs to another application, or has another schema.
         CorpusBusy: another process has it open for writing. Nothing was changed.
         StorageError: the new file cannot be written. Nothing was changed.
@@ -60,6 +67,12 @@ def repair(path: Path) -> RepairReport:
     try:
         if _is_sound(path):
             return RepairReport(location=str(path), repaired=False)
+        if salvage.is_replica(path):
+            raise UsageError(
+                "replica_is_read_only",
+                f"{path}: is a damaged replica; a repair would make another corpus of it",
+                f"replace it by the one that is published now: `{PULL}`",
+            )
         report = _repair(path)
     except OSError as error:
         raise StorageError(
@@ -101,7 +114,7 @@ def _is_sound(path: Path) -> bool:
                     f"{path}: has an older schema, which can be checked after its migration",
                     "run `rolebundle ingest` once with this version",
                 )
-            with open_writer(copy, lock=False, verify=False) as corpus:
+            with open_writer(copy, lock=False, verify=False, replica=True) as corpus:
                 return not find_problems(corpus, deny_matcher(corpus))
     except CorpusCorrupt as error:
         if error.code == "corpus_empty_file":

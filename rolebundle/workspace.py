@@ -12,6 +12,7 @@ from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.replica import refuse_expired
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ class Workspace:
         return self._reader
 
     @property
+    def answering_corpus(self) -> Corpus:
+        """:attr:`corpus`, unless it is a replica that gives no answers any more.
+
+        Raises:
+            StorageError: ``replica_expired``.
+        """
+        refuse_expired(self.corpus)
+        return self.corpus
+
+    @property
     def restricted_corpus(self) -> Corpus:
         """The corpus, open for reading. It shows nothing until a view for an agent is set."""
         if self._restricted_reader is None:
@@ -79,7 +90,7 @@ class Workspace:
             verify: see :func:`rolebundle.storage.opening.open_writer`.
 
         Raises:
-            UsageError: there is no corpus file.
+            UsageError: there is no corpus file, or it is a replica.
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
         """
         open_reader(self.path, verify=verify).close()

@@ -35,6 +35,7 @@ from rolebundle.storage.documents import all_documents
 from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_of_documents
+from rolebundle.storage.replica import refuse_changes, refuse_expired
 from rolebundle.text.counts import counted
 
 MIN_EXAMPLES, MAX_EXAMPLES = 5, 50
@@ -104,10 +105,13 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
         dry_run: write nothing.
 
     Raises:
-        UsageError: it is no folder, or the role id is none.
+        UsageError: it is no folder, the role id is none, or the corpus is a replica.
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
         StorageError: the files cannot be written. Nothing was written.
     """
+    if target.corpus.is_file():
+        with open_reader(target.corpus) as corpus:
+            refuse_changes(corpus)
     path = Path(folder).absolute() / MANIFEST_NAME
     keeps = bool(role_id) and path.is_file()
     if role_id:
@@ -415,6 +419,7 @@ def _read_questions(path: Path | None) -> list[str]:
 
 def corpus_documents(corpus: Corpus) -> list[SurveyedDocument]:
     """The documents of a corpus that are not in quarantine; of very many, every n-th one."""
+    refuse_expired(corpus)
     with corpus.reading():
         rows = all_documents(corpus)
         step = max(1, -(-len(rows) // _MAX_CORPUS_DOCUMENTS))

@@ -78,7 +78,7 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
     """
     resolved = load_role(role_id, target.folders)
     with closing(Workspace(target.corpus)) as workspace:
-        corpus = workspace.corpus
+        corpus = workspace.answering_corpus
         recorded = recorded_questions(role_id, target.corpus)
         asked = _ask_again(workspace, corpus, recorded.texts, resolved)
         suggestions = [

@@ -397,6 +397,24 @@ class RerankState(Contract):
     complete: bool = True
 
 
+class ReplicaState(Contract):
+    """The replica that was searched, and how old it is. Times are ISO 8601 in UTC.
+
+    Attributes:
+        publisher: the name that the publisher gave itself.
+        generation: counts the changes of what the replica holds.
+        published_at: when it was published.
+        expires_at: from then on its answers have the warning ``REPLICA_STALE``.
+        age_hours: hours from ``published_at`` to the time of the request; at least 0.
+    """
+
+    publisher: str
+    generation: int
+    published_at: str
+    expires_at: str
+    age_hours: float
+
+
 class CorpusState(Contract):
     """The corpus that was searched, and its state.
 
@@ -404,6 +422,7 @@ class CorpusState(Contract):
         file: name of the corpus file, without its folder.
         generation: counter that grows with each change of the corpus.
         index: the embedding index that answered, or else the active one; ``None`` if there is none.
+        replica: what it is a copy of; ``None`` if it is not a replica.
     """
 
     file: str
@@ -413,6 +432,7 @@ class CorpusState(Contract):
     documents: int
     chunks: int
     index: IndexState | None = None
+    replica: ReplicaState | None = None
 
 
 class OverlayRef(Contract):

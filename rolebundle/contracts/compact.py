@@ -142,7 +142,7 @@ CompactCorpus: Any = _part(
     "CompactCorpus",
     CorpusState,
     "The corpus that was searched.",
-    "file corpus_id generation documents chunks",
+    "file corpus_id generation documents chunks replica",
 )
 CompactDiagnostics: Any = _part(
     "CompactDiagnostics",

@@ -292,6 +292,43 @@ class RoleStatus(Contract):
     unmatched: list[str] = []
 
 
+class ReplicaStatus(Contract):
+    """What a replica says of itself; see ``ReplicaManifest``. Times are ISO 8601 in UTC.
+
+    Attributes:
+        agent: the only agent that it answers; empty if it answers everyone.
+        expired: whether its answers have the warning ``REPLICA_STALE`` now.
+        refusing: whether it gives no answers now.
+    """
+
+    publisher: str
+    agent: str
+    generation: int
+    purge_generation: int
+    published_at: str
+    expires_at: str
+    refuses_at: str
+    key_id: str
+    expired: bool
+    refusing: bool
+
+
+class PublicationStatus(Contract):
+    """What was published to one target.
+
+    Attributes:
+        agent: for whom; empty for whoever can read the replica.
+        published_at: when it was last published, as ISO 8601 in UTC.
+        purge_pending: whether something was purged that the published replica may still hold.
+    """
+
+    target: str
+    agent: str
+    generation: int
+    published_at: str
+    purge_pending: bool
+
+
 class CorpusStatus(Contract):
     """The answer to `status`.
 
@@ -307,6 +344,8 @@ class CorpusStatus(Contract):
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
         roles: the roles whose overlays do not come with rolebundle. Only the command lists them.
         overlay_problem: why the folders of overlays cannot be read; empty if they can.
+        replica: what it is a copy of; missing if it is not a replica.
+        publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
         checked: whether the corpus was checked. ``problems`` are the result.
     """
@@ -324,6 +363,8 @@ class CorpusStatus(Contract):
     path_flags: list[PathFlags] = []
     roles: list[RoleStatus] = []
     overlay_problem: str = ""
+    replica: ReplicaStatus | None = None
+    publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None
     checked: bool = False
     problems: list[CheckProblem] = []

@@ -57,6 +57,7 @@ WarningCode = Literal[
     "SEMANTIC_LANE_DEGRADED",
     "INDEX_STALE",
     "RERANK_DEGRADED",
+    "REPLICA_STALE",
     "SEEN_UNKNOWN",
     "WEAK_EVIDENCE",
     "SOURCE_CHANGED",

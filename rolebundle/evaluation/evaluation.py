@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from time import perf_counter
 from typing import get_args
 
@@ -140,7 +140,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     if plan.compared_roles:
         advance = _Counter("roles", len(plan.compared_roles) * len(plan.questions), progress)
         distinct = distinctiveness(runner, plan.questions, plan.compared_roles, advance)
-    state = corpus_state(engine.workspace.corpus)
+    state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
     seconds = perf_counter() - started
     report = EvalReport(
         kind="golden" if plan.kind == "golden" else "collection",

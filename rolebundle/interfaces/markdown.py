@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.render import bundle_cautions, place_line
+from rolebundle.interfaces.render import bundle_cautions, place_line, replica_note
 from rolebundle.retrieval.passage_text import (
     constraint_line,
     fenced,
@@ -33,6 +33,7 @@ def markdown(bundle: RetrievalBundle) -> str:
         f"freshness {provenance.freshness_posture}",
         *([", ".join(fallback.states or [fallback.state])] if fallback else []),
         bundle.query.generated_at,
+        *filter(None, [replica_note(bundle)]),
     ]
     lines = [f"# {_escaped(bundle.query.task_text)}", "", _escaped(" · ".join(about))]
     before = bundle_cautions(bundle)

@@ -27,7 +27,7 @@ from rolebundle.retrieval.passage_text import (
     one_line,
     source_note,
 )
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import age, counted
 
 _BAR_WIDTH = 10
 _MAX_EXAMPLES = 3
@@ -85,6 +85,8 @@ def text(
     ]
     lines += _postures(bundle, width, style)
     lines += _warnings(bundle, width, verbose=verbose)
+    if from_replica := replica_note(bundle):
+        lines += wrapped(from_replica, width)
     candidates = counted(bundle.summary.total_candidates, "candidate")
     lines.append(
         f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
@@ -125,6 +127,17 @@ def bundle_cautions(bundle: RetrievalBundle) -> list[str]:
             "fallback": bundle.fallback and dict(bundle.fallback),
             "warnings": [dict(warning) for warning in bundle.warnings],
         }
+    )
+
+
+def replica_note(bundle: RetrievalBundle) -> str:
+    """Of whom the corpus is a replica, and how old it is; empty if it is none."""
+    replica = bundle.corpus.replica if bundle.corpus else None
+    if replica is None:
+        return ""
+    return (
+        f"from a replica of {one_line(replica.publisher, _REASON_CHARS)}, generation "
+        f"{replica.generation}, published {age(replica.age_hours)} ago"
     )
 
 

@@ -195,6 +195,11 @@ _PROJECTION = (
     _optional("corpus.generation"),
     _optional("corpus.documents"),
     _optional("corpus.chunks"),
+    _optional("corpus.replica.publisher", _text),
+    _optional("corpus.replica.generation"),
+    _optional("corpus.replica.published_at"),
+    _optional("corpus.replica.expires_at"),
+    _optional("corpus.replica.age_hours"),
     _optional("diagnostics.candidate_pool_size"),
 )
 _Tree = Mapping[str, Any]

@@ -28,6 +28,7 @@ from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation, true_generation
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.replica import load_record
 from rolebundle.storage.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
 
@@ -126,7 +127,8 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         ),
         generation=generation,
     )
-    quarantined = count_quarantined(stored, rule)
+    replica = load_record(corpus)
+    quarantined = replica.quarantined if replica else count_quarantined(stored, rule)
     if policy is None or rule is None:
         return AgentView(DEFAULT_TABLE, quarantined)
     return AgentView(

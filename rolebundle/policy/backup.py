@@ -33,7 +33,7 @@ from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import verify_file
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import purge, stored_policy
+from rolebundle.storage import purge, salvage, stored_policy
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
@@ -55,6 +55,7 @@ from rolebundle.storage.partial import (
     sync_file,
     sync_folder,
 )
+from rolebundle.storage.replica import PULL, load_record
 
 DAILY, WEEKLY = 7, 4
 """A rotation keeps the newest backup of so many days and of so many weeks that have one."""
@@ -75,7 +76,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
         overlay_folders: the folders of the overlays whose digests are recorded.
 
     Raises:
-        UsageError: there is no corpus, or something has the name of the backup.
+        UsageError: there is no corpus, it is a replica, or something has the name of the backup.
         CorpusCorrupt: the corpus is damaged. There is no backup.
         WrongFile, StorageError: the corpus cannot be read or the backup cannot be written.
     """
@@ -179,8 +180,15 @@ def _checked(copy: Path) -> Iterator[Corpus]:
 
     Raises:
         CorpusCorrupt: the check found problems.
+        UsageError: ``replica_no_backup``.
     """
-    with open_writer(copy, lock=False) as corpus:
+    with open_writer(copy, lock=False, replica=True) as corpus:
+        if load_record(corpus) is not None:
+            raise UsageError(
+                "replica_no_backup",
+                "a copy of a replica would keep what its publisher purges",
+                f"back up the corpus that it is published from; `{PULL}` brings a replica back",
+            )
         problems = find_problems(corpus, deny_matcher(corpus))
         if problems:
             raise _damaged(problems[0].message)
@@ -296,7 +304,7 @@ def restore(
         confirmed: without it only report what would happen.
 
     Raises:
-        UsageError: there is no backup, or it is the corpus itself.
+        UsageError: there is no backup, or it is the corpus itself; or one of them is a replica.
         CorpusCorrupt: the backup is damaged or incomplete. Nothing was changed.
         CorpusBusy: another process has the corpus open for writing. Nothing was changed.
         WrongFile: one of the two is not a corpus. Nothing was changed.
@@ -309,6 +317,13 @@ def restore(
         raise UsageError(
             "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
         )
+    with suppress(OSError):  # It may be missing.
+        if salvage.is_replica(path):
+            raise UsageError(
+                "replica_is_read_only",
+                f"{path}: is a replica, which only `pull` changes",
+                "name another file with --db",
+            )
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import (
@@ -19,6 +20,7 @@ from rolebundle.contracts.bundle import (
     QueryTrace,
     RawScores,
     Rejection,
+    ReplicaState,
     RetrievalBundle,
     Scores,
     ScoreWeights,
@@ -50,7 +52,7 @@ from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import age, counted
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
@@ -95,6 +97,8 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     )
     if caution := _caution(retrieval.evidence, supports, has_role=request.overlay is not None):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
+    if stale := _stale_replica(retrieval.corpus.replica, request.now):
+        warnings.append(BundleWarning.model_construct(code="REPLICA_STALE", message=stale))
     if request.seen and not retrieval.seen:
         warnings.append(
             BundleWarning.model_construct(
@@ -533,6 +537,16 @@ def warnings_for(
         )
     warnings += _lane_warnings(semantic)
     return [BundleWarning.model_construct(code=code, message=message) for code, message in warnings]
+
+
+def _stale_replica(replica: ReplicaState | None, now: datetime) -> str:
+    """How old a replica is that was not renewed in time; empty for any other corpus."""
+    if replica is None or now < datetime.fromisoformat(replica.expires_at):
+        return ""
+    return (
+        f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
+        f"be renewed by {replica.expires_at}; run `rolebundle pull`"
+    )
 
 
 def _lane_warnings(semantic: SemanticReport) -> Iterator[tuple[WarningCode, str]]:

@@ -140,6 +140,8 @@ def _limitations(
     if "STALE_DOMINANT" in warnings:
         sentence = "most of the evidence is older than it should be; check before relying on it"
         limitations.append(Limitation("stale_dominant", "warn", sentence))
+    if "REPLICA_STALE" in warnings:
+        limitations.append(Limitation(None, "warn", "the replica was not renewed in time"))
     if overlay is None:
         sentence = "no role was given: shared corpus only, no role policy was applied"
         limitations.append(Limitation("no_overlay", "continue", sentence))

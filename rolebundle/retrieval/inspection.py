@@ -17,12 +17,14 @@ from rolebundle.retrieval.lookup import (
 from rolebundle.retrieval.select import estimated_tokens
 from rolebundle.storage import documents, supersession, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (
     chunk_texts,
     passages_by_rowid,
     passages_of_documents,
     search_hints,
 )
+from rolebundle.storage.replica import PUBLISHED
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import verify_documents, verify_passages
 
@@ -92,7 +94,8 @@ class DocumentInspection(NamedTuple):
 
     Attributes:
         path: of its file within the root.
-        location: of its file on this machine; empty for an agent that must not learn it.
+        location: of its file on this machine; empty if it lies on another one, or for an agent that
+            must not learn it.
         passages: those from ``first`` on.
         first: place of the first one, from 1.
         total: how many passages the document has.
@@ -158,7 +161,7 @@ def inspect_document(
     return DocumentInspection(
         document=document,
         path=name.path,
-        location=name.location if scope.absolute else "",
+        location=_location(name, scope),
         passages=_inspected(corpus, index, page, places),
         first=start + 1,
         total=len(passages),
@@ -168,6 +171,11 @@ def inspect_document(
         replaces=_replaced(corpus, row, document),
         neighbours=_neighbours(corpus, index, chosen or next(iter(page), None), places, scope),
     )
+
+
+def _location(name: DocumentName, scope: ReferenceScope) -> str:
+    is_shown = scope.absolute and not name.location.startswith(PUBLISHED)
+    return name.location if is_shown else ""
 
 
 def _inspected(

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rolebundle.contracts.bundle import CorpusState, IndexState
+from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
@@ -37,6 +38,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.passages import content_hashes, passages_by_rowid
+from rolebundle.storage.replica import load_record
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
@@ -250,9 +252,9 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
-    def corpus_state(self) -> CorpusState:
-        """Which corpus this is, and in what state."""
-        return corpus_state(self.corpus, self.index)
+    def corpus_state(self, now: datetime) -> CorpusState:
+        """Which corpus this is, and in what state at this time."""
+        return corpus_state(self.corpus, now, self.index)
 
     def semantic_report(self, request: ResolvedRequest, chunks: int) -> SemanticReport:
         """How the semantic lane ran, for a corpus of so many chunks."""
@@ -351,11 +353,12 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
     return None
 
 
-def corpus_state(corpus: Corpus, index: EmbeddingIndex | None = None) -> CorpusState:
+def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = None) -> CorpusState:
     """Which corpus this is, and in what state.
 
     Args:
         corpus: an open corpus.
+        now: the time by which the age of a replica is measured.
         index: the index that answers. Default: the active one.
     """
     counts = corpus_counts(corpus)
@@ -368,6 +371,20 @@ def corpus_state(corpus: Corpus, index: EmbeddingIndex | None = None) -> CorpusS
         documents=counts.documents,
         chunks=counts.chunks,
         index=_index_state(index) if index else None,
+        replica=_replica_state(corpus, now),
+    )
+
+
+def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
+    record = load_record(corpus)
+    if record is None:
+        return None
+    return ReplicaState.model_construct(
+        publisher=record.publisher,
+        generation=record.generation,
+        published_at=record.published_at,
+        expires_at=record.expires_at,
+        age_hours=record.age_hours(now),
     )
 
 

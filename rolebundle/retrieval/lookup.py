@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
@@ -15,6 +16,7 @@ from rolebundle.contracts.lookup import (
     IndexStatus,
     Lookup,
     LookupKind,
+    ReplicaStatus,
     SourceStatus,
 )
 from rolebundle.contracts.replay import Whereabouts
@@ -33,6 +35,7 @@ from rolebundle.storage.passages import (
     passages_of_documents,
     positions,
 )
+from rolebundle.storage.replica import ReplicaRecord, load_record
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
@@ -262,8 +265,10 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         corpus: an open corpus; it is only read.
         problems: what a check of the file reported; ``None`` if it was not checked.
     """
+    now = datetime.now(UTC)
     with corpus.reading():
-        state = corpus_state(corpus)
+        state = corpus_state(corpus, now)
+        replica = load_record(corpus)
         active_index = vector_index.active_index(corpus)
         embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
         sizes = documents.source_sizes(corpus)
@@ -296,10 +301,26 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
             and index.vectors >= approximate_index.MIN_VECTORS
             for index in indexes
         ),
+        replica=_replica_status(replica, now) if replica else None,
         checked=problems is not None,
         problems=[
             CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
         ],
+    )
+
+
+def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
+    return ReplicaStatus(
+        publisher=record.publisher,
+        agent=record.agent,
+        generation=record.generation,
+        purge_generation=record.purge_generation,
+        published_at=record.published_at,
+        expires_at=record.expires_at,
+        refuses_at=record.refuses_at,
+        key_id=record.key_id,
+        expired=record.is_expired(now),
+        refusing=record.is_refusing(now),
     )
 
 

@@ -68,6 +68,7 @@ ADVICE: Mapping[WarningCode, str] = {
     "FORBIDDEN_SOURCE_HIT": "Do not guess what they say, and do not ask with another role.",
     "CONFLICTING_EVIDENCE": "Name both sides and their dates, and do not choose silently.",
     "STALE_DOMINANT": "Give the dates, and say that it may no longer hold.",
+    "REPLICA_STALE": "Say how old it is: documents may have been changed or withdrawn since.",
     "NO_HIGH_TRUST_MATCH": "Say so, and have it confirmed before anyone acts on it.",
     "EVIDENCE_KIND_MISSING": "Say that it is missing, and do not fill it in from other knowledge.",
     "SUPERSEDE_IGNORED": "Treat neither document as replaced, and name both.",

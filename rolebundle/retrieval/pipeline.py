@@ -112,7 +112,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         hits = forbidden_hits(rejected, selection.selected, request, weights, seen, vagueness)
     selected = [candidate.passage for candidate in selection.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in selected])
-    corpus = lanes.corpus_state()
+    corpus = lanes.corpus_state(request.now)
     return Retrieval(
         query=lanes.query,
         evidence=lanes.with_support(evidence, selected),

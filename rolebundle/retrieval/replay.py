@@ -10,6 +10,7 @@ from rolebundle.contracts.bundle import (
     CorpusState,
     IndexState,
     Rejection,
+    ReplicaState,
     RerankState,
     RetrievalBundle,
     SelectedChunk,
@@ -162,6 +163,13 @@ def _corpus_causes(before: CorpusState | None, after: CorpusState | None) -> Ite
             f"{counted(before.documents, 'document')} and {counted(before.chunks, 'chunk')} "
             f"before, {after.documents} and {after.chunks} today",
         )
+    elif before.replica != after.replica:
+        yield _cause(
+            "generation",
+            _published(before.replica),
+            _published(after.replica),
+            "it is another replica of the corpus, or one that was published again",
+        )
     if before.file != after.file:
         yield _cause("file", before.file, after.file, "the corpus file has another name")
     if before.schema_version != after.schema_version:
@@ -218,6 +226,10 @@ def _warning_causes(
             with_warning if today else without_warning,
             f"today: {today}" if today else f"before: {then}",
         )
+
+
+def _published(replica: ReplicaState | None) -> str:
+    return f"{replica.generation} of {replica.published_at}" if replica else "no replica"
 
 
 def _messages(bundle: RetrievalBundle, code: WarningCode) -> str:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, get_args
 from rolebundle.contracts.document import DocumentMetadata, attribute_lines
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.replica import PUBLISHED
 from rolebundle.storage.sqlite_file import Row
 from rolebundle.storage.stored_values import check_types, damaged, parse_attributes, parse_strings
 
@@ -113,7 +114,10 @@ class SourceFile(NamedTuple):
 
 
 def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
-    """The files of these chunks, ordered by chunk id. Remembered facts have none."""
+    """The files of these chunks, ordered by chunk id.
+
+    Remembered facts have none, and those of a replica are on another machine.
+    """
     rows = corpus.rows(
         "SELECT c.chunk_id, f.location, f.path, f.content_hash, f.size, f.modified_ns FROM chunk c "
         "JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
@@ -123,7 +127,7 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
     )
     for row in rows:
         check_types(row, (str, str, str, str, int, int), "a file")
-    return [SourceFile(*row) for row in rows]
+    return [SourceFile(*row) for row in rows if not row[1].startswith(PUBLISHED)]
 
 
 def listed_documents(

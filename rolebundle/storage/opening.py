@@ -21,6 +21,7 @@ from rolebundle.storage import digests, seal, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.lexical_index import content_view
+from rolebundle.storage.replica import refuse_changes
 from rolebundle.storage.sqlite_errors import mapped_errors
 from rolebundle.storage.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
 
@@ -35,6 +36,8 @@ _PAUSE_SECONDS = 0.02
 # The versions whose tables or columns are filled by code.
 _COMPARTMENTS = 2
 _DIGESTS = 7
+# The version since which there are replicas.
+_REPLICAS = 10
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
@@ -70,7 +73,9 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
     return corpus
 
 
-def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus:
+def open_writer(
+    path: Path, *, lock: bool = True, verify: bool = True, replica: bool = False
+) -> Corpus:
     """Open a corpus for writing. Create or migrate it if necessary.
 
     An existing file is first checked through a read-only connection, so that a foreign or newer
@@ -81,8 +86,10 @@ def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus
         lock: prevent other processes from replacing the file while it is open. False for a private
             copy.
         verify: refuse a corpus whose seal is broken. Only a check or a repair opens such a one.
+        replica: open a replica, too. Only its publisher changes one; others, a private copy of it.
 
     Raises:
+        UsageError: ``replica_is_read_only``.
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
     # Imported here and below: a reader needs none of it.
@@ -93,7 +100,7 @@ def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus
         _create_empty(path)
     release = FolderLock(path, exclusive=False).release if lock else None
     try:
-        corpus = _open_writer(path, verify)
+        corpus = _open_writer(path, verify, replica)
     except BaseException:
         if release is not None:
             release()
@@ -121,9 +128,11 @@ def _create_empty(path: Path) -> None:
         ) from error
 
 
-def _open_writer(path: Path, verify: bool) -> Corpus:
+def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
     if not is_missing_or_empty(path):
         with Corpus.open_read_only(path, corpus_format()) as corpus:
+            if not replica and schema_version(corpus) >= _REPLICAS:
+                refuse_changes(corpus)
             if verify and corpus.value("PRAGMA user_version") == latest_version():
                 with corpus.reading():
                     seal.verify(corpus)

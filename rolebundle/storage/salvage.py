@@ -39,6 +39,7 @@ _SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "on
 _SEALED_BY_NAME = ("purge", "approved_manifest", "path_flags", "root", "publication")
 _OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
 _TRACE = b"CREATE TABLE corpus_state ("
+_TRACE_OF_REPLICA = b'{"manifest":{"version":1,"publisher":'
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 1 << 20
 _MAX_GAP = 10_000
@@ -126,13 +127,30 @@ def shows_a_corpus(path: Path) -> bool:
         return True
     with path.open("rb") as stream:
         header = stream.read(_HEADER_BYTES)
-        if header[68:72] == APPLICATION_ID.to_bytes(4, "big"):
-            return True
+    return header[68:72] == APPLICATION_ID.to_bytes(4, "big") or _contains(path, _TRACE)
+
+
+def is_replica(path: Path) -> bool:
+    """Whether a file is a replica, however damaged it is: its record or a trace of it is there.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with suppress(RolebundleError):
+        old = open_damaged(path)
+        if old is not None:
+            with old:
+                return bool(old.rows("SELECT 1 FROM main.replica"))
+    return _contains(path, _TRACE_OF_REPLICA)
+
+
+def _contains(path: Path, trace: bytes) -> bool:
+    with path.open("rb") as stream:
         end = b""
         while block := stream.read(_BLOCK_BYTES):
-            if _TRACE in end + block:
+            if trace in end + block:
                 return True
-            end = block[-len(_TRACE) :]
+            end = block[-len(trace) :]
     return False
 
 

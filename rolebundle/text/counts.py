@@ -1,4 +1,4 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and times in words."""
 
 from __future__ import annotations
 
@@ -6,3 +6,10 @@ from __future__ import annotations
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 document``, ``2 documents``."""
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def age(hours: float) -> str:
+    """A time in words: ``less than an hour``, ``3 hours``, ``5 days``."""
+    if hours < 1:
+        return "less than an hour"
+    return counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")

@@ -81,7 +81,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture
 def corpus(image: bytes, tmp_path: Path) -> Iterator[Corpus]:
     (tmp_path / "c.db").write_bytes(image)
-    with open_writer(tmp_path / "c.db") as opened:
+    with open_writer(tmp_path / "c.db", replica=True) as opened:
         yield opened
 
 

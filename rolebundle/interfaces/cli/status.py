@@ -8,7 +8,13 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument, WatchStatus
+from rolebundle.contracts.lookup import (
+    CorpusStatus,
+    PublicationStatus,
+    ReplicaStatus,
+    SelfDeclaredDocument,
+    WatchStatus,
+)
 from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.options import (
@@ -94,6 +100,9 @@ def _text(status: CorpusStatus, style: Style) -> str:
             else "embeddings: none; retrieval is lexical"
         ),
     ]
+    if status.replica is not None:
+        lines.append(_replica(status.replica))
+    lines += map(_publication, status.publications)
     for embedding in status.indexes:
         state = "active" if embedding.active else "inactive"
         lines.append(
@@ -166,6 +175,35 @@ def _roles(status: CorpusStatus) -> list[str]:
         else:
             lines.append(f"role {name}: {role.path}")
     return lines
+
+
+def _replica(replica: ReplicaStatus) -> str:
+    state = f"published at {replica.published_at}"
+    if replica.refusing:
+        state += f"; ! since {replica.refuses_at} it gives no answers: run `rolebundle pull`"
+    elif replica.expired:
+        state += f"; ! to be renewed by {replica.expires_at}: run `rolebundle pull`"
+    else:
+        state += f", to be renewed by {replica.expires_at}"
+    agent = f" for {one_line(replica.agent, _LINE_CHARS)}" if replica.agent else ""
+    return (
+        f"replica of {one_line(replica.publisher, _LINE_CHARS)}{agent}, generation "
+        f"{replica.generation}, key {one_line(replica.key_id, _LINE_CHARS)}, {state}"
+    )
+
+
+def _publication(publication: PublicationStatus) -> str:
+    target = one_line(publication.target, _LINE_CHARS)
+    agent = f" for {one_line(publication.agent, _LINE_CHARS)}" if publication.agent else ""
+    pending = (
+        "; ! what was purged since may still be there: run `rolebundle publish`"
+        if publication.purge_pending
+        else ""
+    )
+    return (
+        f"published to {target}{agent}: generation {publication.generation}, "
+        f"{publication.published_at}{pending}"
+    )
 
 
 def _watch(watch: WatchStatus) -> str:

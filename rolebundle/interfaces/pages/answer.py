@@ -23,7 +23,7 @@ from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_text
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
-from rolebundle.interfaces.render import query_terms
+from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.packet import WARNINGS_OF_PASSAGES
 from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.text.intents import INTENTS
@@ -129,6 +129,7 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
+        from_replica=replica_note(bundle),
     )
 
 

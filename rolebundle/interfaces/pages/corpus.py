@@ -166,6 +166,7 @@ def _remarks(
             f"The audit cannot be read: {owner.audit_problem}",
             "run `rolebundle audit verify`",
         )
+    yield from _replication_remarks(status)
     if quarantined := owner.verdicts.get("quarantine", 0):
         is_one = quarantined == 1
         yield (
@@ -204,6 +205,22 @@ def _remarks(
             f"{what} with authority by their own declaration.",
             "see below; limit it with max_trust in the manifest",
         )
+
+
+def _replication_remarks(status: CorpusStatus) -> Iterator[tuple[str, str, str]]:
+    if status.replica and status.replica.expired:
+        yield (
+            "caution",
+            f"The replica was to be renewed by {status.replica.expires_at}.",
+            "run `rolebundle pull`",
+        )
+    for known in status.publications:
+        if known.purge_pending:
+            yield (
+                "caution",
+                f"What was purged may still be in the replica at {known.target}.",
+                "run `rolebundle publish`",
+            )
 
 
 def _watch_problem(watch: WatchStatus | None, now: datetime) -> str:
