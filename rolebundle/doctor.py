@@ -37,14 +37,20 @@ from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.file_format import check_path
-from rolebundle.storage.location import audit_path, heartbeat_path, is_there, rerank_cache_path
+from rolebundle.storage.location import (
+    audit_path,
+    heartbeat_path,
+    is_there,
+    published_folder,
+    rerank_cache_path,
+)
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
     open_writer,
     schema_version,
 )
-from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, stale_partials
+from rolebundle.storage.partial import COMPANIONS, stale_partials
 from rolebundle.storage.replica import PULL, load_record, publications, stored_manifest
 from rolebundle.storage.vector_index import active_index, stale_reason
 from rolebundle.text.counts import age, counted
@@ -124,12 +130,13 @@ def _versions() -> DoctorCheck:
 
 
 def _own_files(path: Path) -> list[Path]:
-    """The corpus, its audit, its rerank cache and the copies beside it, as far as they exist."""
+    """The corpus and its companions and copies beside it, as far as they exist."""
     files = [
         Path(f"{file}{suffix}")
         for file in (path, audit_path(path), rerank_cache_path(path), heartbeat_path(path))
         for suffix in ("", *COMPANIONS)
     ]
+    files.append(published_folder(path))
     return [file for file in files if is_there(file)] + purge.backups(path)
 
 
@@ -150,7 +157,7 @@ def _permissions(path: Path) -> DoctorCheck:
         return _warning(
             "permissions",
             f"other users may open {names}",
-            f"chmod {OWNER_ONLY:o} {' '.join(quote(str(file)) for file in wide)}",
+            f"chmod go= {' '.join(quote(str(file)) for file in wide)}",
         )
     return _ok("permissions", "only the owner can open the files")
 
@@ -269,7 +276,7 @@ def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
         else:
             yield _ok("replica", message)
     for known in publications(corpus):
-        if known.purge_generation > known.published_purges:
+        if known.is_outdated:
             yield _warning(
                 "publications",
                 f"{known.target}: what was purged since {known.published_at} may still be there",

@@ -1,22 +1,49 @@
-"""The receipt of a purge: how much was erased, but not what."""
+"""The receipt of a purge: how much was erased, but not what; and where it was published to."""
 
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
 
 PurgeState = Literal["pending", "done"]
-Obstacle = Literal["", "reader", "writer", "disk", "cache"]
+Obstacle = Literal["", "reader", "writer", "disk", "cache", "publisher", "staging"]
+
+
+class PublishedCopy(Contract):
+    """The last replica that was published to a target, and may hold what is purged.
+
+    Whoever pulled it keeps it until the next `pull` after ``next_step``.
+
+    Attributes:
+        target: where it was published to.
+        agent: for whom; empty: for everyone who can read it.
+        generation: of the replica.
+        published_at: ISO 8601 in UTC, as all times.
+        refuses_at: from then on copies that were not renewed give no answers. Their bytes stay.
+        next_step: the command that replaces it.
+    """
+
+    target: str
+    agent: str
+    generation: int
+    published_at: str
+    refuses_at: str
+    next_step: str
 
 
 class Receipt(Contract):
     """How much was erased. No field is derived from the erased content: the id is random.
 
+    ``publications`` comes from the publisher's own records, and is not stored with the receipt.
+
     Attributes:
         purged_at: ISO 8601 in UTC.
         documents: number of erased documents; ``chunks`` and ``vectors`` likewise.
         state: ``pending`` means that nothing erased can be retrieved any more, but copies of its
-            bytes may still be in the corpus file or its log. ``done`` means that none are.
-        waiting_for: what prevented the overwriting of these copies; empty if ``done``.
+            bytes may still be in the corpus file or the files beside it. ``done`` means that none
+            are.
+        waiting_for: what prevented the erasing of these copies; empty if ``done``.
+        publications: those that ever held something of it. Of a purge that is completed later,
+            those that were not renewed since any purge of what they held.
     """
 
     id: str
@@ -26,3 +53,4 @@ class Receipt(Contract):
     vectors: int
     state: PurgeState
     waiting_for: Obstacle = ""
+    publications: list[PublishedCopy] = []

@@ -8,7 +8,7 @@ from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lookup import IndexStatus
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.receipt import PublishedCopy, Receipt
 from rolebundle.contracts.terms import TrustTier
 
 
@@ -400,6 +400,7 @@ class PurgePreview(Contract):
         decision_ids: ids of the decisions.
         facts: the ids of remembered facts among them that are erased because they cite another one.
         returning: files on disk that the next ingest would add again.
+        publications: those that ever held something of it.
     """
 
     backups: list[str]
@@ -410,6 +411,7 @@ class PurgePreview(Contract):
     decision_ids: list[str] | None = None
     facts: list[str] | None = None
     returning: list[str] | None = None
+    publications: list[PublishedCopy] | None = None
 
 
 class ApprovedManifest(Contract):

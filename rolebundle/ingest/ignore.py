@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from rolebundle.storage.location import OVERLAYS_SUFFIX
+from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 
 HIDDEN_FILE = "hidden file"
@@ -67,6 +67,7 @@ _BUILD_FOLDERS = {
     "_site": frozenset({"_config.yml", "_config.toml"}),
 }
 """Folders of build output, each with the files beside it of which one must be there."""
+_BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
 _CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _MAX_BYTES = 1 << 20
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -108,8 +109,9 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]
-    if name.endswith(OVERLAYS_SUFFIX) and name.removesuffix(OVERLAYS_SUFFIX) in set(siblings):
-        return "overlays"
+    for suffix, reason in _BESIDE_A_CORPUS.items():
+        if name.endswith(suffix) and name.removesuffix(suffix) in set(siblings):
+            return reason
     signs = _BUILD_FOLDERS.get(name)
     return "build output" if signs and not signs.isdisjoint(siblings) else ""
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.receipt import Obstacle, Receipt
+from rolebundle.contracts.receipt import Obstacle, PublishedCopy, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.storage import decisions
 from rolebundle.storage import documents as stored
@@ -23,6 +24,7 @@ from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.passages import passage_by_id, passages_of_documents
 from rolebundle.storage.purge import Extent
+from rolebundle.storage.replica import Publication, carrying, publications
 from rolebundle.text.globs import matches
 from rolebundle.text.paths import locations
 from rolebundle.text.references import (
@@ -64,6 +66,7 @@ class PurgePlan:
         extent: how many documents, chunks and vectors.
         returning: the files that still exist, so that the next ingest would bring them back.
         decisions: the ids of the decisions.
+        publications: those that ever held something of it.
     """
 
     documents: tuple[str, ...]
@@ -71,6 +74,7 @@ class PurgePlan:
     extent: Extent
     returning: tuple[str, ...]
     decisions: tuple[str, ...] = ()
+    publications: tuple[PublishedCopy, ...] = ()
 
 
 def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
@@ -80,6 +84,7 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
     documents, facts = _with_facts(corpus, selection)
+    decided = _select_decisions(corpus, selection)
     files = {Path(document.location) for document in documents}
     return PurgePlan(
         tuple(document.document_id for document in documents),
@@ -87,7 +92,8 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
         purge_storage.extent(corpus, [document.row for document in documents]),
         # A fact has no file, and no absolute location.
         tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
-        tuple(f"{scope}-{number}" for scope, number in _select_decisions(corpus, selection)),
+        tuple(f"{scope}-{number}" for scope, number in decided),
+        _copies(carrying(corpus, purge_storage.names_of(documents, decided))),
     )
 
 
@@ -109,10 +115,31 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
     with corpus.writing():
         documents, _ = _with_facts(corpus, selection)
         decided = _select_decisions(corpus, selection)
-        purge_id = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), decided)
+        purged_at = iso_utc(datetime.now(UTC))
+        purge_id, raised = purge_storage.erase(corpus, documents, purged_at, decided)
     obstacle = purge_storage.finish(corpus)
     [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
-    return _with_obstacle(receipt, obstacle)
+    return _completed(receipt, obstacle, _copies(raised))
+
+
+def published_copies(corpus: Corpus) -> tuple[PublishedCopy, ...]:
+    """The publications that were not renewed since a purge of what they ever held."""
+    return _copies([known for known in publications(corpus) if known.is_outdated])
+
+
+def _copies(known: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
+    return tuple(
+        PublishedCopy(
+            target=one.target,
+            agent=one.agent,
+            generation=one.generation,
+            published_at=one.published_at,
+            refuses_at=one.refuses_at,
+            next_step=f"rolebundle publish {quote(one.target)}"
+            + (f" --agent {quote(one.agent)}" if one.agent else ""),
+        )
+        for one in known
+    )
 
 
 def _with_facts(
@@ -139,17 +166,17 @@ def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receip
     if not pending:
         return []
     obstacle = purge_storage.finish(corpus, patience_ms)
+    copies = published_copies(corpus)
     return [
-        _with_obstacle(receipt, obstacle)
+        _completed(receipt, obstacle, copies)
         for receipt in purge_storage.receipts(corpus)
         if receipt.id in pending
     ]
 
 
-def _with_obstacle(receipt: Receipt, obstacle: Obstacle) -> Receipt:
-    if receipt.state == "done":
-        return receipt
-    return receipt.model_copy(update={"waiting_for": obstacle})
+def _completed(receipt: Receipt, obstacle: Obstacle, copies: Sequence[PublishedCopy]) -> Receipt:
+    waiting_for = "" if receipt.state == "done" else obstacle
+    return receipt.model_copy(update={"waiting_for": waiting_for, "publications": list(copies)})
 
 
 def _ids_of_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:

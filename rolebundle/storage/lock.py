@@ -28,18 +28,20 @@ class FolderLock:
         corpus: the corpus file; its folder must exist.
         exclusive: wait until nobody writes, and keep writers out. Otherwise other writers may have
             the lock, too.
+        patience_ms: how long to wait for another process; ``None`` means the usual time.
 
     Raises:
-        CorpusBusy: another process kept it for the usual time.
+        CorpusBusy: another process kept it for that time.
     """
 
-    def __init__(self, corpus: Path, *, exclusive: bool) -> None:
+    def __init__(self, corpus: Path, *, exclusive: bool, patience_ms: int | None = None) -> None:
         self._descriptor = -1
         if sys.platform != "win32":  # An open file cannot be replaced there.
             with suppress(OSError):
                 folder = Path(os.path.realpath(corpus)).parent
                 self._descriptor = os.open(folder, os.O_RDONLY)
-        deadline = monotonic() + busy_timeout() / 1000
+        patience = busy_timeout() if patience_ms is None else patience_ms
+        deadline = monotonic() + patience / 1000
         while self._descriptor >= 0 and not self._is_taken(exclusive):
             if monotonic() >= deadline:
                 self.release()

@@ -6,8 +6,9 @@ chunk in its segments until they are merged; its 'optimize' does not drop those 
 more levels than it has segments. So a purge deletes, rebuilds every lexical index from the chunks,
 then rewrites the whole file (VACUUM) and empties the log.
 
-The deletion and a row in the table ``purge`` are one transaction. A run that is killed has either
-done nothing, or left a row with what remains to be done.
+The deletion, the raised purge generations of publications and a row in the table ``purge`` are one
+transaction. A run that is killed has either done nothing, or left a row with what remains to be
+done. Staged replicas that may hold what was purged are deleted, too.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from rolebundle.storage import (
     marks,
     rerank_cache,
     roots,
+    staging,
     store,
     vector_cache,
     vector_index,
@@ -42,6 +44,7 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.partial import files_beside
+from rolebundle.storage.replica import Publication, decision_name, raise_purge_generations
 from rolebundle.storage.stored_values import json_array
 
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -56,6 +59,13 @@ class Extent(NamedTuple):
     documents: int
     chunks: int
     vectors: int
+
+
+class Erased(NamedTuple):
+    """The id of the receipt, and the publications that ever held something of what was erased."""
+
+    purge_id: str
+    publications: list[Publication]
 
 
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
@@ -74,10 +84,8 @@ def erase(
     documents: Sequence[DocumentName],
     purged_at: str,
     decided: Sequence[DecisionKey] = (),
-) -> str:
+) -> Erased:
     """Delete documents with all that derives from them, and the words of decisions.
-
-    Return the id of the receipt.
 
     Call it inside a write transaction, and :func:`finish` after it.
 
@@ -101,13 +109,19 @@ def erase(
         lexical_index.rebuild(corpus, compartment.id)
     overwrite_remains(corpus)
     increment_generation(corpus)
+    raised = raise_purge_generations(corpus, names_of(documents, decided))
     receipt = uuid4().hex
     corpus.run(
         "INSERT INTO purge (id, purged_at, documents, chunks, vectors, state) "
         "VALUES (?, ?, ?, ?, ?, 'erased')",
         (receipt, purged_at, *erased),
     )
-    return receipt
+    return Erased(receipt, raised)
+
+
+def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) -> list[str]:
+    """The names of documents and decisions among what publications carried."""
+    return [*(document.document_id for document in documents), *map(decision_name, decided)]
 
 
 def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
@@ -279,7 +293,7 @@ def receipts(corpus: Corpus) -> list[Receipt]:
 
 
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
-    """Do what remains of every purge: rewrite the file, and empty its log.
+    """Do what remains of every purge: rewrite the file, empty its log, delete staged replicas.
 
     Call it outside of any transaction.
 
@@ -294,14 +308,14 @@ def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
         return ""
     with _waiting(corpus, patience_ms):
         try:
-            return _finish(corpus)
+            return _finish(corpus, patience_ms)
         except CorpusBusy:
             return "writer"
         except StorageError:
             return "disk"
 
 
-def _finish(corpus: Corpus) -> Obstacle:
+def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     # Each step only counts for the purges read before it: another process may add one meanwhile.
     erased = _in_state(corpus, "erased")
     if erased:
@@ -315,6 +329,12 @@ def _finish(corpus: Corpus) -> Obstacle:
         rerank_cache.erase(corpus.path)
     except StorageError:
         return "cache"
+    try:
+        staging.erase_outdated(corpus, patience_ms)
+    except CorpusBusy:
+        return "publisher"
+    except StorageError:
+        return "staging"
     _advance(corpus, rewritten, "done")
     return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import NamedTuple
@@ -199,7 +199,8 @@ def carried_hash(corpus_id: str, name: str) -> bytes:
 def with_carried(known: Publication, corpus_id: str, names: Iterable[str]) -> Publication:
     """The publication with these names added to what it ever held.
 
-    Store it before the replica leaves this machine: a purge in between must find the names.
+    Store it before a replica that holds them is written: a purge must find the names even if the
+    publish is killed.
 
     Args:
         known: the publication.
@@ -210,7 +211,17 @@ def with_carried(known: Publication, corpus_id: str, names: Iterable[str]) -> Pu
     return known._replace(carried=b"".join(sorted(_hashes(known) | hashes)))
 
 
-def raise_purge_generations(corpus: Corpus, names: Iterable[str]) -> list[Publication]:
+def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
+    """The publications that ever held one of these names, ordered by target."""
+    known = publications(corpus)
+    if not known:
+        return []
+    corpus_id = corpus_counts(corpus).corpus_id
+    hashes = {carried_hash(corpus_id, name) for name in names}
+    return [one for one in known if not hashes.isdisjoint(_hashes(one))]
+
+
+def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
     """Raise the purge generation of each publication that ever held one of these names.
 
     The hashes of the names are removed, because they would show what was purged to whoever guesses
@@ -223,22 +234,17 @@ def raise_purge_generations(corpus: Corpus, names: Iterable[str]) -> list[Public
     Returns:
         The publications that were raised, ordered by target.
     """
-    known = publications(corpus)
-    if not known:
-        return []
     corpus_id = corpus_counts(corpus).corpus_id
     purged = {carried_hash(corpus_id, name) for name in names}
-    raised = []
-    for before in known:
-        carried = _hashes(before)
-        if carried.isdisjoint(purged):
-            continue
-        after = before._replace(
-            purge_generation=before.purge_generation + 1,
-            carried=b"".join(sorted(carried - purged)),
+    raised = [
+        known._replace(
+            purge_generation=known.purge_generation + 1,
+            carried=b"".join(sorted(_hashes(known) - purged)),
         )
-        save_publication(corpus, after)
-        raised.append(after)
+        for known in carrying(corpus, names)
+    ]
+    for known in raised:
+        save_publication(corpus, known)
     return raised
 
 

@@ -42,6 +42,7 @@ from support.operations import (
     small_batches,
     stored_rows,
 )
+from support.publishing import stage
 from support.shim import Operation, shimmed_disk
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
@@ -255,6 +256,7 @@ class Purge(Case):
         with open_reader(place.db) as corpus:
             self.traces = vector_traces(corpus, ids) - vector_traces(corpus, others)
         self.traces |= {trace for canary in gone for trace in canary.traces}
+        stage(place.db, "/published", sorted(ids))
         assert found_in(files_of(place.db), self.traces) == self.traces, "the look finds them"
         self.selection = PurgeSelection(sorted(ids))
 
@@ -363,11 +365,14 @@ def run_until(case: Case, place: Place, operation: int | None = None) -> Callabl
 
 
 def copy_of(folder: Path, target: Path) -> Place:
-    """A copy of a folder. Hard links in it stay links."""
+    """A copy of a folder. Hard links directly in it stay links."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     copied: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            shutil.copytree(path, target / path.name)
+            continue
         inode = path.stat().st_ino
         if inode in copied:
             (target / path.name).hardlink_to(copied[inode])

@@ -196,6 +196,18 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
     assert walked(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 
 
+def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
+    for name in ("overlays", "published"):
+        write(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
+    write(tmp_path, "team.db")
+    paths, reasons = walked(tmp_path)
+    assert paths == ["other.overlays/a.md", "other.published/a.md", "team.db"]
+    assert reasons == {
+        "team.db.overlays/": "overlays",
+        "team.db.published/": "published replicas",
+    }
+
+
 def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
     write(
         tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",

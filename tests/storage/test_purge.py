@@ -424,6 +424,7 @@ def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
         ids.add(receipt.id)
         assert set(receipt.model_dump()) == {
             "id", "purged_at", "documents", "chunks", "vectors", "state", "waiting_for",
+            "publications",
         }  # fmt: skip
     assert len(ids) == 2
 

@@ -99,8 +99,10 @@ def vector_traces(corpus: Corpus, document_ids: Iterable[str]) -> set[bytes]:
 
 
 def files_of(db: Path) -> list[Path]:
-    """Return all files whose name begins with the corpus's name."""
-    return sorted(path for path in db.parent.iterdir() if path.name.startswith(db.name))
+    """Return all files whose name begins with the corpus's name, and those in such folders."""
+    beside = [path for path in db.parent.iterdir() if path.name.startswith(db.name)]
+    within = [path for folder in beside for path in folder.rglob("*")]
+    return sorted(path for path in beside + within if path.is_file())
 
 
 def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:

@@ -1,8 +1,14 @@
-"""Records of publications, without publishing."""
+"""Records of publications and staged replicas, without publishing."""
 
 from __future__ import annotations
 
-from rolebundle.storage.replica import Publication
+from collections.abc import Iterable
+from pathlib import Path
+
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.location import staged_replica
+from rolebundle.storage.opening import open_writer
+from rolebundle.storage.replica import Publication, save_publication, with_carried
 
 
 def publication_of(target: str, agent: str = "ana") -> Publication:
@@ -21,3 +27,18 @@ def publication_of(target: str, agent: str = "ana") -> Publication:
         published_purges=1,
         carried=b"",
     )
+
+
+def stage(db: Path, target: str, names: Iterable[str]) -> Path:
+    """Record a publication that carried these names, with a staged replica that has all of a corpus.
+
+    Return the folder of the staged replica, in which a transport keeps something, too.
+    """
+    with open_writer(db) as corpus, corpus.writing():
+        corpus_id = corpus_counts(corpus).corpus_id
+        save_publication(corpus, with_carried(publication_of(target), corpus_id, names))
+    staged = staged_replica(db, target)
+    (staged.parent / ".engine").mkdir(parents=True)
+    for copy in (staged, staged.parent / ".engine" / "0001.state"):
+        copy.write_bytes(db.read_bytes())
+    return staged.parent

@@ -15,6 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.replica import decision_name
 from rolebundle.verification.decisions import (
     end_decision,
     find_decision,
@@ -24,6 +25,7 @@ from rolebundle.verification.decisions import (
 from support.canaries import files_of, found_in
 from support.commands import invoke
 from support.corpora import build, document
+from support.publishing import stage
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -161,6 +163,16 @@ class TestPurge:
         with open_reader(db) as corpus:
             record = find_decision(corpus, "2", NOW)
         assert (record.text, record.reason, record.about, record.decided_by) == ("", "", [], "")
+
+    def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
+        decide(db)
+        stage(db, "/share", [decision_name(("shared", 1))])
+        with Admin(db) as admin:
+            selection = PurgeSelection(decisions=["1"])
+            plan = admin.plan_purge(selection)
+            receipt = admin.purge(selection)
+        assert [copy.target for copy in plan.publications] == ["/share"]
+        assert receipt.publications == list(plan.publications)
 
     def test_the_command(self, db: Path) -> None:
         decide(db)

@@ -244,6 +244,7 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     start(db, contract, text)
     approve(db, contract)
     assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    write(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
     write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
     assert check(db, contract).verdict == "success"

@@ -36,6 +36,7 @@ from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of
 from support.fake_embedder import IDENTITY, HashingProvider
+from support.publishing import stage
 
 PAGE = "https://example.com/limits"
 LIMITS = [
@@ -716,6 +717,16 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     for file in ingested.parent.glob(f"{ingested.name}*"):
         assert b"forty requests" not in file.read_bytes()
     assert problems(ingested) == []
+
+
+def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: Path) -> None:
+    fact = remember_in(ingested)
+    staged = stage(ingested, "/share", [fact.document_id])
+    receipt = invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][
+        0
+    ]
+    assert [copy["target"] for copy in receipt["publications"]] == ["/share"]
+    assert not staged.exists()
 
 
 def test_a_fact_is_purged_alone(ingested: Path) -> None:

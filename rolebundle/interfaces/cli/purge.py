@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from rolebundle.contracts.reports import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.storage.location import published_folder
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.contracts.receipt import Receipt
+    from rolebundle.contracts.receipt import PublishedCopy, Receipt
     from rolebundle.policy.purge import PurgePlan, PurgeSelection
 
 _MAX_LISTED = 20
@@ -114,6 +115,7 @@ def purge(
     else:
         _print_receipts(receipts, finishing, deleted)
     _warn(returning, left)
+    _print_publications(receipt.publications for receipt in receipts)
     _refuse_pending(receipts, admin.workspace.path)
 
 
@@ -135,6 +137,7 @@ def _erase(
         size, path = plan.extent, admin.workspace.path
         _print_names((*plan.documents, *plan.decisions), "would erase")
         _print_facts(plan.facts)
+        _print_publications([plan.publications])
         also = f", and delete {counted(len(admin.backups()), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
@@ -164,6 +167,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
                 "decision_ids": list(plan.decisions),
                 "facts": list(plan.facts),
                 "returning": list(plan.returning),
+                "publications": list(plan.publications),
             }
         print_json(PurgePreview(**report), exclude_unset=True)
         return
@@ -176,6 +180,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
         _print_names((*plan.documents, *plan.decisions), "would erase")
         _print_facts(plan.facts)
         _warn(plan.returning, ())
+        _print_publications([plan.publications])
     for backup in left:
         click.echo(writable(f"backup: {backup}"))
 
@@ -226,6 +231,26 @@ def _warn(returning: Sequence[str], backups: Sequence[Path]) -> None:
         )
 
 
+def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
+    copies = list(dict.fromkeys(copy for each in lists for copy in each))
+    for copy in copies:
+        agent = f" for the agent {copy.agent}" if copy.agent else ""
+        click.echo(
+            writable(
+                f"published to {copy.target}{agent}, generation {copy.generation} of "
+                f"{copy.published_at}: `{copy.next_step}` replaces it; a copy that was pulled "
+                f"answers at most until {copy.refuses_at}"
+            ),
+            err=True,
+        )
+    if copies:
+        click.echo(
+            "copies that were pulled cannot be reached from here: each stays as it is until its "
+            "next `rolebundle pull`, and one that never pulls again keeps the bytes",
+            err=True,
+        )
+
+
 def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     pending = [receipt for receipt in receipts if receipt.state == "pending"]
     if not pending:
@@ -243,6 +268,20 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
             f"{path}: the purged documents are erased from the corpus, but the rerank cache may "
             f"hold their vectors: {path.name}.rerank cannot be deleted, or is not a rerank cache",
             "delete that file or move it away, then run `rolebundle purge --finish`",
+        )
+    if any(receipt.waiting_for == "staging" for receipt in pending):
+        raise StorageError(
+            "purge_pending",
+            f"{path}: the purged documents are erased from the corpus, but the last replica of a "
+            f"publication may hold them: a folder in {published_folder(path)} cannot be deleted",
+            "delete that folder, then run `rolebundle purge --finish`",
+        )
+    if any(receipt.waiting_for == "publisher" for receipt in pending):
+        raise CorpusBusy(
+            "purge_pending",
+            f"{path}: the purged documents are erased from the corpus, but another process "
+            "publishes it, and the replica that it makes may hold them",
+            "wait for that process to end, then run `rolebundle purge --finish`",
         )
     raise CorpusBusy(
         "purge_pending",

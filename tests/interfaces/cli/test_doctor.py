@@ -15,7 +15,7 @@ import pytest
 from rolebundle.contracts.doctor import DoctorReport
 from rolebundle.storage import backup
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.location import audit_path, published_folder
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
@@ -51,6 +51,7 @@ def snapshot(folder: Path) -> Snapshot:
             sha256(path.read_bytes()).hexdigest(),
         )
         for path in folder.iterdir()
+        if path.is_file()
     }
 
 
@@ -144,11 +145,12 @@ def test_a_read_only_file_or_folder(db: Path, what: str) -> None:
 
 
 def test_files_that_others_may_open(db: Path) -> None:
+    published_folder(db).mkdir(mode=0o750)
     for file in (db, audit_path(db)):
         file.chmod(0o640)
     message, remedy = finding(examined(db), "permissions")
-    assert message == "other users may open c.db, c.db.audit"
-    assert remedy == f"chmod 600 {db} {audit_path(db)}"
+    assert message == "other users may open c.db, c.db.audit, c.db.published"
+    assert remedy == f"chmod go= {db} {audit_path(db)} {published_folder(db)}"
 
 
 def test_all_files_are_created_for_the_owner_alone(db: Path, tree: Path) -> None:

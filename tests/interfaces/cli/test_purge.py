@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import pytest
 
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.interfaces.cli import purge as command
+from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.staging import staging
 from support.commands import invoke, is_coded
+from support.publishing import stage
 from support.sound import assert_sound
 
 WORD = "xqvzkjwolvex"
@@ -224,3 +229,65 @@ def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
         assert would_erase(str(name)) == ["docs/hr/pay.md"]
     outcome = invoke("purge", "pya.md", "--dry-run", "--db", db)
     assert (outcome.code, "did you mean docs/hr/pay.md" in outcome.err) == (2, True)
+
+
+class TestPublications:
+    COPY: ClassVar = {
+        "target": "/share/a team",
+        "agent": "ana",
+        "generation": 3,
+        "published_at": "2026-11-01T00:00:00Z",
+        "refuses_at": "2026-12-01T00:00:00Z",
+        "next_step": "rolebundle publish '/share/a team' --agent ana",
+    }
+
+    @pytest.fixture
+    def published(self, db: Path) -> Path:
+        stage(db, "/share/a team", ["docs/hr/pay.md"])
+        stage(db, "/share/other", ["docs/plan.md"])
+        return db
+
+    def test_a_purge_lists_those_that_carried_it(self, published: Path) -> None:
+        preview = invoke("purge", "hr/pay.md", "--dry-run", "--json", "--db", published)
+        assert preview.json()["publications"] == [self.COPY]
+        plan = invoke("purge", "hr/pay.md", "--dry-run", "--db", published)
+        outcome = invoke("purge", "hr/pay.md", "--yes", "--json", "--db", published)
+        [receipt] = outcome.json()["receipts"]
+        assert receipt["publications"] == [self.COPY]
+        for shown in (plan.err, outcome.err):
+            assert "published to /share/a team for the agent ana, generation 3" in shown
+            assert "until 2026-12-01T00:00:00Z" in shown
+            assert "cannot be reached from here" in shown
+
+    def test_of_what_no_publication_carried_none_is_listed(self, published: Path) -> None:
+        outcome = invoke("purge", "hr/review.md", "--yes", "--json", "--db", published)
+        [receipt] = outcome.json()["receipts"]
+        assert receipt["publications"] == []
+        assert "published" not in outcome.err
+
+    def test_a_replica_that_stays_is_said(
+        self, published: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(path: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr(shutil, "rmtree", refuse)
+        outcome = invoke("purge", "hr/pay.md", "--yes", "--db", published)
+        assert outcome.code == 6
+        assert str(published_folder(published)) in outcome.err
+        monkeypatch.undo()
+        outcome = invoke("purge", "--finish", "--json", "--db", published)
+        [receipt] = outcome.json()["receipts"]
+        assert (outcome.code, receipt["publications"]) == (0, [self.COPY])
+        assert {path.name for path in published_folder(published).iterdir()} == {
+            staged_replica(published, "/share/other").parent.name
+        }
+
+    def test_a_publish_that_is_running_is_said(
+        self, published: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
+        with staging(published):
+            outcome = invoke("purge", "hr/pay.md", "--yes", "--db", published)
+        assert outcome.code == 5
+        assert "another process publishes it" in outcome.err
