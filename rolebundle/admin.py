@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.marks import MarkRecord
     from rolebundle.contracts.operation_requests import ListRequest
     from rolebundle.contracts.remembered import FactRecord, RememberedFact, RememberRequest
+    from rolebundle.contracts.replica import PublishReport, PullReport
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
@@ -95,6 +96,9 @@ if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import OnReading, Reading
     from rolebundle.ingest.report import IngestReport
     from rolebundle.ingest.watch import Watcher, WatchOptions
+    from rolebundle.replication.publish import PublishOptions
+    from rolebundle.replication.signatures import PrivateKey, PublicKey
+    from rolebundle.replication.transports.transport import Transport
     from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.retrieval.warm import WarmReport
     from rolebundle.storage.marks import MarkKind
@@ -683,6 +687,45 @@ class Admin:
         """Complete the pending purges and return their receipts."""
         with self._open_writer() as corpus:
             return self._complete_purges(corpus)
+
+    def publish(
+        self,
+        transport: Transport,
+        key: PrivateKey,
+        options: PublishOptions,
+        *,
+        agent: str = "",
+        scopes: Sequence[str] = (),
+        level: str = "",
+    ) -> PublishReport:
+        """Publish a replica for an agent, or for everyone up to a level.
+
+        See :func:`rolebundle.replication.publish.publish`, and for the arguments
+        :func:`rolebundle.policy.audience.resolve_audience`.
+        """
+        from rolebundle.policy.audience import resolve_audience
+        from rolebundle.replication.publish import publish
+
+        audience = resolve_audience(self.workspace.corpus, agent, scopes, level)
+        report = publish(self.workspace.path, audience, transport, key, options)
+        details = {"generation": report.manifest.generation, "for": audience.agent or level}
+        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
+        return report
+
+    def pull(
+        self, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
+    ) -> PullReport:
+        """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
+        from rolebundle.replication.pull import pull
+
+        report = pull(transport, self.workspace.path, key, overlay_folders)
+        self.workspace.refresh()
+        if report.state == "updated":
+            if report.manifest.policy_digest:
+                self.workspace.recorder.begin()
+            details = {"generation": report.manifest.generation}
+            self.workspace.recorder.note(self.workspace.corpus, "pull", details=details)
+        return report
 
     def backups(self) -> list[Path]:
         """The backups that migrations left beside the corpus. A purge does not change them."""

@@ -34,6 +34,8 @@ AuditKind = Literal[
     "remember",
     "promote",
     "forget",
+    "publish",
+    "pull",
     "refused",
     "settings",
 ]

@@ -28,6 +28,7 @@ class ReplicaManifest(Contract):
             publication, held.
         content_digest: digest of the documents, passages and vectors, however they are stored.
         stored_digest: digest of every row of every table as it is stored, indexes included.
+        file_digest: SHA-256 of the file, in a manifest beside it; empty in the one inside.
         schema_version: version of the schema.
         documents: number of documents; ``chunks`` likewise.
         quarantined: how many documents only the quarantine keeps from this agent.
@@ -48,6 +49,7 @@ class ReplicaManifest(Contract):
     purge_generation: int
     content_digest: str
     stored_digest: str
+    file_digest: str = ""
     schema_version: int
     documents: int
     chunks: int
@@ -72,3 +74,60 @@ class SignedManifest(Contract):
     manifest: ReplicaManifest
     key_id: str
     signature: str
+
+
+class PublishReport(Contract):
+    """`publish`.
+
+    Attributes:
+        target: where the replica is published.
+        manifest: the manifest in the replica.
+        key_id: of the key that signed it.
+        changed: whether the replica holds something else than the last one.
+        rebuilt: why the file was built anew, so that most of it is moved; empty if the former
+            replica was changed in place.
+        added: number of documents that the last replica did not have; ``updated`` and ``removed``
+            likewise.
+        file_bytes: size of the replica.
+        moved_bytes: how many bytes the transport wrote or sent; null if it does not know.
+        erased: older states of the replica that the transport's store held and that were removed
+            because of a purge.
+        remaining: what still holds purged documents, and why it could not be removed.
+    """
+
+    target: str
+    manifest: ReplicaManifest
+    key_id: str
+    changed: bool
+    rebuilt: str
+    added: int
+    updated: int
+    removed: int
+    file_bytes: int
+    moved_bytes: int | None
+    erased: list[str] = []
+    remaining: list[str] = []
+
+
+class PullReport(Contract):
+    """`pull`.
+
+    Attributes:
+        source: where the replica was published.
+        location: path of the replica on this machine.
+        state: ``updated`` if it was replaced, ``current`` if it is the published one already.
+        manifest: the manifest in the replica.
+        key_id: of the key that signed it.
+        former_generation: the generation that was replaced; null if there was no replica.
+        moved_bytes: how many bytes the transport read or received; null if it does not know.
+        overlays_changed: roles whose overlay on this machine differs from the publisher's.
+    """
+
+    source: str
+    location: str
+    state: Literal["updated", "current"]
+    manifest: ReplicaManifest
+    key_id: str
+    former_generation: int | None
+    moved_bytes: int | None
+    overlays_changed: list[str] = []

@@ -48,6 +48,7 @@ from rolebundle.contracts.remembered import (
     RememberRequest,
 )
 from rolebundle.contracts.replay import Replay
+from rolebundle.contracts.replica import PublishReport, PullReport, SignedManifest
 from rolebundle.contracts.reports import (
     ApprovedManifests,
     AuditRows,
@@ -126,7 +127,10 @@ SCHEMAS: dict[str, type[Contract]] = {
     "purge-result": PurgeResult,
     "quarantine-details": QuarantineDetails,
     "quarantine-list": QuarantineList,
+    "publish-result": PublishReport,
+    "pull-result": PullReport,
     "receipt": Receipt,
+    "replica-manifest": SignedManifest,
     "remembered-fact": RememberedFact,
     "fact": FactRecord,
     "fact-list": FactList,

@@ -115,7 +115,17 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         AccessDenied: the policy gives this agent nothing.
     """
     policy = active_policy(corpus)
-    rule = rule_for(policy, agent) if policy else None
+    return restrict_to_rule(corpus, policy, rule_for(policy, agent) if policy else None)
+
+
+def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | None) -> AgentView:
+    """Show in a restricted corpus what a rule allows. Call it inside ``corpus.reading()``.
+
+    Args:
+        corpus: a restricted corpus.
+        policy: the policy, or None if there is none.
+        rule: the rule of an agent; None shows everything except quarantined documents.
+    """
     stored = compartments.stored_compartments(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
     generation = 0 if policy else true_generation(corpus)

@@ -23,7 +23,6 @@ from rolebundle.contracts.backup import BackedUpFile, BackupManifest, BackupRepo
 from rolebundle.contracts.document import iso_utc
 from rolebundle.errors import (
     CorpusCorrupt,
-    OverlayError,
     RolebundleError,
     StorageError,
     UsageError,
@@ -31,7 +30,7 @@ from rolebundle.errors import (
 )
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import verify_file
-from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage import purge, salvage, stored_policy
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
@@ -220,19 +219,11 @@ def _describe(corpus: Corpus, overlay_folders: Sequence[Path]) -> BackupManifest
         documents=counts.documents,
         chunks=counts.chunks,
         policy_digest=policy.digest if policy else "",
-        overlays=_overlay_digests(overlay_folders),
+        overlays=overlay_digests(overlay_folders),
         corpus=BackedUpFile(name="", bytes=0, sha256=""),
         audit=None,
         audit_head="",
     )
-
-
-def _overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
-    digests = {}
-    for entry in list_overlays(folders):
-        with suppress(OverlayError):
-            digests[entry.role_id] = load_role(entry.role_id, folders).digest
-    return digests
 
 
 # -- rotation --------------------------------------------------------------------------------------
@@ -476,6 +467,6 @@ def _purges_of(path: Path) -> set[str]:
 def _changed_overlays(manifest: BackupManifest | None, folders: Sequence[Path]) -> list[str]:
     if manifest is None:
         return []
-    now = _overlay_digests(folders)
+    now = overlay_digests(folders)
     roles = manifest.overlays.keys() | now.keys()
     return sorted(role for role in roles if manifest.overlays.get(role) != now.get(role))

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
@@ -314,6 +315,15 @@ def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
         for role_id in _role_ids(folder):
             paths.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
     return [_entry(role_id, path, folders) for role_id, path in sorted(paths.items())]
+
+
+def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
+    """Role → digest of its overlay. A malformed overlay has none."""
+    digests = {}
+    for entry in list_overlays(folders):
+        with suppress(OverlayError):
+            digests[entry.role_id] = load_role(entry.role_id, folders).digest
+    return digests
 
 
 def digest_of(overlay: Overlay) -> str:

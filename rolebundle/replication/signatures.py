@@ -10,11 +10,23 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as PublicKey
 
 from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.storage.partial import OWNER_ONLY
+
+__all__ = [
+    "PrivateKey",
+    "PublicKey",
+    "create_key",
+    "is_signed_by",
+    "key_id",
+    "load_private_key",
+    "load_public_key",
+    "sign",
+]
 
 PUBLIC_SUFFIX = ".pub"
 _MAX_KEY_BYTES = 10_000
@@ -37,7 +49,7 @@ def create_key(path: Path) -> Path:
                 f"{taken}: already exists; nothing was changed",
                 "choose another name: replicas that this key signed are verified with it",
             )
-    key = Ed25519PrivateKey.generate()
+    key = PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -59,7 +71,7 @@ def create_key(path: Path) -> Path:
     return public_path
 
 
-def load_private_key(path: Path) -> Ed25519PrivateKey:
+def load_private_key(path: Path) -> PrivateKey:
     """Read the key of a publisher.
 
     Raises:
@@ -76,12 +88,12 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
         key = serialization.load_pem_private_key(content, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
-    if not isinstance(key, Ed25519PrivateKey):
+    if not isinstance(key, PrivateKey):
         raise _bad_key(path, "a private")
     return key
 
 
-def load_public_key(path: Path) -> Ed25519PublicKey:
+def load_public_key(path: Path) -> PublicKey:
     """Read the key that verifies the manifests of a publisher.
 
     Raises:
@@ -91,7 +103,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
         key = serialization.load_pem_public_key(_read(path))
     except (ValueError, UnsupportedAlgorithm):
         key = None
-    if not isinstance(key, Ed25519PublicKey):
+    if not isinstance(key, PublicKey):
         raise _bad_key(path, "a public")
     return key
 
@@ -117,12 +129,12 @@ def _bad_key(path: Path, kind: str) -> ConfigurationError:
     )
 
 
-def key_id(key: Ed25519PublicKey) -> str:
+def key_id(key: PublicKey) -> str:
     """The name of a public key: see :class:`SignedManifest`."""
     return sha256(key.public_bytes_raw()).hexdigest()[:16]
 
 
-def sign(manifest: ReplicaManifest, key: Ed25519PrivateKey) -> SignedManifest:
+def sign(manifest: ReplicaManifest, key: PrivateKey) -> SignedManifest:
     """Sign a manifest."""
     return SignedManifest(
         manifest=manifest,
@@ -131,7 +143,7 @@ def sign(manifest: ReplicaManifest, key: Ed25519PrivateKey) -> SignedManifest:
     )
 
 
-def is_signed_by(signed: SignedManifest, key: Ed25519PublicKey) -> bool:
+def is_signed_by(signed: SignedManifest, key: PublicKey) -> bool:
     """Whether a manifest has a valid signature of this key."""
     if signed.key_id != key_id(key):
         return False

@@ -24,6 +24,12 @@ _COLUMNS = (
     "authority, valid_from, valid_until, recorded_at"
 )
 _TYPES = [str, int, *[str] * 10]
+_OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
+ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
+ENDS_OF_SCOPES = (
+    f"SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end {_OF_SCOPES}"
+)
+"""The rows of the scopes that are given as JSON, or of all if NULL is given."""
 
 
 class StoredDecision(NamedTuple):
@@ -85,8 +91,7 @@ def has_decisions(corpus: Corpus) -> bool:
 def decisions(corpus: Corpus, scopes: Collection[str] | None = None) -> list[StoredDecision]:
     """The decisions of these scopes, or of all, ordered by scope and number."""
     rows = corpus.rows(
-        f"SELECT {_COLUMNS} FROM main.decision "
-        "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)) ORDER BY scope, number",
+        f"{ROWS_OF_SCOPES} ORDER BY scope, number",
         (None if scopes is None else json.dumps(sorted(scopes)),),
     )
     stored = []

@@ -63,6 +63,13 @@ def staged_replica(corpus: Path, target: str) -> Path:
     return published_folder(corpus) / name / "replica.db"
 
 
+def fetched_replica(replica: Path) -> Path:
+    """The file into which a replica is fetched, before it takes the place of the one at hand."""
+    with suppress(OSError, RuntimeError):
+        replica = replica.resolve()
+    return replica.with_name(f".{replica.name}.fetched")
+
+
 def rerank_cache_path(corpus: Path) -> Path:
     """The rerank cache of a corpus. Links are resolved: it is beside the file itself."""
     with suppress(OSError, RuntimeError):

@@ -52,6 +52,8 @@ _COMMANDS = {
     "doctor": "rolebundle.interfaces.cli.doctor",
     "backup": "rolebundle.interfaces.cli.backup",
     "restore": "rolebundle.interfaces.cli.restore",
+    "publish": "rolebundle.interfaces.cli.publish",
+    "pull": "rolebundle.interfaces.cli.pull",
     "bridges": "rolebundle.interfaces.cli.bridges",
     "gate": "rolebundle.interfaces.cli.gate",
     "serve": "rolebundle.interfaces.cli.serve",

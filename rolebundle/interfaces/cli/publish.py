@@ -1,0 +1,182 @@
+"""`rolebundle publish TARGET` and `publish keygen`: replicas with only what one agent may see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.replica import PublishReport
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.replica_options import Duration, transport_options
+from rolebundle.policy.overlays import overlay_folders
+
+
+class _TargetGroup(click.Group):
+    """A group whose first argument may also be a target: then it is the command ``to``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            args = ["to", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Options before the target belong to the command `to`.
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["to", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_TargetGroup, subcommand_metavar="TARGET [OPTIONS]... | keygen FILE")
+def publish() -> None:
+    """Publish a replica of the corpus that holds only what one agent may see.
+
+    Whoever can read a file can read everything in it. So a replica has the documents, passages,
+    indexes and vectors that its agent may see, the agent's own rule, and nothing else. It is
+    signed; `rolebundle pull` verifies it on the other machine.
+
+    TARGET is a folder (a network share, a synchronized folder), ssh://[USER@]HOST/PATH/replica.db
+    (sqlite3_rsync), or litestream+file:///PATH, litestream+s3://BUCKET/PATH, litestream+sftp://…,
+    litestream+webdav://… (Litestream). A static web host can serve a folder.
+
+    \b
+    rolebundle publish keygen team.key
+    rolebundle publish /mnt/share/reviewer --agent reviewer --key team.key
+    rolebundle publish to --help                all options
+    """
+
+
+@publish.command()
+@click.argument("target")
+@db_option
+@click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
+@click.option(
+    "--level", default="", metavar="LEVEL", help="Publish up to this sensitivity, for everyone."
+)
+@click.option(
+    "--scopes", default="", metavar="A,B", help="With --level: only these scopes. Default: every."
+)
+@click.option(
+    "--key",
+    "key_file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The private key that signs the replica; see `rolebundle publish keygen`.",
+)
+@click.option(
+    "--name", default="", metavar="NAME", help="The publisher's name. Default: that of the key."
+)
+@click.option(
+    "--expires",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="How long it is accepted by `pull`; publish again before. From then on its answers have "
+    "the warning REPLICA_STALE.",
+)
+@click.option(
+    "--grace",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="How long after that a pulled replica still answers.",
+)
+@overlay_dir_option
+@transport_options
+@json_option
+def to(
+    target: str,
+    db: str | None,
+    agent: str,
+    level: str,
+    scopes: str,
+    key_file: Path,
+    name: str,
+    expires: Duration.Value,
+    grace: Duration.Value,
+    overlay_dirs: tuple[Path, ...],
+    programs: dict[str, str],
+    as_json: bool,
+) -> None:
+    """Publish a replica to TARGET, or bring the one there up to date.
+
+    The visible difference is applied to the last replica, so that little is moved. It is built
+    anew if it holds something that its agent may not see any more, or that was purged.
+
+    \b
+    rolebundle publish /mnt/share/reviewer --agent reviewer --key team.key
+    rolebundle publish ssh://build/srv/replica.db --level internal --key team.key
+    """
+    from rolebundle.replication.publish import PublishOptions
+    from rolebundle.replication.signatures import load_private_key
+    from rolebundle.replication.transports.registry import open_transport
+
+    key = load_private_key(key_file)
+    transport = open_transport(target)
+    chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
+    if scopes and not chosen:
+        raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
+    with admin_for(db) as admin:
+        options = PublishOptions(
+            name or key_file.stem,
+            expires,
+            grace,
+            overlay_folders(overlay_dirs, admin.workspace.path),
+        )
+        report = admin.publish(transport, key, options, agent=agent, scopes=chosen, level=level)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _print(report: PublishReport) -> None:
+    manifest = report.manifest
+    reader = f"for the agent {manifest.agent}" if manifest.agent else "for everyone who has it"
+    lines = [
+        f"{report.target}: generation {manifest.generation} {reader}, "
+        f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}",
+        f"{report.added} added, {report.updated} updated, {report.removed} removed; "
+        + (
+            f"{report.moved_bytes:,} of {report.file_bytes:,} bytes moved"
+            if report.moved_bytes is not None
+            else f"{report.file_bytes:,} bytes in all"
+        ),
+    ]
+    if report.rebuilt:
+        lines.append(f"the file was built anew: {report.rebuilt}")
+    lines.append(
+        f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
+        f"signed by the key {report.key_id} of {manifest.publisher}"
+    )
+    lines += [f"erased: {state}" for state in report.erased]
+    for line in lines:
+        click.echo(writable(line))
+    for state in report.remaining:
+        click.echo(writable(f"warning: may still hold purged documents: {state}"), err=True)
+
+
+@publish.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def keygen(file: Path) -> None:
+    """Create the private key FILE and its public key FILE.pub.
+
+    Keep FILE where only the publisher can read it. Give FILE.pub to everyone who pulls.
+
+    \b
+    rolebundle publish keygen team.key
+    """
+    from rolebundle.replication.signatures import create_key, key_id, load_public_key
+
+    public = create_key(file)
+    click.echo(writable(f"{file}: private key; keep it secret"))
+    click.echo(
+        writable(f"{public}: public key {key_id(load_public_key(public))}; for `pull --key`")
+    )

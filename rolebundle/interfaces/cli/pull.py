@@ -1,0 +1,125 @@
+"""`rolebundle pull SOURCE`: fetch a published replica, verify it, and put it in place."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+
+import click
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.replica import PullReport
+from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.replica_options import Duration, transport_options
+from rolebundle.policy.overlays import overlay_folders
+
+
+@click.command()
+@click.argument("source")
+@db_option
+@click.option(
+    "--key",
+    "key_file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The publisher's public key.",
+)
+@click.option(
+    "--every",
+    type=Duration(),
+    metavar="TIME",
+    help="Pull again and again, with this pause, such as 5m, until it is ended.",
+)
+@overlay_dir_option
+@transport_options
+@json_option
+def pull(
+    source: str,
+    db: str | None,
+    key_file: Path,
+    every: Duration.Value | None,
+    overlay_dirs: tuple[Path, ...],
+    programs: dict[str, str],
+    as_json: bool,
+) -> None:
+    """Fetch the replica that was published at SOURCE, and let it take the place of the one at hand.
+
+    SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
+    web host serves. The replica is verified before it counts: its signature, its rows, and that it
+    is not older than the one at hand. If it is refused, the one at hand keeps answering. Running
+    servers answer from the new one at their next request.
+
+    An interrupted pull goes on where it was.
+
+    \b
+    rolebundle pull /mnt/share/reviewer --key team.pub --db reviewer.db
+    rolebundle pull https://docs.example.org/reviewer/ --key team.pub --db reviewer.db --every 5m
+    """
+    from rolebundle.replication.signatures import load_public_key
+    from rolebundle.replication.transports.registry import open_transport
+
+    if every is not None and as_json:
+        raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")
+    key = load_public_key(key_file)
+    transport = open_transport(source)
+    with admin_for(db) as admin:
+        folders = overlay_folders(overlay_dirs, admin.workspace.path)
+
+        def pull_once() -> PullReport:
+            return admin.pull(transport, key, folders)
+
+        if every is not None:
+            _repeat(pull_once, every.total_seconds())
+        elif as_json:
+            print_json(pull_once())
+        else:
+            report = pull_once()
+            click.echo(writable(_line(report)))
+            _warn(report)
+
+
+def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
+    """Pull until the process is ended. An error is printed, and the next pull may succeed."""
+    stop, signals = Event(), list[int]()
+
+    def end(number: int, _frame: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    while not stop.is_set():
+        try:
+            line = _line(pull_once())
+        except UsageError:
+            raise
+        except RolebundleError as error:
+            line = f"error: {error.message} [{error.code}]"
+        click.echo(writable(f"{iso_utc(datetime.now(UTC))}  {line}"), err=True)
+        stop.wait(seconds)
+    if signal.SIGINT in signals:
+        raise KeyboardInterrupt
+
+
+def _line(report: PullReport) -> str:
+    manifest = report.manifest
+    what = f"generation {manifest.generation} of {manifest.publisher}"
+    if report.state == "current":
+        return f"{report.location}: is {what}, which is the published one"
+    moved = "" if report.moved_bytes is None else f", {report.moved_bytes:,} bytes moved"
+    return (
+        f"{report.location}: now {what}, {counted(manifest.documents, 'document')}, published at "
+        f"{manifest.published_at}{moved}"
+    )
+
+
+def _warn(report: PullReport) -> None:
+    if report.overlays_changed:
+        roles = ", ".join(report.overlays_changed[:5])
+        click.echo(writable(f"warning: these roles differ from the publisher's: {roles}"), err=True)

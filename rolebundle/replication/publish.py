@@ -1,0 +1,307 @@
+"""Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
+
+The last replica of each target is kept beside the corpus. The visible difference is applied to a
+copy of it, which takes its name when it is complete. So a transport moves little, and a killed run
+leaves the old replica or the new one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.replica import (
+    PublishedIndex,
+    PublishReport,
+    ReplicaManifest,
+    SignedManifest,
+)
+from rolebundle.errors import RolebundleError, StorageError
+from rolebundle.policy.audience import Audience
+from rolebundle.policy.overlays import overlay_digests
+from rolebundle.policy.trust import AgentView
+from rolebundle.replication.signatures import PrivateKey, sign
+from rolebundle.replication.transports.transport import Transport
+from rolebundle.storage import replica as replicas
+from rolebundle.storage import stored_policy, visible_copy
+from rolebundle.storage.backup import sha256_of
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.location import staged_replica
+from rolebundle.storage.lock import FolderLock
+from rolebundle.storage.opening import latest_version, open_reader, open_writer
+from rolebundle.storage.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.replica import Publication
+from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.vector_index import all_indexes
+from rolebundle.storage.visible_copy import Difference, keyed_pseudonym
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOptions:
+    """How to publish.
+
+    Attributes:
+        publisher: the name in the manifest.
+        expires: how long the replica is accepted by `pull`.
+        grace: how long after that a pulled replica still answers.
+        overlay_folders: the folders of the overlays whose digests the manifest has.
+    """
+
+    publisher: str
+    expires: timedelta
+    grace: timedelta
+    overlay_folders: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A replica in the publisher's folder, and how it differs from the one before."""
+
+    signed: SignedManifest
+    difference: Difference
+    rebuilt: str
+    names: list[str]
+
+
+def publish(
+    path: Path,
+    audience: Audience,
+    transport: Transport,
+    key: PrivateKey,
+    options: PublishOptions,
+) -> PublishReport:
+    """Build or update the replica of a target, and let the transport publish it.
+
+    Args:
+        path: the publisher's corpus.
+        audience: for whom it is.
+        transport: where it goes.
+        key: signs the manifest.
+        options: how to publish.
+
+    Raises:
+        CorpusBusy: another process publishes to this target.
+        UsageError, ConfigurationError, StorageError: it was not published.
+    """
+    staged_path = staged_replica(path, transport.target)
+    _make_private_folder(staged_path.parent)
+    lock = FolderLock(staged_path, exclusive=True)
+    try:
+        known = _known(path, transport.target, audience)
+        staged = _stage(path, staged_path, audience, known, key, options)
+        manifest = staged.signed.manifest
+        # Before it is moved: a purge must find whatever somebody may have.
+        _save(path, known, staged, "")
+        beside = sign(manifest.model_copy(update={"file_digest": sha256_of(staged_path)}), key)
+        moved = transport.push(staged_path, beside.model_dump_json(indent=2).encode())
+        _save(path, known, staged, audience.visibility())
+    finally:
+        lock.release()
+    return PublishReport(
+        target=transport.target,
+        manifest=manifest,
+        key_id=staged.signed.key_id,
+        changed=manifest.content_digest != known.content_digest,
+        rebuilt=staged.rebuilt,
+        added=staged.difference.added,
+        updated=staged.difference.updated,
+        removed=staged.difference.removed,
+        file_bytes=staged_path.stat().st_size,
+        moved_bytes=moved,
+    )
+
+
+def _make_private_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.chmod(0o700)
+    except OSError as error:
+        raise StorageError(
+            "cannot_create",
+            f"{folder}: the folder cannot be created ({error.strerror})",
+            "give yourself write permission in the corpus's folder",
+        ) from error
+
+
+def _known(path: Path, target: str, audience: Audience) -> Publication:
+    with open_reader(path) as corpus:
+        known = replicas.publication(corpus, target)
+    return known or Publication(target, audience.agent, "", "", "", 0, 0, "", "", "", 0, b"")
+
+
+def _save(path: Path, known: Publication, staged: _Staged, visibility: str) -> None:
+    """Record what is published.
+
+    Args:
+        path: the publisher's corpus.
+        known: what was known when the replica was built. A purge may have come since then.
+        staged: the replica.
+        visibility: what it may hold; empty if it is not published yet.
+    """
+    manifest = staged.signed.manifest
+    with open_writer(path) as corpus, corpus.writing():
+        present = replicas.publication(corpus, known.target) or known
+        saved = replicas.with_carried(present, manifest.corpus_id, staged.names)
+        if visibility:
+            saved = saved._replace(
+                agent=manifest.agent,
+                visibility=visibility,
+                publisher=manifest.publisher,
+                key_id=staged.signed.key_id,
+                generation=manifest.generation,
+                content_digest=manifest.content_digest,
+                published_at=manifest.published_at,
+                # An earlier replica, which somebody still has, may answer longer.
+                refuses_at=max(present.refuses_at, manifest.refuses_at),
+                published_purges=manifest.purge_generation,
+            )
+        replicas.save_publication(corpus, saved)
+
+
+# -- the replica beside the corpus -----------------------------------------------------------------
+
+
+def _stage(
+    path: Path,
+    staged_path: Path,
+    audience: Audience,
+    known: Publication,
+    key: PrivateKey,
+    options: PublishOptions,
+) -> _Staged:
+    """Bring the replica beside the corpus up to date."""
+    pseudonym = keyed_pseudonym(_pseudonym_key(key))
+    with open_reader(path) as source:
+        audit = load_stored_audit(source)
+        source.enable_restriction()
+        with source.reading(), partial_file(staged_path) as partial:
+            view = audience.restrict(source)
+            former, rebuilt = _former(source, staged_path, audience, known)
+            if former is not None:
+                shutil.copyfile(staged_path, partial)
+            with open_writer(partial, lock=False, replica=True) as replica:
+                with replica.writing():
+                    difference = visible_copy.synchronize(
+                        source, replica, pseudonym, view.decision_scopes
+                    )
+                if former is None:
+                    visible_copy.compact(replica)
+                digest = visible_copy.content_digest(replica)
+                generation = _generation(digest, former, known)
+                with replica.writing():
+                    _save_state(source, replica, audience, audit, generation)
+                    manifest = _manifest(replica, audience, view, known, options, digest)
+                    signed = sign(manifest, key)
+                    replicas.save_manifest(replica, signed.model_dump_json())
+                names = visible_copy.names_in(replica)
+                visible_copy.tidy(replica)
+            sync_file(partial)
+            partial.replace(staged_path)
+            sync_folder(staged_path.parent)
+    return _Staged(signed, difference, rebuilt, names)
+
+
+def _pseudonym_key(key: PrivateKey) -> bytes:
+    """A secret that stays the same for all replicas that a key signs."""
+    return blake2b(key.private_bytes_raw(), person=b"pseudonyms", digest_size=32).digest()
+
+
+def _former(
+    source: Corpus, staged_path: Path, audience: Audience, known: Publication
+) -> tuple[ReplicaManifest | None, str]:
+    """The manifest of the replica that can be changed in place; else why it must be built anew.
+
+    Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages
+    that were split. So a replica is built anew if anything in it must not be seen any more.
+    """
+    if not staged_path.exists():
+        return None, "it is the first"
+    try:
+        with open_reader(staged_path) as staged:
+            signed = SignedManifest.model_validate_json(replicas.stored_manifest(staged))
+            hidden = visible_copy.is_anything_hidden_now(source, staged)
+    except (RolebundleError, ValueError) as error:
+        reason = error.message if isinstance(error, RolebundleError) else "it has no manifest"
+        return None, f"the last one cannot be read: {reason}"
+    former = signed.manifest
+    if former.corpus_id != corpus_counts(source).corpus_id:
+        return None, "the last one is of another corpus"
+    if known.purge_generation > former.purge_generation:
+        return None, "documents of it were purged"
+    if (former.agent, known.visibility) != (audience.agent, audience.visibility()):
+        return None, "it is for another agent, or the agent may see something else"
+    if hidden:
+        return None, "the agent may no longer see some of it"
+    return former, ""
+
+
+def _generation(digest: str, former: ReplicaManifest | None, known: Publication) -> int:
+    """The generation of a replica: one more than the last, if it holds something else."""
+    last = (known.generation, known.content_digest)
+    if former is not None:
+        last = max(last, (former.generation, former.content_digest))
+    return last[0] + (digest != last[1])
+
+
+def _save_state(
+    source: Corpus, replica: Corpus, audience: Audience, audit: StoredAudit, generation: int
+) -> None:
+    """Write the identity of the corpus and the agent's own rule."""
+    visible_copy.set_identity(replica, corpus_counts(source).corpus_id, generation)
+    # A replica keeps an audit of its own. Only whether it must comes from the publisher.
+    save_stored_audit(replica, StoredAudit(audit.required))
+    policy = audience.replica_policy()
+    stored = stored_policy.load_policy(replica)
+    if policy and (stored is None or stored.content != policy):
+        stored_policy.save_policy(replica, policy, "json", "", _now())
+
+
+def _manifest(
+    replica: Corpus,
+    audience: Audience,
+    view: AgentView,
+    known: Publication,
+    options: PublishOptions,
+    digest: str,
+) -> ReplicaManifest:
+    counts, now = corpus_counts(replica), datetime.now(UTC)
+    policy = stored_policy.load_policy(replica)
+    overlays = overlay_digests(options.overlay_folders)
+    return ReplicaManifest(
+        publisher=options.publisher,
+        agent=audience.agent,
+        corpus_id=counts.corpus_id,
+        generation=counts.generation,
+        purge_generation=known.purge_generation,
+        content_digest=digest,
+        stored_digest=visible_copy.stored_digest(replica),
+        schema_version=latest_version(),
+        documents=counts.documents,
+        chunks=counts.chunks,
+        quarantined=view.quarantined,
+        indexes=[
+            PublishedIndex(
+                provider=index.identity.model.provider,
+                model=index.identity.model.model,
+                model_digest=index.identity.model.digest,
+                dimensions=index.identity.model.dimensions,
+                chunker=index.identity.chunker,
+            )
+            for index in all_indexes(replica)
+        ],
+        overlays={role: overlays[role] for role in sorted(overlays) if view.allows_role(role)},
+        policy_digest=policy.digest if policy else "",
+        published_at=iso_utc(now),
+        expires_at=iso_utc(now + options.expires),
+        refuses_at=iso_utc(now + options.expires + options.grace),
+    )
+
+
+def _now() -> str:
+    return iso_utc(datetime.now(UTC))
