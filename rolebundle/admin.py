@@ -25,7 +25,7 @@ from rolebundle.contracts.lookup import (
     PublicationStatus,
     SelfDeclaredDocument,
 )
-from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.receipt import Receipt, StoreHistory
 from rolebundle.embedding.registry import (
     ProviderSpec,
     available_models,
@@ -739,6 +739,19 @@ class Admin:
         """
         return storage_purge.delete_backups(self.workspace.path)
 
+    def visit_stores(self, *, erase: bool) -> list[StoreHistory]:
+        """Older states of replicas that were published; see :mod:`rolebundle.replication.erasure`.
+
+        Args:
+            erase: remove them, as far as each store allows it.
+
+        Raises:
+            CorpusBusy: another process publishes.
+        """
+        from rolebundle.replication.erasure import visit_stores
+
+        return visit_stores(self.workspace.corpus, erase=erase)
+
     def examine(self) -> DoctorReport:
         """Check the corpus and what belongs to it; see :func:`rolebundle.doctor.examine`."""
         from rolebundle.doctor import examine
@@ -1060,7 +1073,7 @@ class Admin:
                         agent=known.agent,
                         generation=known.generation,
                         published_at=known.published_at,
-                        purge_pending=known.purge_generation > known.published_purges,
+                        purge_pending=known.is_outdated,
                     )
                     for known in publications(corpus)
                 ],

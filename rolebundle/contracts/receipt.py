@@ -30,6 +30,27 @@ class PublishedCopy(Contract):
     next_step: str
 
 
+class StoreHistory(Contract):
+    """The older states of a replica in the store that it was published to.
+
+    Versions, snapshots and backups that the store makes by itself are not seen.
+
+    Attributes:
+        target: where it was published to.
+        erased: the states that were removed.
+        left: the states that are still there.
+        problem: why states are left, or are not known; empty if there was none.
+        outdated: whether the present replica there may hold what was purged, because it was not
+            published again since.
+    """
+
+    target: str
+    erased: list[str]
+    left: list[str]
+    problem: str
+    outdated: bool
+
+
 class Receipt(Contract):
     """How much was erased. No field is derived from the erased content: the id is random.
 

@@ -8,7 +8,7 @@ from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lookup import IndexStatus
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.receipt import PublishedCopy, Receipt
+from rolebundle.contracts.receipt import PublishedCopy, Receipt, StoreHistory
 from rolebundle.contracts.terms import TrustTier
 
 
@@ -383,12 +383,14 @@ class PurgeResult(Contract):
         returning: files on disk that the next ingest would add again.
         backups: backup files that may still contain the documents.
         backups_deleted: how many backups were deleted.
+        stores: with `--erase-published`, what was removed from the stores of publications.
     """
 
     receipts: list[Receipt]
     returning: list[str]
     backups: list[str]
     backups_deleted: int
+    stores: list[StoreHistory]
 
 
 class PurgePreview(Contract):
@@ -401,6 +403,7 @@ class PurgePreview(Contract):
         facts: the ids of remembered facts among them that are erased because they cite another one.
         returning: files on disk that the next ingest would add again.
         publications: those that ever held something of it.
+        stores: with `--erase-published`, the older states in the stores of publications.
     """
 
     backups: list[str]
@@ -412,6 +415,7 @@ class PurgePreview(Contract):
     facts: list[str] | None = None
     returning: list[str] | None = None
     publications: list[PublishedCopy] | None = None
+    stores: list[StoreHistory] | None = None
 
 
 class ApprovedManifest(Contract):

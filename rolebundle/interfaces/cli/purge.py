@@ -17,7 +17,7 @@ from rolebundle.storage.location import published_folder
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.contracts.receipt import PublishedCopy, Receipt
+    from rolebundle.contracts.receipt import PublishedCopy, Receipt, StoreHistory
     from rolebundle.policy.purge import PurgePlan, PurgeSelection
 
 _MAX_LISTED = 20
@@ -42,6 +42,12 @@ _MAX_LISTED = 20
     help="Also delete the backups that migrations made. Without names, also complete a pending "
     "purge.",
 )
+@click.option(
+    "--erase-published",
+    is_flag=True,
+    help="Also remove older states of replicas from the stores that they were published to. "
+    "Without names, also complete a pending purge.",
+)
 @json_option
 def purge(
     names: tuple[str, ...],
@@ -53,6 +59,7 @@ def purge(
     yes: bool,
     finishing: bool,
     backups: bool,
+    erase_published: bool,
     as_json: bool,
 ) -> None:
     """Erase documents, so that no byte of them is left in the corpus file or the files beside it.
@@ -69,6 +76,9 @@ def purge(
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
 
+    Replicas (`publish`) that ever held one of the documents are listed; publish them again, so
+    that they are replaced. Copies that were pulled stay as they are until their next pull.
+
     Files in your folders and the audit are not changed. If the audit keeps the text of queries,
     that text stays. What the disk keeps in freed blocks is beyond this command.
 
@@ -77,6 +87,7 @@ def purge(
     rolebundle purge old-wiki --source --yes
     rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
     rolebundle purge --finish
+    rolebundle purge --erase-published --dry-run
     """
     from rolebundle.policy.purge import PurgeSelection
 
@@ -84,25 +95,29 @@ def purge(
     chosen = bool(names or matching or decisions)
     if chosen and finishing:
         raise click.UsageError("--finish takes no names and no --matching")
-    if not (chosen or finishing or backups):
+    if not (chosen or finishing or backups or erase_published):
         raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, --decision ID, --finish or "
-            "--backups"
+            "name documents or sources, or give --matching GLOB, --decision ID, --finish, "
+            "--backups or --erase-published"
         )
     with admin_for(db) as admin:
         if dry_run:
             plan = admin.plan_purge(selection) if chosen else None
-            _show_plan(plan, admin.backups(), as_json)
+            stores = admin.visit_stores(erase=False) if erase_published else None
+            _show_plan(plan, admin.backups(), stores, as_json)
             return
+        also = _also(admin, backups, erase_published)
         returning: Sequence[str] = ()
         if chosen:
-            receipts, returning = _erase(admin, selection, yes, backups)
+            receipts, returning = _erase(admin, selection, yes, also)
         else:
-            if backups and not yes:
-                _confirm(f"Delete {counted(len(admin.backups()), 'backup')}?")
+            if also and not yes:
+                question = " and ".join(also)
+                _confirm(f"{question[0].upper()}{question[1:]}?")
             receipts = admin.finish_purges()
         deleted = admin.delete_backups() if backups else 0
         left = admin.backups()
+        stores = admin.visit_stores(erase=True) if erase_published else []
     if as_json:
         print_json(
             PurgeResult(
@@ -110,17 +125,29 @@ def purge(
                 returning=list(returning),
                 backups=[str(backup) for backup in left],
                 backups_deleted=deleted,
+                stores=stores,
             )
         )
     else:
         _print_receipts(receipts, finishing, deleted)
+        _print_erased(stores)
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
+    _print_left(stores)
     _refuse_pending(receipts, admin.workspace.path)
+    _refuse_left(stores)
+
+
+def _also(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
+    """What is removed beside documents, as parts of a question."""
+    parts = [f"delete {counted(len(admin.backups()), 'backup')}"] if backups else []
+    if erase_published:
+        parts.append("remove older states from the stores of all publications")
+    return parts
 
 
 def _erase(
-    admin: Admin, selection: PurgeSelection, yes: bool, backups: bool
+    admin: Admin, selection: PurgeSelection, yes: bool, also: Sequence[str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
         plan = admin.plan_purge(selection)
@@ -138,10 +165,11 @@ def _erase(
         _print_names((*plan.documents, *plan.decisions), "would erase")
         _print_facts(plan.facts)
         _print_publications([plan.publications])
-        also = f", and delete {counted(len(admin.backups()), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
-            f"{counted(size.vectors, 'vector')} from {path}{also}?"
+            f"{counted(size.vectors, 'vector')} from {path}"
+            + "".join(f", and {part}" for part in also)
+            + "?"
         )
     return [admin.purge(selection)], plan.returning
 
@@ -156,7 +184,12 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -> None:
+def _show_plan(
+    plan: PurgePlan | None,
+    backups: Sequence[Path],
+    stores: Sequence[StoreHistory] | None,
+    as_json: bool,
+) -> None:
     left = [str(backup) for backup in backups]
     if as_json:
         report: dict[str, Any] = {"backups": left}
@@ -169,6 +202,8 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
                 "returning": list(plan.returning),
                 "publications": list(plan.publications),
             }
+        if stores is not None:
+            report["stores"] = list(stores)
         print_json(PurgePreview(**report), exclude_unset=True)
         return
     if plan is not None:
@@ -183,6 +218,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
         _print_publications([plan.publications])
     for backup in left:
         click.echo(writable(f"backup: {backup}"))
+    _print_left(stores or ())
 
 
 def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) -> None:
@@ -248,6 +284,47 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
             "copies that were pulled cannot be reached from here: each stays as it is until its "
             "next `rolebundle pull`, and one that never pulls again keeps the bytes",
             err=True,
+        )
+
+
+def _print_erased(stores: Sequence[StoreHistory]) -> None:
+    for store in stores:
+        for state in store.erased[:_MAX_LISTED]:
+            click.echo(writable(f"removed from {store.target}: {state}"))
+        if len(store.erased) > _MAX_LISTED:
+            click.echo(f"and {len(store.erased) - _MAX_LISTED} more")
+
+
+def _print_left(stores: Sequence[StoreHistory]) -> None:
+    for store in stores:
+        for state in store.left[:_MAX_LISTED]:
+            click.echo(writable(f"older state in {store.target}: {state}"), err=True)
+        if len(store.left) > _MAX_LISTED:
+            click.echo(f"and {len(store.left) - _MAX_LISTED} more", err=True)
+        if store.problem:
+            click.echo(writable(f"{store.target}: {store.problem}"), err=True)
+        if store.outdated:
+            click.echo(
+                writable(
+                    f"{store.target}: the present replica may hold what was purged, until it is "
+                    "published again"
+                ),
+                err=True,
+            )
+    if stores:
+        click.echo(
+            "versions, snapshots and backups that a store makes by itself are not seen from here",
+            err=True,
+        )
+
+
+def _refuse_left(stores: Sequence[StoreHistory]) -> None:
+    targets = [store.target for store in stores if store.problem]
+    if targets:
+        raise StorageError(
+            "stores_not_erased",
+            f"older states of replicas may be left in {', '.join(targets)}",
+            "do what is said above, then run `rolebundle purge --erase-published`",
         )
 
 
