@@ -3,6 +3,7 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.receipt import StoreHistory
 
 
 class PublishedIndex(Contract):
@@ -90,9 +91,8 @@ class PublishReport(Contract):
             likewise.
         file_bytes: size of the replica.
         moved_bytes: how many bytes the transport wrote or sent; null if it does not know.
-        erased: older states of the replica that the transport's store held and that were removed
-            because of a purge.
-        remaining: what still holds purged documents, and why it could not be removed.
+        history: after a purge, the older states in the store that were removed, and those that
+            were not; null if nothing was purged since the last publish.
     """
 
     target: str
@@ -105,8 +105,7 @@ class PublishReport(Contract):
     removed: int
     file_bytes: int
     moved_bytes: int | None
-    erased: list[str] = []
-    remaining: list[str] = []
+    history: StoreHistory | None = None
 
 
 class PullReport(Contract):

@@ -25,6 +25,8 @@ from rolebundle.errors import RolebundleError, StorageError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
+from rolebundle.replication.erasure import erase_history
+from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage import replica as replicas
@@ -33,10 +35,10 @@ from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
-from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.partial import partial_file, sync_file, sync_folder
 from rolebundle.storage.replica import Publication
+from rolebundle.storage.staging import staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import all_indexes
 from rolebundle.storage.visible_copy import Difference, keyed_pseudonym
@@ -90,19 +92,17 @@ def publish(
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     staged_path = staged_replica(path, transport.target)
-    _make_private_folder(staged_path.parent)
-    lock = FolderLock(staged_path, exclusive=True)
-    try:
-        known = _known(path, transport.target, audience)
+    with staging(path):
+        _make_private_folder(staged_path.parent)
+        known = _known(path, transport, audience, key)
         staged = _stage(path, staged_path, audience, known, key, options)
         manifest = staged.signed.manifest
         # Before it is moved: a purge must find whatever somebody may have.
         _save(path, known, staged, "")
         beside = sign(manifest.model_copy(update={"file_digest": sha256_of(staged_path)}), key)
         moved = transport.push(staged_path, beside.model_dump_json(indent=2).encode())
+        history = erase_history(transport) if known.is_outdated else None
         _save(path, known, staged, audience.visibility())
-    finally:
-        lock.release()
     return PublishReport(
         target=transport.target,
         manifest=manifest,
@@ -114,13 +114,13 @@ def publish(
         removed=staged.difference.removed,
         file_bytes=staged_path.stat().st_size,
         moved_bytes=moved,
+        history=history,
     )
 
 
 def _make_private_folder(folder: Path) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.parent.chmod(0o700)
+        folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise StorageError(
             "cannot_create",
@@ -129,10 +129,30 @@ def _make_private_folder(folder: Path) -> None:
         ) from error
 
 
-def _known(path: Path, target: str, audience: Audience) -> Publication:
+def _known(path: Path, transport: Transport, audience: Audience, key: PrivateKey) -> Publication:
+    """What is known of the last replica.
+
+    A corpus that was restored from a backup may have published later ones. Readers would refuse
+    an older generation than theirs, so the published manifest counts, too.
+    """
     with open_reader(path) as corpus:
-        known = replicas.publication(corpus, target)
-    return known or Publication(target, audience.agent, "", "", "", 0, 0, "", "", "", 0, b"")
+        known = replicas.publication(corpus, transport.target) or Publication(
+            transport.target, audience.agent, "", "", "", 0, 0, "", "", "", 0, b""
+        )
+        corpus_id = corpus_counts(corpus).corpus_id
+    try:
+        beside = transport.manifest()
+        signed = beside and read_manifest(beside, transport.target, key.public_key())
+    except RolebundleError:
+        return known
+    if not signed or signed.manifest.corpus_id != corpus_id:
+        return known
+    there = signed.manifest
+    if there.generation > known.generation:
+        known = known._replace(generation=there.generation, content_digest=there.content_digest)
+    if there.purge_generation > known.purge_generation:
+        known = known._replace(purge_generation=there.purge_generation)
+    return known
 
 
 def _save(path: Path, known: Publication, staged: _Staged, visibility: str) -> None:
@@ -148,6 +168,10 @@ def _save(path: Path, known: Publication, staged: _Staged, visibility: str) -> N
     with open_writer(path) as corpus, corpus.writing():
         present = replicas.publication(corpus, known.target) or known
         saved = replicas.with_carried(present, manifest.corpus_id, staged.names)
+        if not visibility:
+            # The manifest's is higher if this corpus was restored from a backup.
+            purges = max(present.purge_generation, manifest.purge_generation)
+            saved = saved._replace(purge_generation=purges)
         if visibility:
             saved = saved._replace(
                 agent=manifest.agent,

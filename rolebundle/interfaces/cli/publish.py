@@ -11,6 +11,7 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.cli.replica_options import Duration, transport_options
+from rolebundle.interfaces.cli.store_history import print_erased, print_left
 from rolebundle.policy.overlays import overlay_folders
 
 
@@ -156,11 +157,11 @@ def _print(report: PublishReport) -> None:
         f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
         f"signed by the key {report.key_id} of {manifest.publisher}"
     )
-    lines += [f"erased: {state}" for state in report.erased]
     for line in lines:
         click.echo(writable(line))
-    for state in report.remaining:
-        click.echo(writable(f"warning: may still hold purged documents: {state}"), err=True)
+    if report.history is not None:
+        print_erased([report.history])
+        print_left([report.history])
 
 
 @publish.command()

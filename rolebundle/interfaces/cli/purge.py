@@ -13,6 +13,7 @@ from rolebundle.contracts.reports import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.store_history import print_erased, print_left
 from rolebundle.storage.location import published_folder
 
 if TYPE_CHECKING:
@@ -130,10 +131,10 @@ def purge(
         )
     else:
         _print_receipts(receipts, finishing, deleted)
-        _print_erased(stores)
+        print_erased(stores)
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
-    _print_left(stores)
+    print_left(stores)
     _refuse_pending(receipts, admin.workspace.path)
     _refuse_left(stores)
 
@@ -218,7 +219,7 @@ def _show_plan(
         _print_publications([plan.publications])
     for backup in left:
         click.echo(writable(f"backup: {backup}"))
-    _print_left(stores or ())
+    print_left(stores or ())
 
 
 def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) -> None:
@@ -283,37 +284,6 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
         click.echo(
             "copies that were pulled cannot be reached from here: each stays as it is until its "
             "next `rolebundle pull`, and one that never pulls again keeps the bytes",
-            err=True,
-        )
-
-
-def _print_erased(stores: Sequence[StoreHistory]) -> None:
-    for store in stores:
-        for state in store.erased[:_MAX_LISTED]:
-            click.echo(writable(f"removed from {store.target}: {state}"))
-        if len(store.erased) > _MAX_LISTED:
-            click.echo(f"and {len(store.erased) - _MAX_LISTED} more")
-
-
-def _print_left(stores: Sequence[StoreHistory]) -> None:
-    for store in stores:
-        for state in store.left[:_MAX_LISTED]:
-            click.echo(writable(f"older state in {store.target}: {state}"), err=True)
-        if len(store.left) > _MAX_LISTED:
-            click.echo(f"and {len(store.left) - _MAX_LISTED} more", err=True)
-        if store.problem:
-            click.echo(writable(f"{store.target}: {store.problem}"), err=True)
-        if store.outdated:
-            click.echo(
-                writable(
-                    f"{store.target}: the present replica may hold what was purged, until it is "
-                    "published again"
-                ),
-                err=True,
-            )
-    if stores:
-        click.echo(
-            "versions, snapshots and backups that a store makes by itself are not seen from here",
             err=True,
         )
 

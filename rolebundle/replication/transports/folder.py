@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 from pydantic import ValidationError
 
 from rolebundle.contracts.replica import SignedManifest
-from rolebundle.errors import UsageError
+from rolebundle.errors import StorageError, UsageError
 from rolebundle.replication.transports.blocks import (
     BLOCKS,
     DATABASE,
@@ -55,8 +55,8 @@ class FolderTransport:
     """
 
     def __init__(self, target: str) -> None:
-        self.target = target
-        self._folder = _path_of(target)
+        self._folder = _path_of(target).absolute()
+        self.target = str(self._folder)
 
     def push(self, replica: Path, manifest: bytes) -> int:
         """See :meth:`Transport.push`.
@@ -80,7 +80,13 @@ class FolderTransport:
                     f"{self._folder}: is a file; a replica is published to a folder",
                     "name a folder, which is created if its parent exists",
                 )
-            # Not its parents: that would fill the mount point of a disk that is not there.
+            if not self._folder.parent.is_dir():
+                # It is not created: that would fill the mount point of a disk that is not there.
+                raise StorageError(
+                    "target_missing",
+                    f"{self._folder.parent}: there is no such folder",
+                    "mount the disk or create the folder, and publish again",
+                )
             self._folder.mkdir(mode=0o700, exist_ok=True)
             taken = [name for name in (DATABASE, BLOCKS, MANIFEST) if self._has(name)]
         except OSError as error:

@@ -29,7 +29,7 @@ class Transport(Protocol):
     """One place to which replicas of one publication go."""
 
     target: str
-    """The address as the user gave it, without secrets."""
+    """The address, without secrets: an absolute path or a URL."""
 
     def push(self, replica: Path, manifest: bytes) -> int:
         """Make a replica the published one.

@@ -1,0 +1,45 @@
+"""How the older states of replicas in their stores are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from rolebundle.contracts.receipt import StoreHistory
+from rolebundle.interfaces.cli.output import writable
+
+_MAX_LISTED = 20
+
+
+def print_erased(stores: Sequence[StoreHistory]) -> None:
+    """Print what was removed."""
+    for store in stores:
+        for state in store.erased[:_MAX_LISTED]:
+            click.echo(writable(f"removed from {store.target}: {state}"))
+        if len(store.erased) > _MAX_LISTED:
+            click.echo(f"and {len(store.erased) - _MAX_LISTED} more")
+
+
+def print_left(stores: Sequence[StoreHistory]) -> None:
+    """Print what is left, and why, to standard error."""
+    for store in stores:
+        for state in store.left[:_MAX_LISTED]:
+            click.echo(writable(f"older state in {store.target}: {state}"), err=True)
+        if len(store.left) > _MAX_LISTED:
+            click.echo(f"and {len(store.left) - _MAX_LISTED} more", err=True)
+        if store.problem:
+            click.echo(writable(f"{store.target}: {store.problem}"), err=True)
+        if store.outdated:
+            click.echo(
+                writable(
+                    f"{store.target}: the present replica may hold what was purged, until it is "
+                    "published again"
+                ),
+                err=True,
+            )
+    if stores:
+        click.echo(
+            "versions, snapshots and backups that a store makes by itself are not seen from here",
+            err=True,
+        )
