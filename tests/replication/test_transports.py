@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.errors import UsageError
 from support.killing import run_child
-from support.transports import PLACES, Place, Replica, change, new_replica, shrink
+from support.transports import PLACES, Place, Replica, change, shrink
 
 
 @pytest.fixture(params=PLACES)
@@ -22,20 +22,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     scratch.mkdir()
     with PLACES[request.param](scratch) as place:
         yield place
-
-
-@pytest.fixture
-def replica(tmp_path: Path) -> Replica:
-    (tmp_path / "staging").mkdir()
-    return new_replica(tmp_path / "staging" / "replica.db")
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    (tmp_path / "reader").mkdir()
-    path = tmp_path / "reader" / "copy.db"
-    path.touch(0o600)
-    return path
 
 
 def push(place: Place, replica: Replica) -> int:
@@ -109,8 +95,9 @@ def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_push_is_killed(place: Place, replica: Replica, copy: Path, is_first: bool) -> None:
+def test_a_push_is_killed(place: Place, small_replica: Replica, copy: Path, is_first: bool) -> None:
     """Before each rename and each sync: the former replica, or the new one."""
+    replica = small_replica
     former = None
     if not is_first:
         push(place, replica)
@@ -130,6 +117,8 @@ def test_a_push_is_killed(place: Place, replica: Replica, copy: Path, is_first: 
                 assert error.code == "nothing_published" and former is None
             else:
                 assert place.content_of(copy) in (former, new)
+                if place.reader.manifest() == replica.manifest:
+                    assert place.content_of(copy) == new
         if copy.read_bytes():
             former = place.content_of(copy)
     assert former == new, "the push that was not killed is published"

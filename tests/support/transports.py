@@ -14,7 +14,6 @@ from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport
 from support.static_host import static_host
 
-ROWS = 500
 _ROW_BYTES = 4_000
 
 
@@ -29,8 +28,8 @@ def manifest_of(generation: int, corpus_id: str = "corpus") -> bytes:
         content_digest="",
         stored_digest="",
         schema_version=10,
-        documents=ROWS,
-        chunks=ROWS,
+        documents=1,
+        chunks=1,
         quarantined=0,
         indexes=[],
         overlays={},
@@ -44,9 +43,10 @@ def manifest_of(generation: int, corpus_id: str = "corpus") -> bytes:
 
 @dataclass
 class Replica:
-    """A file of about 2 MB that stands for a replica, and its manifest."""
+    """A file of 4 kB a row that stands for a replica, and its manifest."""
 
     path: Path
+    rows: int
     generation: int = 1
 
     @property
@@ -64,16 +64,16 @@ def _opened(path: Path) -> sqlite3.Connection:
     return db
 
 
-def new_replica(path: Path) -> Replica:
+def new_replica(path: Path, rows: int) -> Replica:
     """Create a replica. Its content is always the same."""
     generator = random.Random(1)
     with closing(_opened(path)) as db, db:
         db.execute("CREATE TABLE replica (only_row INTEGER PRIMARY KEY, manifest TEXT NOT NULL)")
         db.execute("CREATE TABLE chunk (id INTEGER PRIMARY KEY, content BLOB NOT NULL)")
-        rows = ((generator.randbytes(_ROW_BYTES),) for _ in range(ROWS))
-        db.executemany("INSERT INTO chunk (content) VALUES (?)", rows)
+        contents = ((generator.randbytes(_ROW_BYTES),) for _ in range(rows))
+        db.executemany("INSERT INTO chunk (content) VALUES (?)", contents)
         db.execute("INSERT INTO replica VALUES (1, ?)", (manifest_of(1).decode(),))
-    return Replica(path)
+    return Replica(path, rows)
 
 
 def change(replica: Replica, *, rows: int = 1) -> None:
@@ -81,7 +81,7 @@ def change(replica: Replica, *, rows: int = 1) -> None:
     replica.generation += 1
     generator = random.Random(replica.generation)
     with closing(_opened(replica.path)) as db, db:
-        for row in generator.sample(range(1, ROWS + 1), rows):
+        for row in generator.sample(range(1, replica.rows + 1), rows):
             content = generator.randbytes(_ROW_BYTES)
             db.execute("UPDATE chunk SET content = ? WHERE id = ?", (content, row))
         db.execute("UPDATE replica SET manifest = ?", (replica.manifest.decode(),))
@@ -91,8 +91,9 @@ def shrink(replica: Replica) -> None:
     """Make a new generation of about half the size."""
     with closing(_opened(replica.path)) as db:
         with db:
-            db.execute("DELETE FROM chunk WHERE id > ?", (ROWS // 2,))
+            db.execute("DELETE FROM chunk WHERE id > ?", (replica.rows // 2,))
         db.execute("VACUUM")
+    replica.rows //= 2
     change(replica, rows=0)
 
 

@@ -1,0 +1,62 @@
+"""Which targets there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolebundle.errors import UsageError
+from rolebundle.replication.transports.folder import FolderTransport
+from rolebundle.replication.transports.http import HttpTransport
+from rolebundle.replication.transports.registry import open_transport
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        ("share", FolderTransport),
+        ("/mnt/share", FolderTransport),
+        ("./a:b", FolderTransport),
+        ("file:///mnt/my%20share", FolderTransport),
+        ("FILE://localhost/mnt/share", FolderTransport),
+        ("https://example.org/replicas/", HttpTransport),
+        ("https://example.org:8443/a b/ä", HttpTransport),
+        ("http://127.0.0.1:8000", HttpTransport),
+        ("http://localhost/replicas", HttpTransport),
+        ("http://[::1]:8000/", HttpTransport),
+    ],
+)
+def test_a_target(target: str, kind: type) -> None:
+    transport = open_transport(target)
+    assert isinstance(transport, kind)
+    assert transport.target == target
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("", "unknown_transport"),
+        ("a\0b", "unknown_transport"),
+        ("ftp://example.org/", "unknown_transport"),
+        ("s3://bucket/replica", "unknown_transport"),
+        ("ada@example.org:share", "unknown_transport"),
+        ("example.org:/mnt/share", "unknown_transport"),
+        ("http://example.org/", "plain_http"),
+        ("http://127.0.0.1.example.org/", "plain_http"),
+        ("https://", "bad_target"),
+        ("https://example.org:x/", "bad_target"),
+        ("https://example.org/?signature=hunter2", "bad_target"),
+        ("https://example.org/#a", "bad_target"),
+        ("file://server/share", "bad_target"),
+        ("file://", "bad_target"),
+        ("https://[hunter2/", "bad_target"),
+        ("https://ada:hunter2@example.org/", "secret_in_target"),
+        ("https://hunter2@example.org/", "secret_in_target"),
+        ("ftp://ada:hunter2@example.org/", "secret_in_target"),
+    ],
+)
+def test_a_target_that_is_refused(target: str, code: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        open_transport(target)
+    assert raised.value.code == code
+    assert raised.value.hint
+    assert "hunter2" not in str(raised.value), "a secret is not repeated"
