@@ -30,6 +30,7 @@ from rolebundle.ingest.heartbeat import is_alive, read_heartbeat, seconds_since
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
+from rolebundle.policy.audience import publish_command
 from rolebundle.policy.audit import verify_file
 from rolebundle.storage import purge, salvage, store, stored_policy
 from rolebundle.storage import roots as root_storage
@@ -280,7 +281,7 @@ def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
             yield _warning(
                 "publications",
                 f"{known.target}: what was purged since {known.published_at} may still be there",
-                f"rolebundle publish {quote(known.target)}",
+                publish_command(known),
             )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import join
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.policy.access import active_policy, restrict_to_rule
 from rolebundle.policy.policy_file import LEVELS, AccessLevel, AgentRule, Policy
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.replica import Publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +110,16 @@ def resolve_audience(corpus: Corpus, agent: str, scopes: Sequence[str], level: s
             "see `rolebundle scopes show`, or publish for a level with --level LEVEL",
         )
     return Audience(agent, rule, policy)
+
+
+def publish_command(known: Publication) -> str:
+    """The command that publishes to a target again, for the same audience."""
+    words = ["rolebundle", "publish", known.target]
+    if known.agent:
+        words += ["--agent", known.agent]
+    elif known.visibility:
+        visible = json.loads(known.visibility)
+        words += ["--level", visible["access_level"]]
+        if visible["scopes"]:
+            words += ["--scopes", ",".join(visible["scopes"])]
+    return f"{join(words)} --key FILE"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from shlex import quote
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.receipt import Obstacle, PublishedCopy, Receipt
 from rolebundle.errors import UsageError
+from rolebundle.policy.audience import publish_command
 from rolebundle.storage import decisions
 from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as purge_storage
@@ -135,8 +135,7 @@ def _copies(known: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
             generation=one.generation,
             published_at=one.published_at,
             refuses_at=one.refuses_at,
-            next_step=f"rolebundle publish {quote(one.target)}"
-            + (f" --agent {quote(one.agent)}" if one.agent else ""),
+            next_step=publish_command(one),
         )
         for one in known
     )

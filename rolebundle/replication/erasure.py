@@ -6,6 +6,7 @@ After a purge these states may hold what was purged. What could not be removed i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 from rolebundle.contracts.receipt import StoreHistory
 from rolebundle.errors import RolebundleError
@@ -62,7 +63,7 @@ def visit_stores(
 
     Args:
         corpus: the publisher's corpus.
-        erase: remove them.
+        erase: remove them. No other process publishes meanwhile.
         open_store: from a target to its transport.
 
     Raises:
@@ -73,7 +74,7 @@ def visit_stores(
         return []
     visit = erase_history if erase else list_history
     histories = []
-    with staging(corpus.path):
+    with staging(corpus.path) if erase else nullcontext():
         for publication in known:
             try:
                 history = visit(open_store(publication.target))

@@ -272,12 +272,15 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
     copies = list(dict.fromkeys(copy for each in lists for copy in each))
     for copy in copies:
         agent = f" for the agent {copy.agent}" if copy.agent else ""
+        what = (
+            f"published to {copy.target}{agent}, generation {copy.generation} of "
+            f"{copy.published_at}"
+            if copy.published_at
+            else f"a publish to {copy.target}{agent} was not completed"
+        )
+        until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
         click.echo(
-            writable(
-                f"published to {copy.target}{agent}, generation {copy.generation} of "
-                f"{copy.published_at}: `{copy.next_step}` replaces it; a copy that was pulled "
-                f"answers at most until {copy.refuses_at}"
-            ),
+            writable(f"{what}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"),
             err=True,
         )
     if copies:
