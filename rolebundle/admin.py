@@ -706,9 +706,9 @@ class Admin:
         from rolebundle.policy.audience import resolve_audience
         from rolebundle.replication.publish import publish
 
-        audience = resolve_audience(self.workspace.corpus, agent, scopes, level)
+        audience = resolve_audience(self.workspace.corpus, transport.target, agent, scopes, level)
         report = publish(self.workspace.path, audience, transport, key, options)
-        details = {"generation": report.manifest.generation, "for": audience.agent or level}
+        details = {"generation": report.manifest.generation, "for": audience.agent}
         self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
         return report
 

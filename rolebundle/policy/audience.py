@@ -12,7 +12,7 @@ from rolebundle.policy.access import active_policy, restrict_to_rule
 from rolebundle.policy.policy_file import LEVELS, AccessLevel, AgentRule, Policy
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.replica import Publication
+from rolebundle.storage.replica import Publication, publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,15 @@ class Audience:
         )
 
 
-def resolve_audience(corpus: Corpus, agent: str, scopes: Sequence[str], level: str) -> Audience:
+def resolve_audience(
+    corpus: Corpus, target: str, agent: str, scopes: Sequence[str], level: str
+) -> Audience:
     """The audience that a publisher names: an agent, or scopes and an access level.
 
     Args:
         corpus: the publisher's corpus.
+        target: where it is published. If neither an agent nor a level is given, the audience is
+            that of the last publish to this target.
         agent: an agent of the policy; empty if ``level`` is given.
         scopes: the scopes; empty for every scope.
         level: the highest sensitivity; empty if ``agent`` is given.
@@ -81,6 +85,12 @@ def resolve_audience(corpus: Corpus, agent: str, scopes: Sequence[str], level: s
             table.
         AccessDenied: the policy cannot be relied upon.
     """
+    last = publication(corpus, target)
+    if last is not None and last.visibility and not (agent or scopes or level):
+        agent = last.agent
+        if not agent:
+            visibility = json.loads(last.visibility)
+            scopes, level = visibility["scopes"], visibility["access_level"]
     if bool(agent) == bool(level) or (agent and scopes):
         raise UsageError(
             "no_audience",

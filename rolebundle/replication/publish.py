@@ -244,8 +244,10 @@ def _former(
     Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages
     that were split. So a replica is built anew if anything in it must not be seen any more.
     """
+    if known.is_outdated:
+        return None, "documents of it were purged"
     if not staged_path.exists():
-        return None, "it is the first"
+        return None, "the last one is gone" if known.generation else "it is the first"
     try:
         with open_reader(staged_path) as staged:
             signed = SignedManifest.model_validate_json(replicas.stored_manifest(staged))
@@ -256,8 +258,6 @@ def _former(
     former = signed.manifest
     if former.corpus_id != corpus_counts(source).corpus_id:
         return None, "the last one is of another corpus"
-    if known.purge_generation > former.purge_generation:
-        return None, "documents of it were purged"
     if (former.agent, known.visibility) != (audience.agent, audience.visibility()):
         return None, "it is for another agent, or the agent may see something else"
     if hidden:

@@ -77,19 +77,19 @@ def load_private_key(path: Path) -> PrivateKey:
     Raises:
         ConfigurationError: it cannot be read, others can read it, or it is no Ed25519 key.
     """
-    content = _read(path)
-    if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise ConfigurationError(
-            "key_readable_by_others",
-            f"{path}: other users of this machine can read this private key",
-            f"run `chmod 600 {path}`, or create a new key with `rolebundle publish keygen`",
-        )
     try:
-        key = serialization.load_pem_private_key(content, password=None)
+        key = serialization.load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, PrivateKey):
         raise _bad_key(path, "a private")
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        raise ConfigurationError(
+            "key_readable_by_others",
+            f"{path}: other users of this machine can read this private key",
+            "let only its owner read it (chmod 600), or create a new key with "
+            "`rolebundle publish keygen FILE`",
+        )
     return key
 
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> bytes:
 def _bad_key(path: Path, kind: str) -> ConfigurationError:
     return ConfigurationError(
         "bad_key",
-        f"{path}: is not {kind} Ed25519 key in PEM form",
+        f"{path}: is not {kind} Ed25519 key without a password, in PEM form",
         "`publish --key` takes FILE.key and `pull --key` takes FILE.pub, "
         "as `rolebundle publish keygen FILE.key` writes them",
     )

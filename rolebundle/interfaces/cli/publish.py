@@ -32,7 +32,9 @@ class _TargetGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_TargetGroup, subcommand_metavar="TARGET [OPTIONS]... | keygen FILE")
+@click.group(
+    cls=_TargetGroup, options_metavar="", subcommand_metavar="TARGET [OPTIONS]... | keygen FILE"
+)
 def publish() -> None:
     """Publish a replica of the corpus that holds only what one agent may see.
 
@@ -108,11 +110,14 @@ def to(
 ) -> None:
     """Publish a replica to TARGET, or bring the one there up to date.
 
+    Without --agent and --level it is for whom the last publish to TARGET was.
+
     The visible difference is applied to the last replica, so that little is moved. It is built
     anew if it holds something that its agent may not see any more, or that was purged.
 
     \b
     rolebundle publish /mnt/share/reviewer --agent reviewer --key team.key
+    rolebundle publish /mnt/share/reviewer --key team.key
     rolebundle publish ssh://build/srv/replica.db --level internal --key team.key
     """
     from rolebundle.replication.publish import PublishOptions
