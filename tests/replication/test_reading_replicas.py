@@ -406,7 +406,7 @@ READS = {
     *("roots", "warm", "plan_embedding", "flagged_documents", "flagged_names", "count_flagged"),
     *("document", "ls", "source_dates", "documents_by_month", "flags_of", "flagged_document"),
     *("marks", "decisions", "facts", "plan_purge", "backups", "examine", "approved_manifests"),
-    *("find_bridges", "audit_rows", "status", "close"),
+    *("find_bridges", "audit_rows", "status", "visit_stores", "close"),
 }
 NOT_THE_CORPUS = {"delete_backups", "repair"}
 """They change files beside it; a repair leaves a sound corpus alone."""
