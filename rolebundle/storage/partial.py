@@ -57,6 +57,11 @@ def stale_partials(target: Path) -> list[Path]:
     return [file for file, match in files_beside(target, _SUFFIX) if not is_running(match[1])]
 
 
+def partials(target: Path) -> list[Path]:
+    """The partial files whose name begins like ``target``, whoever writes them."""
+    return [file for file, _ in files_beside(target, _SUFFIX)]
+
+
 def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Match[str]]]:
     """The files named like ``path`` with a suffix of this form, sorted, each with its match."""
     try:

@@ -16,7 +16,7 @@ from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.lock import FolderLock
-from rolebundle.storage.partial import sync_folder
+from rolebundle.storage.partial import partials, sync_folder
 from rolebundle.storage.replica import publications
 
 _OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
@@ -64,47 +64,51 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
 def erase_outdated(corpus: Corpus, patience_ms: int | None = None) -> None:
     """Delete the staged replicas that may hold what was purged, with what transports keep there.
 
-    Also those of no publication: a publish was killed before it stored what its replica holds.
+    Also those of no publication, and partial files: a publish that was killed has not stored what
+    they hold.
 
     Raises:
         CorpusBusy: another process publishes.
         StorageError: one of them cannot be deleted.
     """
-    if not _outdated(corpus):
+    if not _doomed(corpus):
         return
-    with staging(corpus.path, patience_ms) as folder:
-        for staged in _outdated(corpus):
-            _delete(staged)
-        sync_folder(folder)
+    with staging(corpus.path, patience_ms):
+        # Nobody publishes now, so no partial file is in use.
+        for path in _doomed(corpus):
+            _delete(path)
+            sync_folder(path.parent)
 
 
-def _outdated(corpus: Corpus) -> list[Path]:
-    current = {
-        staged_replica(corpus.path, known.target).parent.name
+def _doomed(corpus: Corpus) -> list[Path]:
+    staged_replicas = (
+        staged_replica(corpus.path, known.target)
         for known in publications(corpus)
         if not known.is_outdated
-    }
+    )
+    current = {staged.parent.name: staged for staged in staged_replicas}
     try:
         entries = sorted(published_folder(corpus.path).iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise _stays(published_folder(corpus.path), error) from error
-    return [
-        entry
-        for entry in entries
-        if _OF_A_TARGET.fullmatch(entry.name) and entry.name not in current
-    ]
+    doomed = []
+    for entry in entries:
+        if _OF_A_TARGET.fullmatch(entry.name):
+            staged = current.get(entry.name)
+            doomed += [entry] if staged is None else partials(staged)
+    return doomed
 
 
-def _delete(staged: Path) -> None:
+def _delete(path: Path) -> None:
     try:
-        if staged.is_symlink() or not staged.is_dir():
-            staged.unlink()
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
         else:
-            shutil.rmtree(staged)
+            shutil.rmtree(path)
     except OSError as error:
-        raise _stays(staged, error) from error
+        raise _stays(path, error) from error
 
 
 def _stays(path: Path, error: OSError) -> StorageError:

@@ -74,6 +74,19 @@ def test_a_replica_of_no_publication_is_erased(db: Path) -> None:
     assert not traces_in(db)
 
 
+def test_a_partial_file_of_a_killed_publish_is_erased(db: Path) -> None:
+    """It may hold what is not stored as carried yet."""
+    staged = stage(db, "/one", ["b"])
+    partial = staged / f"replica.db.{'0' * 32}.partial"
+    (staged / "replica.db").rename(partial)
+    (staged / ".engine" / "0001.state").unlink()
+    receipt = purged(db, "a")
+    assert (receipt.state, receipt.publications) == ("done", [])
+    assert not partial.exists()
+    assert staged.exists()
+    assert not traces_in(db)
+
+
 def test_a_replica_that_was_renewed_stays(db: Path) -> None:
     stage(db, "/one", ["a"])
     purged(db, "a")
