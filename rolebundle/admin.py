@@ -82,6 +82,7 @@ from rolebundle.workspace import Workspace
 
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
+    from rolebundle.contracts.audit import CollectedAudits
     from rolebundle.contracts.backup import BackupReport, RestoreReport
     from rolebundle.contracts.decisions import DecisionRecord, NewDecision
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
@@ -1002,6 +1003,28 @@ class Admin:
         self.workspace.recorder.begin()
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved
+
+    def collect_audits(self, sources: Sequence[Path]) -> CollectedAudits:
+        """Add the new rows of replicas' audits to the collection beside the corpus.
+
+        See :func:`rolebundle.policy.audit_collection.collect`.
+
+        Raises:
+            UsageError: there is no corpus.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the collection cannot be written.
+        """
+        from rolebundle.contracts.audit import CollectedAudits
+        from rolebundle.policy.audit_collection import collect
+
+        corpus = self.workspace.corpus
+        logs = collect(self.workspace.path, sources, _now)
+        details = {
+            "logs": len({log.log_id for log in logs if log.log_id}),
+            "rows": sum(log.new_rows for log in logs),
+            "flawed": sum(log.state != "ok" for log in logs),
+        }
+        self.workspace.recorder.note(corpus, "collect", details=details)
+        return CollectedAudits(logs=logs)
 
     def audit_rows(self, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
         """The settings of the audit, and its last rows, the newest first; none without an audit.

@@ -31,7 +31,7 @@ from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audience import publish_command
-from rolebundle.policy.audit import verify_file
+from rolebundle.policy.audit_verification import verify_file
 from rolebundle.storage import purge, salvage, store, stored_policy
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.backup import page_problem, private_copy
@@ -40,6 +40,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.file_format import check_path
 from rolebundle.storage.location import (
     audit_path,
+    audits_path,
     heartbeat_path,
     is_there,
     published_folder,
@@ -134,7 +135,13 @@ def _own_files(path: Path) -> list[Path]:
     """The corpus and its companions and copies beside it, as far as they exist."""
     files = [
         Path(f"{file}{suffix}")
-        for file in (path, audit_path(path), rerank_cache_path(path), heartbeat_path(path))
+        for file in (
+            path,
+            audit_path(path),
+            audits_path(path),
+            rerank_cache_path(path),
+            heartbeat_path(path),
+        )
         for suffix in ("", *COMPANIONS)
     ]
     files.append(published_folder(path))

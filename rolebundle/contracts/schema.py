@@ -6,7 +6,12 @@ import json
 import re
 from typing import Any
 
-from rolebundle.contracts.audit import AuditRow, AuditSettings, AuditVerification
+from rolebundle.contracts.audit import (
+    AuditRow,
+    AuditSettings,
+    AuditVerification,
+    CollectedAudits,
+)
 from rolebundle.contracts.authoring import (
     InitReport,
     OverlayDraftReport,
@@ -87,6 +92,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "backup-result": BackupReport,
     "bridges": BridgeReport,
     "bundle": RetrievalBundle,
+    "collected-audits": CollectedAudits,
     "compact-bundle": CompactBundle,
     "comparison": Comparison,
     "check-answer": CheckAnswer,

@@ -22,28 +22,24 @@ from rolebundle.contracts.audit import (
     AuditEntry,
     AuditKind,
     AuditMode,
-    AuditProblem,
     AuditRow,
     AuditSettings,
     AuditVerification,
 )
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.policy.audit_verification import verify_file
 from rolebundle.storage import audit
 from rolebundle.storage.audit import (
-    Head,
     bounded_text,
     canonical,
     create_audit,
-    genesis_hash,
     open_audit_reader,
     open_audit_writer,
-    row_hash,
     tampered,
 )
 from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_audit import StoredAudit
-from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.bundle import RetrievalBundle
@@ -247,6 +243,9 @@ class AuditLog:
 
     # -- reading -------------------------------------------------------------------------------
 
+    def _open_reader(self) -> SqliteFile:
+        return open_audit_reader(self.path)
+
     def rows(
         self,
         reader: str | None = None,
@@ -276,7 +275,7 @@ class AuditLog:
         if reader == "":
             return
         agent = by if reader is None else bounded_text(reader)
-        with open_audit_reader(self.path) as log:
+        with self._open_reader() as log:
             rows = audit.read_rows(log, by=agent, since=since, kind=kind, newest=newest)
             numbering = _OwnNumbering(log)
             for row in islice(rows, limit):
@@ -288,7 +287,7 @@ class AuditLog:
         Raises:
             UsageError: there is no such row, or no audit.
         """
-        with open_audit_reader(self.path) as log:
+        with self._open_reader() as log:
             if reader is None:
                 row = audit.row_by_number(log, seq)
             else:
@@ -438,108 +437,3 @@ class _OwnNumbering:
 
 def _for_its_agent(row: AuditRow, number: int) -> AuditRow:
     return AuditRow(**(row.model_dump() | {"seq": number, "previous": "", "hash": ""}))
-
-
-# -- verification --------------------------------------------------------------------------------
-
-
-def verify_file(path: Path, expect: str = "") -> AuditVerification:
-    """Compare every row, the chain between them, the head and the settings.
-
-    Args:
-        path: the audit's file.
-        expect: the head of an earlier time, as ``seq:hash``.
-
-    Raises:
-        UsageError: there is no audit, or ``expect`` is not a head.
-        WrongFile, StorageError: it cannot be read.
-    """
-    expected_head = _parse_head(expect)
-    checked, last = 0, ""
-    try:
-        # One snapshot: rows that are written meanwhile are not part of it, and do not wait.
-        with open_audit_reader(path) as log, log.reading():
-            head = audit.read_head(log)
-            last, has_expected_head = genesis_hash(head.log_id), False
-            configured: Mapping[str, Any] = {}
-            for row in audit.read_rows(log):
-                problem = _row_problem(row, checked + 1, last)
-                if problem is not None:
-                    return AuditVerification(
-                        ok=False, rows=checked, expected=expect, problem=problem
-                    )
-                checked, last = row.seq, row.hash
-                has_expected_head = has_expected_head or (row.seq, row.hash) == expected_head
-                configured = row.details if row.kind == "settings" else configured
-            problem = (
-                _head_problem(log, head, checked, last)
-                or _settings_problem(head, configured)
-                or _expected_head_problem(expected_head, has_expected_head, checked)
-            )
-    except CorpusCorrupt as error:
-        problem = AuditProblem(code="file_damaged", message=error.message.removeprefix(f"{path}: "))
-    if problem is not None:
-        return AuditVerification(ok=False, rows=checked, expected=expect, problem=problem)
-    return AuditVerification(ok=True, rows=checked, head=f"{checked}:{last}", expected=expect)
-
-
-def _parse_head(expect: str) -> tuple[int, str]:
-    seq, _, digest = expect.partition(":")
-    if not expect:
-        return 0, ""
-    if not (seq.isascii() and seq.isdigit() and len(seq) < 19 and len(digest) == 64):
-        raise UsageError(
-            "bad_head",
-            f"{expect[:100]!r} is not the head of an audit",
-            "give SEQ:HASH as `rolebundle audit verify` printed it",
-        )
-    return int(seq), digest
-
-
-def _row_problem(row: AuditRow, seq: int, previous: str) -> AuditProblem | None:
-    if row.seq > seq:
-        missing = f"row {seq} is missing; row {row.seq} is in its place"
-        return AuditProblem(code="row_missing", seq=seq, message=missing)
-    if row.seq < seq:
-        inserted = f"a row with the number {row.seq} is before the first"
-        return AuditProblem(code="row_inserted", seq=row.seq, message=inserted)
-    if row_hash(row) != row.hash:
-        altered = f"row {seq} was altered: its hash is wrong"
-        return AuditProblem(code="row_altered", seq=seq, message=altered)
-    if row.previous != previous:
-        moved = f"row {seq} does not follow row {seq - 1}: one of them was replaced or moved"
-        return AuditProblem(code="chain_broken", seq=seq, message=moved)
-    return None
-
-
-def _head_problem(log: SqliteFile, head: Head, checked: int, last: str) -> AuditProblem | None:
-    if (head.rows, head.hash) != (checked, last):
-        kind = "rows were cut off" if head.rows > checked else "rows or the head were replaced"
-        named = counted(head.rows, "row")
-        message = f"the head names {named}, and there are {checked}: {kind} at the end"
-        return AuditProblem(code="head_differs", seq=checked, message=message)
-    if audit.count_rows(log) != checked:
-        return AuditProblem(code="row_inserted", message="there are rows outside the chain")
-    problem = audit.file_problem(log)
-    return AuditProblem(code="file_damaged", message=problem) if problem else None
-
-
-def _settings_problem(head: Head, configured: Mapping[str, Any]) -> AuditProblem | None:
-    if (head.mode, head.query) == (configured.get("mode"), configured.get("query")):
-        return None
-    message = "the settings are not those that were recorded last"
-    return AuditProblem(code="settings_differ", message=message)
-
-
-def _expected_head_problem(
-    expected_head: tuple[int, str], has_expected_head: bool, checked: int
-) -> AuditProblem | None:
-    seq, digest = expected_head
-    if not digest or has_expected_head:
-        return None
-    message = (
-        f"row {seq} is not the expected one: the rows up to it were replaced"
-        if seq <= checked
-        else f"row {seq} is expected, and the last one is {checked}: the end was cut off"
-    )
-    return AuditProblem(code="expected_differs", seq=seq, message=message)

@@ -29,7 +29,7 @@ from rolebundle.errors import (
     WrongFile,
 )
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.audit import verify_file
+from rolebundle.policy.audit_verification import verify_file
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage import purge, salvage, stored_policy

@@ -15,6 +15,8 @@ from time import monotonic, monotonic_ns, sleep
 from typing import Any
 from uuid import uuid4
 
+import apsw
+
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.file_format import FileFormat
@@ -54,9 +56,11 @@ SCHEMA = (
 )
 MAX_CHARACTERS = 4_000
 """Of each text of a row. A longer text is cut and marked: a query may have a million characters."""
+MAX_ROW_BYTES = 200_000
+"""Of a row: four texts of ``MAX_CHARACTERS`` with up to 4 bytes each, the details and the rest."""
 PAGE_ROWS = 500
 
-_COLUMNS = (
+COLUMNS = (
     "seq, time, kind, agent, role, action, query, bundle_digest, allowed, blocked, details, "
     "previous, hash"
 )
@@ -140,6 +144,22 @@ def open_audit_reader(path: Path) -> SqliteFile:
         WrongFile, CorpusCorrupt, StorageError: it cannot be read.
     """
     return SqliteFile.open_read_only(path, AUDIT_FORMAT)
+
+
+def open_foreign_audit(path: Path) -> SqliteFile:
+    """Open an audit that another machine wrote. Nothing is created beside it.
+
+    The folder may be synchronized: a log that a reader leaves there could get to the machine whose
+    audit it is. If a process of this machine has the file open, its locks are respected.
+
+    Raises:
+        WrongFile, CorpusCorrupt, CorpusBusy, StorageError, UsageError: it cannot be read.
+    """
+    is_open_here = is_there(Path(f"{path}-shm"))
+    log = SqliteFile.open_read_only(path, AUDIT_FORMAT, frozen=not is_open_here)
+    # A page of rows then fits into memory, whatever somebody wrote into them.
+    log.db.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
+    return log
 
 
 def tampered(path: Path, what: str) -> CorpusCorrupt:
@@ -334,12 +354,17 @@ def _configure(
     return row
 
 
-def _insert(log: SqliteFile, row: AuditRow) -> None:
+def stored_values(row: AuditRow) -> tuple[str | int, ...]:
+    """The values of a row in the order of ``COLUMNS``."""
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
+    return tuple(values[name] for name in COLUMNS.split(", "))
+
+
+def _insert(log: SqliteFile, row: AuditRow) -> None:
     log.run(
-        f"INSERT INTO entry ({_COLUMNS}) VALUES ({', '.join('?' * len(_TYPES))})",
-        tuple(values[name] for name in _COLUMNS.split(", ")),
+        f"INSERT INTO entry ({COLUMNS}) VALUES ({', '.join('?' * len(_TYPES))})",
+        stored_values(row),
     )
     log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
 
@@ -374,7 +399,7 @@ def rows_sql(*, by: bool, since: bool, kind: bool, newest: bool) -> str:
     conditions += ["kind = ?"] if kind else []
     order = "DESC" if newest else "ASC"
     where = " AND ".join(conditions)
-    return f"SELECT {_COLUMNS} FROM entry WHERE {where} ORDER BY seq {order} LIMIT ?"
+    return f"SELECT {COLUMNS} FROM entry WHERE {where} ORDER BY seq {order} LIMIT ?"
 
 
 def read_rows(
@@ -401,14 +426,14 @@ def read_rows(
 
 def row_by_number(log: SqliteFile, seq: int) -> AuditRow | None:
     """The row with this number, or ``None``."""
-    rows = log.rows(f"SELECT {_COLUMNS} FROM entry WHERE seq = ?", (seq,))
+    rows = log.rows(f"SELECT {COLUMNS} FROM entry WHERE seq = ?", (seq,))
     return _row(log, rows[0]) if rows else None
 
 
 def nth_row_of_agent(log: SqliteFile, agent: str, number: int) -> AuditRow | None:
     """Row ``number`` of an agent, counted from 1 among its own rows, or ``None``."""
     rows = log.rows(
-        f"SELECT {_COLUMNS} FROM entry WHERE agent = ? ORDER BY seq LIMIT 1 OFFSET ?",
+        f"SELECT {COLUMNS} FROM entry WHERE agent = ? ORDER BY seq LIMIT 1 OFFSET ?",
         (agent, number - 1),
     )
     return _row(log, rows[0]) if rows and number > 0 else None
@@ -429,19 +454,22 @@ def count_rows(log: SqliteFile) -> int:
     return int(log.value("SELECT count(*) FROM entry"))
 
 
-def file_problem(log: SqliteFile) -> str:
+def file_problem(log: SqliteFile, schema: tuple[str, ...] = SCHEMA) -> str:
     """What is wrong with the file's pages, indexes and schema, or an empty text."""
     result = str(log.value("PRAGMA integrity_check(1)"))
-    if result != "ok":
-        return result
+    return schema_problem(log, schema) if result == "ok" else result
+
+
+def schema_problem(log: SqliteFile, schema: tuple[str, ...] = SCHEMA) -> str:
+    """What is wrong with the file's tables and indexes, or an empty text."""
     stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
-    return "" if stored == set(SCHEMA) else "its tables are not those that were created"
+    return "" if stored == set(schema) else "its tables are not those that were created"
 
 
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
     try:
         check_types(values, _TYPES, "a row of the audit")
-        fields = dict(zip(_COLUMNS.split(", "), values, strict=True))
+        fields = dict(zip(COLUMNS.split(", "), values, strict=True))
         for name in ("blocked", "details"):
             stored, fields[name] = fields[name], json.loads(fields[name])
             # The stored text must be exactly the text that is hashed.

@@ -43,6 +43,12 @@ def audit_path(corpus: Path) -> Path:
     return corpus.with_name(f"{corpus.name}.audit")
 
 
+def audits_path(corpus: Path) -> Path:
+    """The collection of the replicas' audits. Links are resolved, as for the audit."""
+    audit = audit_path(corpus)
+    return audit.with_name(f"{audit.name}s")
+
+
 def overlays_path(corpus: Path) -> Path:
     """The folder of the corpus's own overlays. Links are resolved, as for the audit."""
     with suppress(OSError, RuntimeError):

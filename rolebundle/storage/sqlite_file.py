@@ -54,7 +54,12 @@ class SqliteFile:
 
     @classmethod
     def open_read_only(
-        cls, path: Path, file_format: FileFormat, *, patience_ms: int | None = None
+        cls,
+        path: Path,
+        file_format: FileFormat,
+        *,
+        patience_ms: int | None = None,
+        frozen: bool = False,
     ) -> Self:
         """Open a file for reading. It takes no write lock and works on a read-only file.
 
@@ -62,6 +67,7 @@ class SqliteFile:
             path: the file.
             file_format: what the file must be.
             patience_ms: how long to wait for a lock; ``None`` means the usual time.
+            frozen: assume that nobody writes to the file, and create nothing beside it.
 
         Raises:
             UsageError: there is no file.
@@ -71,7 +77,11 @@ class SqliteFile:
         with mapped_errors(path, file_format):
             # The stamp is taken first: a change during opening is noticed the next time.
             identity, content = stamp_of(path), stamp_of(path, frozen=True)
-            db, is_frozen = _connect_read_only(path, patience_ms)
+            db, is_frozen = (
+                (_connect_frozen(path, patience_ms), True)
+                if frozen
+                else _connect_read_only(path, patience_ms)
+            )
             try:
                 harden(db)
                 # Temporary tables of this connection are never written to a file.
@@ -337,22 +347,27 @@ def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connec
         # full disk does not allow. Whoever writes has one, so nobody writes.
         if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
             raise
-        from urllib.parse import quote
+        return _connect_frozen(path, patience_ms), True
 
-        name = f"file:{quote(str(path.absolute()))}?mode=ro"
-        log = _log_of(path)
-        if not log.exists() or log.stat().st_size == 0:
-            # Without a log the file alone is complete.
-            return _connect(f"{name}&immutable=1", patience_ms), True
-        if _WITHOUT_LOCKS not in apsw.vfs_names():
-            raise StorageError(
-                "log_unreadable",
-                f"{path}: has an unmerged log beside it, and no shared memory for reading it",
-                "make room, or open it once where the folder can be written, for example with "
-                "`rolebundle status`",
-            ) from error
-        # The index of the log is then in this process's memory.
-        return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", patience_ms, exclusive=True), True
+
+def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
+    """A connection that takes no lock and creates no file, for a file that nobody writes."""
+    from urllib.parse import quote
+
+    name = f"file:{quote(str(path.absolute()))}?mode=ro"
+    log = _log_of(path)
+    if not log.exists() or log.stat().st_size == 0:
+        # Without a log the file alone is complete.
+        return _connect(f"{name}&immutable=1", patience_ms)
+    if _WITHOUT_LOCKS not in apsw.vfs_names():
+        raise StorageError(
+            "log_unreadable",
+            f"{path}: has an unmerged log beside it, and no shared memory for reading it",
+            "make room, or open it once where the folder can be written, for example with "
+            "`rolebundle status`",
+        )
+    # The index of the log is then in this process's memory.
+    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", patience_ms, exclusive=True)
 
 
 def _connect(name: str, patience_ms: int | None, *, exclusive: bool = False) -> apsw.Connection:

@@ -110,6 +110,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("read", ("{}/golden.toml", "--role", "mossline-docs-writer", *LEXICAL)),
         Use("scratch", ("{}/ingesting.toml", "--role", "mossline-docs-writer", "--lexical-only")),
     ),
+    "audit collect": (READ, Use("write", ("{}/saved.db", *DB))),
     "audit export": (Use("read", ("--jsonl", *DB)),),
     "audit list": (READ,),
     "audit set": (Use("write", ("--mode", "required", *DB)),),
