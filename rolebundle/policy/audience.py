@@ -123,13 +123,6 @@ def resolve_audience(
 
 
 def publish_command(known: Publication) -> str:
-    """The command that publishes to a target again, for the same audience."""
-    words = ["rolebundle", "publish", known.target]
-    if known.agent:
-        words += ["--agent", known.agent]
-    elif known.visibility:
-        visible = json.loads(known.visibility)
-        words += ["--level", visible["access_level"]]
-        if visible["scopes"]:
-            words += ["--scopes", ",".join(visible["scopes"])]
-    return f"{join(words)} --key FILE"
+    """The command that publishes to a target again. A level and scopes are those of the last time."""
+    agent = ["--agent", known.agent] if known.agent else []
+    return f"{join(['rolebundle', 'publish', known.target, *agent])} --key FILE"

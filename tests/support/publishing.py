@@ -11,12 +11,12 @@ from rolebundle.storage.opening import open_writer
 from rolebundle.storage.replica import Publication, save_publication, with_carried
 
 
-def publication_of(target: str, agent: str = "ana", visibility: str = "{}") -> Publication:
+def publication_of(target: str, agent: str = "ana") -> Publication:
     """The record of a publication that carried nothing yet."""
     return Publication(
         target=target,
         agent=agent,
-        visibility=visibility,
+        visibility="{}",
         publisher="head office",
         key_id="0123456789abcdef",
         generation=3,
