@@ -123,6 +123,6 @@ def resolve_audience(
 
 
 def publish_command(known: Publication) -> str:
-    """The command that publishes to a target again. A level and scopes are those of the last time."""
+    """The command that publishes to a target again. Its level and scopes are the last ones."""
     agent = ["--agent", known.agent] if known.agent else []
     return f"{join(['rolebundle', 'publish', known.target, *agent])} --key FILE"
