@@ -24,6 +24,8 @@ class ReplicaManifest(Contract):
         publisher: the name that the publisher gave itself.
         agent: the only agent that the replica answers; empty if it answers everyone.
         corpus_id: identity of the publisher's corpus, and of the replica.
+        publication: identity of the publication: a hash of its target. Generations of different
+            publications cannot be compared.
         generation: counts the changes of what the replica holds.
         purge_generation: counts the purges of what this replica, or an earlier one of the same
             publication, held.
@@ -46,6 +48,7 @@ class ReplicaManifest(Contract):
     publisher: str
     agent: str
     corpus_id: str
+    publication: str = ""
     generation: int
     purge_generation: int
     content_digest: str

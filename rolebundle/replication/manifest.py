@@ -43,35 +43,41 @@ def check_acceptable(
     """Check that a signed manifest may take the place of the one at hand.
 
     Raises:
-        WrongFile: it has another schema, or is of another corpus.
+        WrongFile: it has another schema, or is of another corpus or publication.
         CorpusCorrupt: it has expired, or is older than the one at hand.
     """
-    kept = _keeps_answering(at_hand)
     if manifest.schema_version != latest_version():
         is_newer = manifest.schema_version > latest_version()
         raise WrongFile(
             "newer_schema" if is_newer else "older_schema",
             f"{source}: has schema {manifest.schema_version}, this version reads "
-            f"{latest_version()}{kept}",
+            f"{latest_version()}",
             "upgrade rolebundle here" if is_newer else "publish with the version that is used here",
         )
     if at_hand is not None and manifest.corpus_id != at_hand.corpus_id:
         raise WrongFile(
             "other_corpus",
-            f"{source}: is a replica of another corpus than the one at hand{kept}",
+            f"{source}: is a replica of another corpus than the one at hand",
             "name another file with --db",
+        )
+    if at_hand is not None and manifest.publication != at_hand.publication:
+        raise WrongFile(
+            "other_publication",
+            f"{source}: is of another publication than the one at hand",
+            "somebody may have exchanged two replicas: ask its publisher; name another file with "
+            "--db if you want this one",
         )
     if manifest.expires_at <= iso_utc(datetime.now(UTC)):
         raise CorpusCorrupt(
             "replica_expired",
-            f"{source}: this replica expired at {manifest.expires_at}{kept}",
+            f"{source}: this replica expired at {manifest.expires_at}",
             "ask its publisher to publish again",
         )
     if at_hand is not None and _age(manifest) < _age(at_hand):
         raise CorpusCorrupt(
             "replica_rolled_back",
             f"{source}: generation {manifest.generation} of {manifest.published_at} is older than "
-            f"the one at hand, generation {at_hand.generation} of {at_hand.published_at}{kept}",
+            f"the one at hand, generation {at_hand.generation} of {at_hand.published_at}",
             "somebody may have put an older replica in its place: ask its publisher",
         )
 
@@ -80,15 +86,9 @@ def _age(manifest: ReplicaManifest) -> tuple[int, int, str]:
     return (manifest.purge_generation, manifest.generation, manifest.published_at)
 
 
-def _keeps_answering(at_hand: ReplicaManifest | None) -> str:
-    if at_hand is None:
-        return ""
-    return f"; the replica at hand, generation {at_hand.generation}, stays"
-
-
 def with_kept(error: RolebundleError, at_hand: ReplicaManifest | None) -> RolebundleError:
     """The error, saying also that the replica at hand stays."""
-    kept = _keeps_answering(at_hand)
-    if not kept or kept in error.message:
+    if at_hand is None:
         return error
+    kept = f"; the replica at hand, generation {at_hand.generation}, stays"
     return type(error)(error.code, f"{error.message}{kept}", error.hint)

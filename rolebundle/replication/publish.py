@@ -28,7 +28,9 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.replication.erasure import erase_history
 from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
+from rolebundle.replication.transports.blocks import storage_error
 from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.verify import verify_replica
 from rolebundle.storage import replica as replicas
 from rolebundle.storage import stored_policy, visible_copy
 from rolebundle.storage.backup import sha256_of
@@ -37,6 +39,7 @@ from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.replica import Publication
 from rolebundle.storage.staging import staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
@@ -68,7 +71,7 @@ class _Staged:
     signed: SignedManifest
     difference: Difference
     rebuilt: str
-    names: list[str]
+    recorded: Publication
 
 
 def publish(
@@ -94,15 +97,19 @@ def publish(
     staged_path = staged_replica(path, transport.target)
     with staging(path):
         _make_private_folder(staged_path.parent)
-        known = _known(path, transport, audience, key)
-        staged = _stage(path, staged_path, audience, known, key, options)
+        staged = None
+        while staged is None:
+            known = _known(path, transport, key)
+            try:
+                staged = _stage(path, staged_path, audience, known, key, options)
+            except OSError as error:
+                raise storage_error(staged_path, error) from error
         manifest = staged.signed.manifest
-        # Before it is moved: a purge must find whatever somebody may have.
-        _save(path, known, staged, "")
         beside = sign(manifest.model_copy(update={"file_digest": sha256_of(staged_path)}), key)
         moved = transport.push(staged_path, beside.model_dump_json(indent=2).encode())
         history = erase_history(transport) if known.is_outdated else None
-        _save(path, known, staged, audience.visibility())
+        _record_push(path, staged.recorded, manifest, audience)
+        file_bytes = staged_path.stat().st_size
     return PublishReport(
         target=transport.target,
         manifest=manifest,
@@ -112,7 +119,7 @@ def publish(
         added=staged.difference.added,
         updated=staged.difference.updated,
         removed=staged.difference.removed,
-        file_bytes=staged_path.stat().st_size,
+        file_bytes=file_bytes,
         moved_bytes=moved,
         history=history,
     )
@@ -129,15 +136,16 @@ def _make_private_folder(folder: Path) -> None:
         ) from error
 
 
-def _known(path: Path, transport: Transport, audience: Audience, key: PrivateKey) -> Publication:
+def _known(path: Path, transport: Transport, key: PrivateKey) -> Publication:
     """What is known of the last replica.
 
     A corpus that was restored from a backup may have published later ones. Readers would refuse
     an older generation than theirs, so the published manifest counts, too.
     """
     with open_reader(path) as corpus:
+        replicas.refuse_changes(corpus)
         known = replicas.publication(corpus, transport.target) or Publication(
-            transport.target, audience.agent, "", "", "", 0, 0, "", "", "", 0, b""
+            transport.target, "", "", "", "", 0, 0, "", "", "", 0, b""
         )
         corpus_id = corpus_counts(corpus).corpus_id
     try:
@@ -155,37 +163,54 @@ def _known(path: Path, transport: Transport, audience: Audience, key: PrivateKey
     return known
 
 
-def _save(path: Path, known: Publication, staged: _Staged, visibility: str) -> None:
-    """Record what is published.
+def _record(
+    path: Path, known: Publication, signed: SignedManifest, names: list[str], purges: set[str]
+) -> Publication | None:
+    """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
     Args:
         path: the publisher's corpus.
-        known: what was known when the replica was built. A purge may have come since then.
-        staged: the replica.
-        visibility: what it may hold; empty if it is not published yet.
+        known: what was known when the replica was built.
+        signed: its manifest.
+        names: what it holds.
+        purges: the ids of the purges that came before it was built.
+
+    Returns:
+        What was recorded; ``None`` if there was another purge since then. Then the replica may hold
+        what was purged.
     """
-    manifest = staged.signed.manifest
+    manifest = signed.manifest
     with open_writer(path) as corpus, corpus.writing():
+        if purge_ids(corpus) != purges:
+            return None
         present = replicas.publication(corpus, known.target) or known
-        saved = replicas.with_carried(present, manifest.corpus_id, staged.names)
-        if not visibility:
+        recorded = replicas.with_carried(present, manifest.corpus_id, names)._replace(
+            agent=manifest.agent,
+            publisher=manifest.publisher,
+            key_id=signed.key_id,
+            generation=manifest.generation,
             # The manifest's is higher if this corpus was restored from a backup.
-            purges = max(present.purge_generation, manifest.purge_generation)
-            saved = saved._replace(purge_generation=purges)
-        if visibility:
-            saved = saved._replace(
-                agent=manifest.agent,
-                visibility=visibility,
-                publisher=manifest.publisher,
-                key_id=staged.signed.key_id,
-                generation=manifest.generation,
-                content_digest=manifest.content_digest,
-                published_at=manifest.published_at,
-                # An earlier replica, which somebody still has, may answer longer.
-                refuses_at=max(present.refuses_at, manifest.refuses_at),
-                published_purges=manifest.purge_generation,
-            )
-        replicas.save_publication(corpus, saved)
+            purge_generation=max(present.purge_generation, manifest.purge_generation),
+            content_digest=manifest.content_digest,
+            # An earlier replica, which somebody still has, may answer longer.
+            refuses_at=max(present.refuses_at, manifest.refuses_at),
+        )
+        replicas.save_publication(corpus, recorded)
+        return recorded
+
+
+def _record_push(
+    path: Path, recorded: Publication, manifest: ReplicaManifest, audience: Audience
+) -> None:
+    """Record that it is published. A purge that came since it was recorded makes it outdated."""
+    with open_writer(path) as corpus, corpus.writing():
+        present = replicas.publication(corpus, recorded.target) or recorded
+        pushed = present._replace(
+            visibility=audience.visibility(),
+            published_at=manifest.published_at,
+            published_purges=manifest.purge_generation,
+        )
+        replicas.save_publication(corpus, pushed)
 
 
 # -- the replica beside the corpus -----------------------------------------------------------------
@@ -198,15 +223,20 @@ def _stage(
     known: Publication,
     key: PrivateKey,
     options: PublishOptions,
-) -> _Staged:
-    """Bring the replica beside the corpus up to date."""
+) -> _Staged | None:
+    """Bring the replica beside the corpus up to date.
+
+    Returns:
+        The replica; ``None`` if something was purged meanwhile, and it must be built again.
+    """
     pseudonym = keyed_pseudonym(_pseudonym_key(key))
     with open_reader(path) as source:
         audit = load_stored_audit(source)
         source.enable_restriction()
         with source.reading(), partial_file(staged_path) as partial:
+            purges = purge_ids(source)
             view = audience.restrict(source)
-            former, rebuilt = _former(source, staged_path, audience, known)
+            former, rebuilt = _former(source, staged_path, audience, known, key)
             if former is not None:
                 shutil.copyfile(staged_path, partial)
             with open_writer(partial, lock=False, replica=True) as replica:
@@ -226,9 +256,12 @@ def _stage(
                 names = visible_copy.names_in(replica)
                 visible_copy.tidy(replica)
             sync_file(partial)
+            recorded = _record(path, known, signed, names, purges)
+            if recorded is None:
+                return None
             partial.replace(staged_path)
             sync_folder(staged_path.parent)
-    return _Staged(signed, difference, rebuilt, names)
+    return _Staged(signed, difference, rebuilt, recorded)
 
 
 def _pseudonym_key(key: PrivateKey) -> bytes:
@@ -237,25 +270,24 @@ def _pseudonym_key(key: PrivateKey) -> bytes:
 
 
 def _former(
-    source: Corpus, staged_path: Path, audience: Audience, known: Publication
+    source: Corpus, staged_path: Path, audience: Audience, known: Publication, key: PrivateKey
 ) -> tuple[ReplicaManifest | None, str]:
     """The manifest of the replica that can be changed in place; else why it must be built anew.
 
     Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages
-    that were split. So a replica is built anew if anything in it must not be seen any more.
+    that were split. So a replica is built anew if anything in it must not be seen any more. It is
+    verified as by `pull`: nothing is signed that was not built here.
     """
     if known.is_outdated:
         return None, "documents of it were purged"
     if not staged_path.exists():
         return None, "the last one is gone" if known.generation else "it is the first"
     try:
+        former = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
         with open_reader(staged_path) as staged:
-            signed = SignedManifest.model_validate_json(replicas.stored_manifest(staged))
             hidden = visible_copy.is_anything_hidden_now(source, staged)
-    except (RolebundleError, ValueError) as error:
-        reason = error.message if isinstance(error, RolebundleError) else "it has no manifest"
-        return None, f"the last one cannot be read: {reason}"
-    former = signed.manifest
+    except RolebundleError as error:
+        return None, f"the last one cannot be used: {error.message}"
     if former.corpus_id != corpus_counts(source).corpus_id:
         return None, "the last one is of another corpus"
     if (former.agent, known.visibility) != (audience.agent, audience.visibility()):
@@ -301,6 +333,7 @@ def _manifest(
         publisher=options.publisher,
         agent=audience.agent,
         corpus_id=counts.corpus_id,
+        publication=replicas.publication_id(counts.corpus_id, known.target),
         generation=counts.generation,
         purge_generation=known.purge_generation,
         content_digest=digest,

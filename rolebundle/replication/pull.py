@@ -20,15 +20,21 @@ from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.manifest import check_acceptable, read_manifest, with_kept
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.verify import as_inside, verify_replica
 from rolebundle.storage import replica as replicas
-from rolebundle.storage import rerank_cache, seal, visible_copy
-from rolebundle.storage.backup import page_problem, sha256_of
+from rolebundle.storage import rerank_cache, visible_copy
+from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.location import fetched_replica
+from rolebundle.storage.location import expected_manifest, fetched_replica
 from rolebundle.storage.lock import FolderLock
-from rolebundle.storage.opening import corpus_format, open_reader, schema_version
-from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, sync_file, sync_folder
+from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
+from rolebundle.storage.partial import (
+    COMPANIONS,
+    OWNER_ONLY,
+    partial_file,
+    sync_file,
+    sync_folder,
+)
 from rolebundle.storage.sqlite_file import is_missing_or_empty
 
 _ATTEMPTS = 3
@@ -52,19 +58,24 @@ def pull(
     Raises:
         UsageError: ``not_a_replica``: the file at the path is an ordinary corpus.
         CorpusCorrupt: the published replica cannot be trusted, has expired, or is older than the
-            one at hand, which stays.
-        WrongFile: it has another schema, or is of another corpus.
+            one at hand, which stays. ``damaged_at_hand``: nobody knows what the file at the path
+            is.
+        WrongFile: it has another schema, or is of another corpus or publication.
         CorpusBusy, ConfigurationError, StorageError: it could not be fetched.
     """
-    _make_folder(path)
-    lock = FolderLock(path, exclusive=True)
+    file = path
+    with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
+        file = path.resolve()
+    _make_folder(file)
+    lock = FolderLock(file, exclusive=True)
     try:
-        at_hand = _at_hand(path)
+        at_hand = _at_hand(file)
+        known = at_hand or _expected(file, key)
         try:
-            fetched = _fetch(transport, path, key, at_hand)
+            fetched = _fetch(transport, file, key, known)
         except RolebundleError as error:
             # A purge may have removed it.
-            raise with_kept(error, at_hand if path.exists() else None) from error
+            raise with_kept(error, at_hand if file.exists() else None) from error
     finally:
         lock.release()
     signed, published = fetched.signed, fetched.signed.manifest.overlays
@@ -103,64 +114,105 @@ def _make_folder(path: Path) -> None:
 
 
 def _at_hand(path: Path) -> ReplicaManifest | None:
-    """The manifest of the replica at hand; ``None`` if there is none, or a damaged one.
+    """The manifest of the replica at hand; ``None`` if there is none, or its manifest is damaged.
+
+    The rest of the file does not count: a damaged replica is replaced.
 
     Raises:
         UsageError: it is an ordinary corpus.
+        CorpusCorrupt: it is too damaged to know whether it is one.
         WrongFile: it is of another application, or of a newer version.
     """
     if is_missing_or_empty(path):
         return None
     try:
-        with open_reader(path) as corpus:
-            manifest = replicas.stored_manifest(corpus)
-            if not manifest:
-                raise UsageError(
-                    "not_a_replica",
-                    f"{path}: is a corpus of its own, and no replica; it was not changed",
-                    "name another file with --db",
-                )
-            return SignedManifest.model_validate_json(manifest).manifest
-    except (CorpusCorrupt, ValueError):
+        with Corpus.open_read_only(path, corpus_format()) as corpus:
+            is_new = schema_version(corpus) >= REPLICAS
+            manifest = replicas.stored_manifest(corpus) if is_new else ""
+    except CorpusCorrupt as error:
+        raise CorpusCorrupt(
+            "damaged_at_hand",
+            f"{path}: is so damaged that nobody knows whether it is a replica; it was not changed",
+            "move it away and pull again",
+        ) from error
+    if not manifest:
+        raise UsageError(
+            "not_a_replica",
+            f"{path}: is a corpus of its own, and no replica; it was not changed",
+            "name another file with --db",
+        )
+    try:
+        return SignedManifest.model_validate_json(manifest).manifest
+    except ValueError:
+        return None
+
+
+def _expected(path: Path, key: PublicKey) -> ReplicaManifest | None:
+    """The manifest for which the replica at hand was erased, or ``None``."""
+    expected = expected_manifest(path)
+    try:
+        return read_manifest(expected.read_bytes(), str(expected), key).manifest
+    except (OSError, CorpusCorrupt):
         return None
 
 
 def _fetch(
-    transport: Transport, path: Path, key: PublicKey, at_hand: ReplicaManifest | None
+    transport: Transport, path: Path, key: PublicKey, known: ReplicaManifest | None
 ) -> _Fetched:
-    """Fetch until the files of the publisher fit together."""
+    """Fetch until the files of the publisher fit together.
+
+    Args:
+        transport: where it is published.
+        path: the replica at hand, if there is one.
+        key: the publisher's key.
+        known: the manifest that must not be older than the published one.
+    """
     for attempt in range(_ATTEMPTS):
         beside = transport.manifest()
         offered = read_manifest(beside, transport.target, key) if beside is not None else None
-        if offered is not None:
-            check_acceptable(offered.manifest, at_hand, transport.target)
-            if _inside(offered.manifest) == at_hand:
+        if beside is not None and offered is not None:
+            check_acceptable(offered.manifest, known, transport.target)
+            if as_inside(offered.manifest) == known and _is_intact(path, offered.manifest):
+                _discard(path)
                 return _Fetched(offered, "current", 0)
-            if at_hand is not None and at_hand.purge_generation < offered.manifest.purge_generation:
-                _erase_purged(path)
+            if _is_purged(offered.manifest, known):
+                _erase_purged(path, beside)
         moved = transport.fetch(_prepare(path))
         try:
-            signed = _verify(fetched_replica(path), transport.target, key, offered)
-        except CorpusCorrupt:
+            signed = verify_replica(fetched_replica(path), transport.target, key, offered)
+            check_acceptable(signed.manifest, known, transport.target)
+        except (CorpusCorrupt, WrongFile):
             # The publisher may have replaced one of two files between the two reads.
             if attempt + 1 < _ATTEMPTS and transport.manifest() != beside:
                 continue
-            fetched_replica(path).unlink(missing_ok=True)
+            _discard(path)
             raise
         break
-    check_acceptable(signed.manifest, at_hand, transport.target)
-    if signed.manifest == at_hand and path.exists():
-        fetched_replica(path).unlink(missing_ok=True)
-        return _Fetched(signed, "current", moved)
-    if at_hand is not None and at_hand.purge_generation < signed.manifest.purge_generation:
-        _erase_purged(path)
+    if _is_purged(signed.manifest, known):
+        # Before the file is replaced: a later pull would not do it any more.
+        rerank_cache.erase(path)
+    is_current = signed.manifest == known and path.exists()
     _replace(path)
-    return _Fetched(signed, "updated", moved)
+    return _Fetched(signed, "current" if is_current else "updated", moved)
 
 
-def _inside(manifest: ReplicaManifest) -> ReplicaManifest:
-    """The manifest in the file that a manifest beside it describes."""
-    return manifest.model_copy(update={"file_digest": ""})
+def _is_purged(manifest: ReplicaManifest, known: ReplicaManifest | None) -> bool:
+    """Whether something was purged of what is at hand."""
+    return known is not None and known.purge_generation < manifest.purge_generation
+
+
+def _is_intact(path: Path, manifest: ReplicaManifest) -> bool:
+    try:
+        return sha256_of(path) == manifest.file_digest
+    except OSError:
+        return False
+
+
+def _discard(path: Path) -> None:
+    """Delete what was fetched."""
+    for suffix in ("", *COMPANIONS):
+        with suppress(OSError):
+            Path(f"{fetched_replica(path)}{suffix}").unlink()
 
 
 def _prepare(path: Path) -> Path:
@@ -171,6 +223,9 @@ def _prepare(path: Path) -> Path:
             raise StorageError(
                 "fetch_failed", f"{fetched}: is not a file", "move it away and pull again"
             )
+        for suffix in COMPANIONS:
+            # A log that a killed pull left would be applied to what is fetched now.
+            Path(f"{fetched}{suffix}").unlink(missing_ok=True)
         if not fetched.exists():
             os.close(os.open(fetched, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
             if path.exists():
@@ -180,11 +235,22 @@ def _prepare(path: Path) -> Path:
     return fetched
 
 
-def _erase_purged(path: Path) -> None:
-    """Erase the replica at hand, and what was computed from it: it holds what was purged."""
-    for suffix in ("", *COMPANIONS):
-        with suppress(FileNotFoundError):
-            Path(f"{path}{suffix}").unlink()
+def _erase_purged(path: Path, manifest: bytes) -> None:
+    """Erase the replica at hand, and what was computed from it: it holds what was purged.
+
+    The manifest of the replica that is to come is kept, so that no older one is accepted then.
+    """
+    expected = expected_manifest(path)
+    try:
+        with partial_file(expected) as partial:
+            partial.write_bytes(manifest)
+            sync_file(partial)
+            partial.replace(expected)
+            sync_folder(path.parent)
+        for suffix in ("", *COMPANIONS):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+    except OSError as error:
+        raise _not_written(path, error) from error
     rerank_cache.erase(path)
     sync_folder(path.parent)
 
@@ -202,6 +268,7 @@ def _replace(path: Path) -> None:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         fetched.replace(path)
         sync_folder(path.parent)
+        expected_manifest(path).unlink(missing_ok=True)
     except OSError as error:
         raise _not_written(path, error) from error
 
@@ -211,64 +278,4 @@ def _not_written(path: Path, error: OSError) -> StorageError:
         "fetch_failed",
         f"{path}: the replica cannot be written here ({error.strerror})",
         "make room and give yourself write permission in this folder, and pull again",
-    )
-
-
-# -- verifying -------------------------------------------------------------------------------------
-
-
-def _verify(
-    file: Path, source: str, key: PublicKey, offered: SignedManifest | None
-) -> SignedManifest:
-    """Check that a fetched file is what its publisher signed.
-
-    Args:
-        file: the file.
-        source: where it is from, for errors.
-        key: the publisher's key.
-        offered: the manifest beside the published file; ``None`` if the transport has none.
-
-    Raises:
-        CorpusCorrupt: it is not.
-        WrongFile: it is another application's file, or has another schema.
-    """
-    if offered is not None and sha256_of(file) != offered.manifest.file_digest:
-        raise _unsound(source, "the file is not the one that the manifest describes")
-    try:
-        corpus = Corpus.open_read_only(file, corpus_format())
-    except WrongFile as error:
-        raise _unsound(source, error.message) from error
-    with corpus, corpus.reading():
-        signed = read_manifest(_stored_manifest(corpus, source), source, key)
-        manifest = signed.manifest
-        if manifest.file_digest or (offered and _inside(offered.manifest) != manifest):
-            raise _unsound(source, "the manifest in the file is not the one beside it")
-        counts = corpus_counts(corpus)
-        if (counts.corpus_id, counts.generation, schema_version(corpus)) != (
-            manifest.corpus_id,
-            manifest.generation,
-            manifest.schema_version,
-        ):
-            raise _unsound(source, "the file is of another generation than its manifest")
-        problem = page_problem(corpus)
-        if problem:
-            raise _unsound(source, problem)
-        if visible_copy.stored_digest(corpus) != manifest.stored_digest:
-            raise _unsound(source, "its rows are not those that were signed")
-        seal.verify(corpus)
-    return signed
-
-
-def _stored_manifest(corpus: Corpus, source: str) -> str:
-    manifest = replicas.stored_manifest(corpus)
-    if not manifest:
-        raise _unsound(source, "it has no manifest")
-    return manifest
-
-
-def _unsound(source: str, what: str) -> CorpusCorrupt:
-    return CorpusCorrupt(
-        "replica_unsound",
-        f"{source}: the replica cannot be trusted: {what}",
-        "ask its publisher to publish again",
     )

@@ -76,6 +76,13 @@ def fetched_replica(replica: Path) -> Path:
     return replica.with_name(f".{replica.name}.fetched")
 
 
+def expected_manifest(replica: Path) -> Path:
+    """The manifest of the replica that is to come, after the one at hand was erased."""
+    with suppress(OSError, RuntimeError):
+        replica = replica.resolve()
+    return replica.with_name(f".{replica.name}.expected")
+
+
 def rerank_cache_path(corpus: Path) -> Path:
     """The rerank cache of a corpus. Links are resolved: it is beside the file itself."""
     with suppress(OSError, RuntimeError):

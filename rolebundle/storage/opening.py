@@ -32,12 +32,13 @@ CACHE_KIB = 32_768
 LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
+REPLICAS = 10
+"""The schema version since which there are replicas."""
+
 _PAUSE_SECONDS = 0.02
 # The versions whose tables or columns are filled by code.
 _COMPARTMENTS = 2
 _DIGESTS = 7
-# The version since which there are replicas.
-_REPLICAS = 10
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
@@ -131,7 +132,7 @@ def _create_empty(path: Path) -> None:
 def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
     if not is_missing_or_empty(path):
         with Corpus.open_read_only(path, corpus_format()) as corpus:
-            if not replica and schema_version(corpus) >= _REPLICAS:
+            if not replica and schema_version(corpus) >= REPLICAS:
                 refuse_changes(corpus)
             if verify and corpus.value("PRAGMA user_version") == latest_version():
                 with corpus.reading():

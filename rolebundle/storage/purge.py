@@ -292,6 +292,11 @@ def receipts(corpus: Corpus) -> list[Receipt]:
     ]
 
 
+def purge_ids(corpus: Corpus) -> set[str]:
+    """The ids of all purges, also through a restricted connection."""
+    return {receipt for (receipt,) in corpus.rows("SELECT id FROM main.purge")}
+
+
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
     """Do what remains of every purge: rewrite the file, empty its log, delete staged replicas.
 

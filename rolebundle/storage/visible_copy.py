@@ -509,13 +509,13 @@ def stored_digest(corpus: Corpus) -> str:
     """The digest of every row of every table as it is stored, also of the indexes' own tables.
 
     With SQLite's own check, which compares its indexes with the tables, it proves a whole file. It
-    leaves out what the manifest depends on, and the tables that Litestream adds.
+    leaves out what depends on the manifest, and the tables that Litestream adds.
     """
     objects = [
         row
         for row in corpus.rows(
-            "SELECT type, name, sql FROM main.sqlite_schema "
-            "WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type, name"
+            # SQLite makes the indexes of constraints without a statement.
+            "SELECT type, name, sql FROM main.sqlite_schema WHERE sql NOT NULL ORDER BY type, name"
         )
         if not _is_litestreams(*row)
     ]
@@ -528,7 +528,8 @@ def stored_digest(corpus: Corpus) -> str:
         ):
             digest.update(row_digest([name]))
             # Not through an index that has all columns: the order is that of the table.
-            for row in corpus.each(f'SELECT * FROM main."{name}" NOT INDEXED'):
+            quoted = str(name).replace('"', '""')
+            for row in corpus.each(f'SELECT * FROM main."{quoted}" NOT INDEXED'):
                 digest.update(row_digest(row))
     return digest.hexdigest()
 
