@@ -99,9 +99,9 @@ def publish(
         _make_private_folder(staged_path.parent)
         staged = None
         while staged is None:
-            known = _known(path, transport, key)
+            known, purges = _known(path, transport, key)
             try:
-                staged = _stage(path, staged_path, audience, known, key, options)
+                staged = _stage(path, staged_path, audience, known, purges, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
         manifest = staged.signed.manifest
@@ -136,31 +136,32 @@ def _make_private_folder(folder: Path) -> None:
         ) from error
 
 
-def _known(path: Path, transport: Transport, key: PrivateKey) -> Publication:
-    """What is known of the last replica.
+def _known(path: Path, transport: Transport, key: PrivateKey) -> tuple[Publication, set[str]]:
+    """What is known of the last replica, and the ids of all purges until now.
 
     A corpus that was restored from a backup may have published later ones. Readers would refuse
     an older generation than theirs, so the published manifest counts, too.
     """
-    with open_reader(path) as corpus:
+    with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
         known = replicas.publication(corpus, transport.target) or Publication(
             transport.target, "", "", "", "", 0, 0, "", "", "", 0, b""
         )
+        purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
     try:
         beside = transport.manifest()
         signed = beside and read_manifest(beside, transport.target, key.public_key())
     except RolebundleError:
-        return known
+        return known, purges
     if not signed or signed.manifest.corpus_id != corpus_id:
-        return known
+        return known, purges
     there = signed.manifest
     if there.generation > known.generation:
         known = known._replace(generation=there.generation, content_digest=there.content_digest)
     if there.purge_generation > known.purge_generation:
         known = known._replace(purge_generation=there.purge_generation)
-    return known
+    return known, purges
 
 
 def _record(
@@ -173,7 +174,7 @@ def _record(
         known: what was known when the replica was built.
         signed: its manifest.
         names: what it holds.
-        purges: the ids of the purges that came before it was built.
+        purges: the ids of the purges before that.
 
     Returns:
         What was recorded; ``None`` if there was another purge since then. Then the replica may hold
@@ -221,6 +222,7 @@ def _stage(
     staged_path: Path,
     audience: Audience,
     known: Publication,
+    purges: set[str],
     key: PrivateKey,
     options: PublishOptions,
 ) -> _Staged | None:
@@ -234,7 +236,6 @@ def _stage(
         audit = load_stored_audit(source)
         source.enable_restriction()
         with source.reading(), partial_file(staged_path) as partial:
-            purges = purge_ids(source)
             view = audience.restrict(source)
             former, rebuilt = _former(source, staged_path, audience, known, key)
             if former is not None:

@@ -293,8 +293,8 @@ def receipts(corpus: Corpus) -> list[Receipt]:
 
 
 def purge_ids(corpus: Corpus) -> set[str]:
-    """The ids of all purges, also through a restricted connection."""
-    return {receipt for (receipt,) in corpus.rows("SELECT id FROM main.purge")}
+    """The ids of all purges."""
+    return {receipt for (receipt,) in corpus.rows("SELECT id FROM purge")}
 
 
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
