@@ -707,6 +707,7 @@ class Admin:
         from rolebundle.policy.audience import resolve_audience
         from rolebundle.replication.publish import publish
 
+        refuse_changes(self.workspace.corpus)
         audience = resolve_audience(self.workspace.corpus, transport.target, agent, scopes, level)
         report = publish(self.workspace.path, audience, transport, key, options)
         details = {"generation": report.manifest.generation, "for": audience.agent}

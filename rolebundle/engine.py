@@ -33,7 +33,7 @@ from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import SourceFile, source_files
-from rolebundle.storage.replica import load_record
+from rolebundle.storage.replica import stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -985,7 +985,7 @@ def _has_restrictions(corpus: Corpus) -> bool:
     return (
         stored_policy.has_policy(corpus)
         or compartments.has_quarantined(corpus)
-        or load_record(corpus) is not None
+        or bool(stored_manifest(corpus))
     )
 
 

@@ -6,7 +6,7 @@ RolebundleError                     exit  rpc
 │   └── OverlayError                   3  -32602   an overlay that is missing or malformed
 ├── AccessDenied                       4  -32001   not allowed, or not there; one error for both
 ├── CorpusBusy                         5  -32003   another process uses the corpus
-├── StorageError                       6  -32004   disk full, read-only, or an I/O error
+├── StorageError                       6  -32004   disk full, an I/O error, or an expired replica
 ├── CorpusCorrupt                      7  -32005   the file is damaged
 ├── WrongFile                          8  -32006   not a corpus, or made by a newer version
 ├── EmbedderError                      9  -32007   the embedding model could not do its work
@@ -88,7 +88,10 @@ class CorpusBusy(RolebundleError):
 
 
 class StorageError(RolebundleError):
-    """Disk full, no permission, or an I/O error. Committed changes are kept."""
+    """Disk full, no permission, an I/O error, or a replica that was not replaced in time.
+
+    Committed changes are kept.
+    """
 
     exit_code = 6
     rpc_code = -32004

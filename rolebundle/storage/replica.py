@@ -17,7 +17,7 @@ from rolebundle.storage.stored_values import check_types, damaged
 from rolebundle.text.counts import age
 
 PUBLISHED = "published:"
-"""How the location of a file in a replica begins. It says nothing about the publisher's machine."""
+"""How the location of a file in a replica begins. No file of a machine has such a path."""
 PULL = "rolebundle pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
 

@@ -29,6 +29,7 @@ from rolebundle.storage import (
 from rolebundle.storage.chunks import insert_chunks, remove_chunks, update_chunks
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
+from rolebundle.storage.replica import PUBLISHED
 from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.rows import assignments
 from rolebundle.storage.sqlite_file import Row, SqliteFile
@@ -36,9 +37,6 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 Pseudonym = Callable[[str], str]
 """Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
-
-PUBLISHED = "published:"
-"""How the location of a file in a replica begins. No file of a machine has such a path."""
 
 _DOCUMENTS_PER_STEP = 500
 _OWN_COLUMNS = ", ".join(
