@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,10 +40,14 @@ def test_what_is_pushed_is_fetched(place: Place, replica: Replica, copy: Path) -
 
 def test_nothing_is_published(place: Place, copy: Path) -> None:
     copy.write_bytes(b"an earlier copy")
-    for read in (place.reader.manifest, lambda: place.reader.fetch(copy)):
-        with pytest.raises(UsageError) as raised:
-            read()
-        assert raised.value.code == "nothing_published"
+    with pytest.raises(UsageError) as raised:
+        # A transport without a manifest beside the replica does not look for the replica.
+        if place.reader.manifest() is None:
+            place.reader.fetch(copy)
+    assert raised.value.code == "nothing_published"
+    with pytest.raises(UsageError) as raised:
+        place.reader.fetch(copy)
+    assert raised.value.code == "nothing_published"
     assert copy.read_bytes() == b"an earlier copy"
 
 
@@ -52,7 +57,7 @@ def test_a_small_change_moves_little(place: Place, replica: Replica, copy: Path)
     for _ in range(2):
         change(replica)
         assert push(place, replica) < replica.size / 5
-        assert place.reader.fetch(copy) < replica.size / 5
+        assert place.reader.fetch(copy) < replica.size / 5 or place.reads_all
         assert place.content_of(copy) == place.content_of(replica.path)
         assert place.reader.manifest() in (replica.manifest, None)
 
@@ -96,7 +101,7 @@ def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_push_is_killed(place: Place, small_replica: Replica, copy: Path, is_first: bool) -> None:
-    """Before each rename and each sync: the former replica, or the new one."""
+    """Before each rename, sync and program: the former replica, or the new one."""
     replica = small_replica
     former = None
     if not is_first:
@@ -139,6 +144,7 @@ def _push_killed_at(moment: int, place: Place, replica: Replica) -> None:
         return call
 
     os.fsync, os.replace = killing(os.fsync), killing(os.replace)  # type: ignore[assignment]
+    subprocess.Popen = killing(subprocess.Popen)  # type: ignore[assignment,misc]
     push(place, replica)
 
 

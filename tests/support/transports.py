@@ -9,9 +9,15 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.replication.transports.litestream import litestream
 from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.rsync import RsyncTransport
 from rolebundle.replication.transports.transport import Transport
+from rolebundle.storage.engines import sqlite3_rsync
+from support.ssh_server import shared_ssh_server
 from support.static_host import static_host
 
 _ROW_BYTES = 4_000
@@ -114,12 +120,14 @@ class Place:
         publisher: pushes to it.
         reader: fetches from it; the same transport if it can do both.
         content_of: what must be equal of the replica and its copy: all bytes, or ``rows_of`` if the
-            engine adds tables of its own.
+            engine changes the file.
+        reads_all: whether each fetch reads all of the replica.
     """
 
     publisher: Transport
     reader: Transport
     content_of: Callable[[Path], object] = Path.read_bytes
+    reads_all: bool = False
 
 
 @contextmanager
@@ -134,8 +142,28 @@ def _http(scratch: Path) -> Iterator[Place]:
         yield Place(open_transport(str(scratch / "share")), open_transport(host.url))
 
 
+@contextmanager
+def _rsync(scratch: Path) -> Iterator[Place]:
+    if (program := sqlite3_rsync()) is None:
+        pytest.skip("sqlite3_rsync is not installed")
+    server = shared_ssh_server()
+    target = f"ssh://{server.address}{scratch}/replica.db?exe={program}"
+    transport = RsyncTransport(target, ssh=server.ssh)
+    yield Place(transport, transport, rows_of)
+
+
+@contextmanager
+def _litestream(scratch: Path) -> Iterator[Place]:
+    if litestream() is None:
+        pytest.skip("litestream is not installed")
+    transport = open_transport(f"litestream+file://{scratch}/my%20store")
+    yield Place(transport, transport, rows_of, reads_all=True)
+
+
 PLACES: dict[str, Callable[[Path], AbstractContextManager[Place]]] = {
     "folder": _folder,
     "http": _http,
+    "rsync": _rsync,
+    "litestream": _litestream,
 }
 """A place of each transport, made in an empty folder. It skips the test if its engine is missing."""

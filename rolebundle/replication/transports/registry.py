@@ -12,7 +12,11 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _REMOTE_PATH = re.compile(r"[^/\\]{2,}:")
 """``host:path``, as scp writes it. One letter is a drive of Windows."""
 
-_ALLOWED = "a path, file:///path, https://host/path/"
+_ALLOWED = (
+    "a path, file:///path, https://host/path/, ssh://host/path/replica.db, "
+    "litestream+file:///path, litestream+s3://bucket/path, litestream+sftp://user@host/path, "
+    "litestream+webdavs://host/path"
+)
 
 
 def open_transport(target: str) -> Transport:
@@ -28,6 +32,14 @@ def open_transport(target: str) -> Transport:
         from rolebundle.replication.transports.http import HttpTransport
 
         return HttpTransport(target)
+    if scheme == "ssh":
+        from rolebundle.replication.transports.rsync import RsyncTransport
+
+        return RsyncTransport(target)
+    if scheme.startswith("litestream+"):
+        from rolebundle.replication.transports.litestream import LitestreamTransport
+
+        return LitestreamTransport(target)
     is_path = target and "\0" not in target and not _REMOTE_PATH.match(target)
     if scheme == "file" or (not scheme and is_path):
         from rolebundle.replication.transports.folder import FolderTransport
