@@ -7,7 +7,9 @@ import pytest
 from rolebundle.errors import UsageError
 from rolebundle.replication.transports.folder import FolderTransport
 from rolebundle.replication.transports.http import HttpTransport
+from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.rsync import RsyncTransport
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,12 @@ from rolebundle.replication.transports.registry import open_transport
         ("http://127.0.0.1:8000", HttpTransport),
         ("http://localhost/replicas", HttpTransport),
         ("http://[::1]:8000/", HttpTransport),
+        ("ssh://ada@example.org:2222/srv/replica.db", RsyncTransport),
+        ("ssh://alias/srv/replica.db?exe=/opt/sqlite3_rsync", RsyncTransport),
+        ("litestream+file:///mnt/my%20store", LitestreamTransport),
+        ("litestream+s3://bucket/replica?endpoint=https://example.org", LitestreamTransport),
+        ("litestream+sftp://ada@example.org/srv/store", LitestreamTransport),
+        ("litestream+webdavs://ada@example.org/store", LitestreamTransport),
     ],
 )
 def test_a_target(target: str, kind: type) -> None:
