@@ -1,53 +1,133 @@
-"""Replicas without a publisher: a corpus with a signed manifest in it."""
+"""A publisher with a small corpus, and a reader of its replica."""
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from rolebundle.contracts.replica import PublishReport, PullReport, SignedManifest
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.policy.audience import Audience
+from rolebundle.policy.policy_file import AgentRule
+from rolebundle.replication.publish import PublishOptions, publish
+from rolebundle.replication.pull import pull
+from rolebundle.replication.signatures import PrivateKey
+from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import Transport
+from rolebundle.storage.location import fetched_replica, staged_replica
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.replica import Publication, publication, stored_manifest
+from rolebundle.storage.stored_document import StoredDocument
+from support.corpora import build, document, fill, scratch_folder
+from support.sound import assert_sound
 
-from rolebundle.contracts.replica import ReplicaManifest
-from rolebundle.replication.signatures import sign
-from rolebundle.storage import digests
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.opening import latest_version, open_writer
-from rolebundle.storage.replica import PUBLISHED, save_manifest
-
-PUBLISHER = "docs-team"
-PUBLISHED_AT = "2026-11-01T00:00:00Z"
-EXPIRES_AT = "2026-11-08T00:00:00Z"
-NEVER = "9999-01-01T00:00:00Z"
-LONG_AGO = "2026-11-09T00:00:00Z"
+EVERYONE = Audience("", AgentRule((), "internal"), None)
+OPTIONS = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
 
 
-def make_replica(path: Path, **changes: Any) -> None:
-    """Make a replica of a corpus, in one file. ``changes`` are fields of its manifest."""
-    with open_writer(path, replica=True) as corpus:
-        counts = corpus_counts(corpus)
-        fields: dict[str, Any] = {
-            "publisher": PUBLISHER,
-            "agent": "",
-            "corpus_id": counts.corpus_id,
-            "generation": 12,
-            "purge_generation": 2,
-            "content_digest": "c",
-            "stored_digest": "s",
-            "schema_version": latest_version(),
-            "documents": counts.documents,
-            "chunks": counts.chunks,
-            "quarantined": 0,
-            "indexes": [],
-            "overlays": {},
-            "policy_digest": "",
-            "published_at": PUBLISHED_AT,
-            "expires_at": EXPIRES_AT,
-            "refuses_at": NEVER,
-        }
-        signed = sign(ReplicaManifest(**fields | changes), Ed25519PrivateKey.generate())
-        with corpus.writing():
-            corpus.run("DELETE FROM root")
-            corpus.run(f"UPDATE file SET location = '{PUBLISHED}' || path")
-            digests.write_all(corpus)
-            save_manifest(corpus, signed.model_dump_json())
-        corpus.run("PRAGMA journal_mode = delete")
+def said(edition: int, count: int = 4, texts: int = 2) -> list[StoredDocument]:
+    """Documents that all name an edition, which is what their readers must agree on."""
+    return [
+        document(
+            f"d{number}",
+            [f"token rotation {number}.{part} of edition{edition}" for part in range(texts)],
+        )
+        for number in range(count)
+    ]
+
+
+@dataclass
+class Site:
+    """A publisher, the target, and a machine that pulls from it, in one folder.
+
+    Attributes:
+        key: the publisher's.
+        audience: for whom it publishes.
+        provider: makes the vectors; none without one.
+    """
+
+    folder: Path
+    key: PrivateKey = field(default_factory=PrivateKey.generate)
+    audience: Audience = EVERYONE
+    provider: EmbeddingProvider | None = None
+
+    @property
+    def db(self) -> Path:
+        return self.folder / "c.db"
+
+    @property
+    def share(self) -> Path:
+        return self.folder / "share"
+
+    @property
+    def replica(self) -> Path:
+        return self.folder / "reader" / "r.db"
+
+    @property
+    def fetched(self) -> Path:
+        return fetched_replica(self.replica)
+
+    @property
+    def staged(self) -> Path:
+        return staged_replica(self.db, self.transport.target)
+
+    @property
+    def transport(self) -> Transport:
+        return open_transport(str(self.share))
+
+    def write(self, edition: int = 1, count: int = 4) -> None:
+        """Create the corpus, or replace the texts of all documents."""
+        self.folder.mkdir(exist_ok=True)
+        if not self.db.exists():
+            build(self.folder, said(edition, count), self.provider, name=self.db.name)
+            return
+        with open_writer(self.db) as corpus:
+            fill(corpus, said(edition, count), self.provider)
+
+    def publish(self, **options: timedelta) -> PublishReport:
+        return publish(
+            self.db, self.audience, self.transport, self.key, replace(OPTIONS, **options)
+        )
+
+    def pull(self, transport: Transport | None = None) -> PullReport:
+        return pull(transport or self.transport, self.replica, self.key.public_key())
+
+    def publication(self) -> Publication:
+        with open_reader(self.db) as corpus:
+            known = publication(corpus, self.transport.target)
+        assert known is not None
+        return known
+
+    def copy(self, folder: Path) -> Site:
+        """The same site in another folder. It is published to another target."""
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.folder, folder)
+        return replace(self, folder=folder)
+
+
+def manifest_in(file: Path) -> SignedManifest:
+    """The signed manifest in a replica."""
+    with open_reader(file) as corpus:
+        return SignedManifest.model_validate_json(stored_manifest(corpus))
+
+
+def editions_in(file: Path) -> set[str]:
+    """The editions that the passages of a corpus name."""
+    with open_reader(file) as corpus:
+        return {text.split()[-1] for (text,) in corpus.rows("SELECT content FROM chunk")}
+
+
+def assert_sound_replica(file: Path) -> None:
+    """Assert that all parts of a replica agree. It is not changed: a copy is looked at."""
+    with scratch_folder() as folder:
+        copy = Path(shutil.copy(file, folder))
+        with open_writer(copy, replica=True) as corpus, corpus.writing():
+            corpus.run("DELETE FROM replica")
+        assert_sound(copy)
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())

@@ -1,0 +1,126 @@
+"""What is at hand when a replica is pulled: another file, a damaged replica, a link, nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import RolebundleError
+from rolebundle.policy.purge import PurgeSelection, purge
+from rolebundle.replication.pull import pull
+from rolebundle.replication.transports.blocks import DATABASE
+from rolebundle.storage.opening import open_writer
+from support.corpora import build
+from support.replicas import Site, names_in, said
+from support.tampering import Bare, World, new_world, other_application, read
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return new_world(tmp_path_factory.mktemp("tampering"))
+
+
+def own_corpus(path: Path) -> None:
+    build(path.parent, said(1), name=path.name)
+
+
+def own_damaged_corpus(path: Path) -> None:
+    own_corpus(path)
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("UPDATE corpus_state SET documents = 99")
+
+
+def own_torn_corpus(path: Path) -> None:
+    own_corpus(path)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (own_corpus, "not_a_replica"),
+        (own_damaged_corpus, "not_a_replica"),
+        (own_torn_corpus, "damaged_at_hand"),
+        (other_application, "foreign_file"),
+        (lambda path: path.write_text("a text\n" * 1000), None),
+        (Path.mkdir, "corpus_missing"),
+        (os.mkfifo, "corpus_missing"),
+    ],
+)
+def test_what_is_no_replica_is_not_replaced(
+    make: Callable[[Path], object], code: str | None, world: World, tmp_path: Path
+) -> None:
+    world.publish(world.new)
+    path = tmp_path / "mine.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(RolebundleError) as raised:
+        pull(world.site.transport, path, world.site.key.public_key())
+    assert code is None or raised.value.code == code
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert all(name.startswith("mine.db") for name in names_in(tmp_path))
+
+
+def test_a_damaged_replica_at_hand_is_replaced(world: World) -> None:
+    """Also if it is the published one: a pull heals it, and reads little."""
+    site = world.site
+    for damage in (
+        lambda content: content[:50_000] + bytes(100) + content[50_100:],
+        lambda content: b"",
+    ):
+        for transport in (site.transport, Bare(str(site.share))):
+            world.publish(world.new, {DATABASE: damage(world.new[DATABASE])})
+            site.pull(transport)
+            assert site.replica.read_bytes() == world.new[DATABASE]
+    with closing(apsw.Connection(str(site.replica))) as db:
+        db.execute("UPDATE corpus_state SET documents = 99")
+        db.execute("UPDATE replica SET manifest = '{}'")
+    site.pull()
+    assert site.replica.read_bytes() == world.new[DATABASE]
+
+
+def test_a_link_to_a_replica_stays_a_link(world: World, tmp_path: Path) -> None:
+    world.publish(world.new)
+    (tmp_path / "data").mkdir()
+    link = tmp_path / "r.db"
+    link.symlink_to(tmp_path / "data" / "real.db")
+    for _ in range(2):
+        pull(world.site.transport, link, world.site.key.public_key())
+        assert link.is_symlink()
+        assert names_in(tmp_path / "data") == ["real.db"]
+
+
+def test_after_a_purge_nothing_older_is_accepted(tmp_path: Path) -> None:
+    """The replica at hand is erased before the next one is there. Then an older one is refused."""
+    site = Site(tmp_path / "site")
+    site.write()
+    site.publish()
+    site.pull()
+    old = read(site.share)
+    with open_writer(site.db) as corpus:
+        purge(corpus, PurgeSelection(["d1"]))
+    site.publish()
+    new = read(site.share)
+    (site.share / DATABASE).write_bytes(b"torn")
+    with pytest.raises(RolebundleError) as raised:
+        site.pull()
+    assert "stays" not in raised.value.message
+    assert not site.replica.exists(), "it holds what was purged"
+    for transport in (site.transport, Bare(str(site.share))):
+        for name, content in old.items():
+            (site.share / name).write_bytes(content)
+        with pytest.raises(RolebundleError) as raised:
+            site.pull(transport)
+        assert raised.value.code == "replica_rolled_back"
+        assert not site.replica.exists() and not site.fetched.exists()
+    for name, content in new.items():
+        (site.share / name).write_bytes(content)
+    report = site.pull()
+    assert (report.state, report.former_generation) == ("updated", None)
+    assert site.replica.read_bytes() == new[DATABASE]
+    assert names_in(site.replica.parent) == [site.replica.name]

@@ -1,0 +1,443 @@
+"""Replicas that somebody changed on the way are refused, and the one at hand stays as it is.
+
+Each case puts something else where a replica is published, and pulls. What is accepted is the
+honest replica, byte for byte: where blocks of it are at hand already, those on the way do not
+count. Then the honest replica is put back, and the next pull succeeds.
+
+The cases that are `bare` go through a transport without a manifest beside the replica, as
+sqlite3_rsync and Litestream do. There only the content is proved: bytes of pages that hold nothing
+may differ, and what Litestream adds is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.errors import RolebundleError
+from rolebundle.replication.signatures import PrivateKey, key_id
+from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
+from rolebundle.storage.connection import Corpus
+from support.commands import CODED, invoke
+from support.replicas import names_in
+from support.sound import contents
+from support.tampering import Bare, Files, World, new_world, other_application
+
+ATTACKER = PrivateKey.generate()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return new_world(tmp_path_factory.mktemp("tampering"))
+
+
+# -- what is done with it ---------------------------------------------------------------------------
+
+Case = Callable[[World], None]
+
+
+def offered(files: Callable[[World], Files], *, newest_at_hand: bool = False) -> Case:
+    """A case that publishes other files. At hand is the old replica, or the new one."""
+
+    def case(world: World) -> None:
+        found = files(world)
+        world.publish(found, world.new if newest_at_hand else world.old)
+
+    return case
+
+
+def put(name: str, make: Callable[[Path], object]) -> Case:
+    """A case with something else in place of a file."""
+
+    def case(world: World) -> None:
+        world.publish(world.new, world.old)
+        (world.share / name).unlink()
+        make(world.share / name)
+
+    return case
+
+
+def sql(*statements: str) -> Case:
+    """A case that changes rows; the corpus is sealed again, but nobody has the key."""
+
+    def change(corpus: Corpus) -> None:
+        corpus.db.pragma("foreign_keys", False)
+        for statement in statements:
+            corpus.run(statement)
+
+    return offered(lambda world: world.forged(change))
+
+
+def raw(*statements: str) -> Case:
+    """A case that changes the file with SQLite alone."""
+
+    def files(world: World) -> Files:
+        file = world.site.folder / "forged.db"
+        file.write_bytes(world.new[DATABASE])
+        with closing(apsw.Connection(str(file))) as db:
+            for statement in statements:
+                db.execute(statement)
+            db.pragma("journal_mode", "delete")
+        return {**world.new, DATABASE: file.read_bytes(), BLOCKS: digests_of(file)}
+
+    return offered(files)
+
+
+def with_damage(name: str, damage: Callable[[bytes], bytes]) -> Case:
+    return offered(lambda world: {**world.new, name: damage(world.new[name])})
+
+
+def flipped(chance: random.Random, content: bytes) -> bytes:
+    place = chance.randrange(len(content))
+    byte = content[place] ^ chance.randint(1, 255)
+    return content[:place] + bytes([byte]) + content[place + 1 :]
+
+
+def cut(chance: random.Random, content: bytes) -> bytes:
+    return content[: chance.randrange(len(content))]
+
+
+def longer(chance: random.Random, content: bytes) -> bytes:
+    return content + chance.randbytes(chance.choice((1, 100, 4096, 70_000)))
+
+
+def blank(chance: random.Random, content: bytes) -> bytes:
+    """A page of zeros, or one page twice."""
+    pages = max(1, len(content) // 4096)
+    place, source = chance.randrange(pages) * 4096, chance.randrange(pages) * 4096
+    page = chance.choice((bytes(4096), content[source : source + 4096]))[: len(content) - place]
+    return content[:place] + page + content[place + len(page) :]
+
+
+DAMAGES: dict[str, Callable[[random.Random, bytes], bytes]] = {
+    "flip": flipped,
+    "cut": cut,
+    "longer": longer,
+    "blank": blank,
+}
+
+
+def random_case(name: str, damage: str, seed: int) -> Case:
+    chance = random.Random(f"{name} {damage} {seed}")
+    return with_damage(name, lambda content: DAMAGES[damage](chance, content))
+
+
+def duplicate(key: str, value: object, *, first: bool) -> Callable[[str], str]:
+    """A manifest in which a key stands twice; the signed value is the other one."""
+
+    def text(manifest: str) -> str:
+        more = f"{json.dumps(key)}:{json.dumps(value)}"
+        outer = json.loads(manifest)
+        inner = json.dumps(outer.pop("manifest"))
+        inner = f"{{{more},{inner[1:]}" if first else f"{inner[:-1]},{more}}}"
+        return f'{{"manifest":{inner},{json.dumps(outer)[1:]}'
+
+    return text
+
+
+def beside(text: Callable[[str], str]) -> Case:
+    return offered(lambda world: world.written(text(world.new[MANIFEST].decode())))
+
+
+def inside(text: Callable[[str], str]) -> Case:
+    return offered(lambda world: world.stored(text))
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to("nothing")
+
+
+FIELDS: dict[str, object] = {
+    "publisher": "mallory",
+    "agent": "board",
+    "corpus_id": "other",
+    "publication": "other",
+    "generation": 99,
+    "purge_generation": 7,
+    "content_digest": "0" * 32,
+    "stored_digest": "0" * 32,
+    "file_digest": "0" * 64,
+    "schema_version": 11,
+    "documents": 0,
+    "chunks": 0,
+    "quarantined": 5,
+    "indexes": [],
+    "overlays": {"reviewer": "00"},
+    "policy_digest": "0" * 16,
+    "published_at": "2099-01-01T00:00:00Z",
+    "expires_at": "2099-01-01T00:00:00Z",
+    "refuses_at": "2099-01-01T00:00:00Z",
+    "version": 2,
+    "unknown": 1,
+}
+ROWS = {
+    "text": "UPDATE chunk SET content = 'all is well' WHERE id = 1",
+    "document": "UPDATE document SET trust_tier = 'authoritative'",
+    "compartment": "UPDATE compartment SET sensitivity = 'public', scope = 'board'",
+    "policy": "INSERT INTO policy VALUES (1, '{\"agents\": {}}', 'json', '', '', '2026-01-01')",
+    "mark": "INSERT INTO mark (kind, target, text_hash, state, marked_by, authority, reason, "
+    "marked_at) VALUES ('document', 'd1', '', 'disputed', 'M', 'owner', 'no', "
+    "'2026-01-01T00:00:00Z')",
+    "audit": "UPDATE audit_state SET required = NOT required",
+    "generation": "UPDATE corpus_state SET generation = 99",
+    "removed": "DELETE FROM document WHERE document_id = 'd1'",
+    "vector": "UPDATE embedded SET vector = zeroblob(length(vector))",
+    "shadow": "DELETE FROM embedding_share",
+}
+SCHEMA = {
+    "table": "CREATE TABLE extra (a)",
+    "quoted table": 'CREATE TABLE "x"" NOT INDEXED; SELECT 1; --" (a)',
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON chunk BEGIN DELETE FROM chunk; END",
+    "view": "CREATE VIEW v AS SELECT * FROM chunk",
+    "virtual table": "CREATE VIRTUAL TABLE extra USING fts5(a)",
+    "index": "CREATE INDEX i ON chunk (content)",
+    "statistics": "ANALYZE",
+    "litestream view": "CREATE VIEW _litestream_seq AS SELECT 1",
+    "litestream index": "CREATE TABLE _litestream_seq (a); CREATE INDEX i ON _litestream_seq (a)",
+    "litestream virtual": "CREATE VIRTUAL TABLE _litestream_seq USING fts5(a)",
+    "version": "PRAGMA user_version = 11",
+    "older version": "PRAGMA user_version = 9",
+    "application": "PRAGMA application_id = 1",
+}
+JSON = {
+    "deep": "[" * 200_000,
+    "large": '{"manifest": "' + "x" * 10_000_000 + '"}',
+    "null": "null",
+    "list": "[]",
+    "empty": "",
+    "text": "no JSON",
+    "surrogate": '{"manifest": "\\ud800", "key_id": "", "signature": ""}',
+}
+TEXTS: dict[str, Callable[[str], str]] = {
+    "NaN": lambda text: text.replace('"generation":', '"generation":NaN,"x":'),
+    "infinity": lambda text: text.replace('"chunks":', '"chunks":1e999,"y":'),
+    "huge": lambda text: text.replace('"chunks":', f'"chunks":{"9" * 5000},"y":'),
+    "key id": lambda text: text.replace('"key_id"', '"key_id":"00","key_id2"'),
+    "unknown key": lambda text: text[:-1] + ',"more":1}',
+    "no signature": lambda text: json.dumps({**json.loads(text), "signature": ""}),
+    "bad base64": lambda text: json.dumps({**json.loads(text), "signature": "%%%"}),
+    "other signature": lambda text: json.dumps({**json.loads(text), "signature": "A" * 86 + "=="}),
+}
+CASES: dict[str, Case] = {
+    "old file, new manifest": offered(lambda w: {**w.new, DATABASE: w.old[DATABASE]}),
+    "old manifest": offered(lambda w: {**w.new, MANIFEST: w.old[MANIFEST]}, newest_at_hand=True),
+    "old blocks": offered(lambda w: {**w.new, BLOCKS: w.old[BLOCKS]}),
+    "replay": offered(lambda w: w.old, newest_at_hand=True),
+    "replay without blocks": offered(
+        lambda w: {name: w.old[name] for name in (DATABASE, MANIFEST)}, newest_at_hand=True
+    ),
+    "older time": offered(
+        lambda w: w.resigned(w.site.key, published_at="2026-01-01T00:00:00Z"), newest_at_hand=True
+    ),
+    "older purges": offered(
+        lambda w: w.resigned(w.site.key, purge_generation=-1, generation=99), newest_at_hand=True
+    ),
+    "other target": offered(lambda w: w.elsewhere),
+    "other target's file": offered(lambda w: {**w.new, DATABASE: w.elsewhere[DATABASE]}),
+    "other corpus": offered(lambda w: w.other),
+    "other corpus's manifest": offered(lambda w: {**w.new, MANIFEST: w.other[MANIFEST]}),
+    "another key": offered(lambda w: w.resigned(ATTACKER, generation=99)),
+    "another key, our name": offered(
+        lambda w: {
+            **(files := w.resigned(ATTACKER, generation=99)),
+            MANIFEST: files[MANIFEST].replace(
+                key_id(ATTACKER.public_key()).encode(), key_id(w.site.key.public_key()).encode()
+            ),
+        }
+    ),
+    "newer schema": offered(lambda w: w.resigned(w.site.key, schema_version=11)),
+    "older schema": offered(lambda w: w.resigned(w.site.key, schema_version=9)),
+    "expired": offered(lambda w: w.resigned(w.site.key, expires_at="2026-01-01T00:00:00Z")),
+    "file digest inside": offered(lambda w: w.resigned(w.site.key, file_digest="0" * 64)),
+    "corpus in place": offered(lambda w: {**w.new, DATABASE: w.site.db.read_bytes()}),
+    "text in place": offered(lambda w: {**w.new, DATABASE: b"a text\n" * 2000}),
+    "nothing in place": offered(lambda w: {**w.new, DATABASE: b""}),
+    "another application": put(DATABASE, other_application),
+    **{
+        f"{kind} as {name}": put(name, make)
+        for name in (DATABASE, BLOCKS, MANIFEST)
+        for kind, make in (
+            ("link to nothing", link_to_nothing),
+            ("loop", lambda path: path.symlink_to(path)),
+            ("folder", Path.mkdir),
+            ("pipe", os.mkfifo),
+            ("nothing", lambda path: None),
+        )
+    },
+    **{f"edited {name}": offered(lambda w, n=name: w.edited(**{n: FIELDS[n]})) for name in FIELDS},  # type: ignore[misc]
+    **{f"rows: {name}": sql(statement) for name, statement in ROWS.items()},
+    **{f"schema: {name}": raw(statement) for name, statement in SCHEMA.items()},
+    **{f"JSON: {name}": beside(lambda _, t=text: t) for name, text in JSON.items()},  # type: ignore[misc]
+    **{f"manifest: {name}": beside(text) for name, text in TEXTS.items()},
+    **{
+        f"twice {'first' if first else 'last'}: {name}": beside(
+            duplicate(name, FIELDS[name], first=first)
+        )
+        for name in ("expires_at", "generation")
+        for first in (True, False)
+    },
+    **{
+        f"{damage} {seed} in {name}": random_case(name, damage, seed)
+        for name, damage, count in (
+            (DATABASE, "flip", 120),
+            (MANIFEST, "flip", 60),
+            (BLOCKS, "flip", 20),
+            (DATABASE, "cut", 20),
+            (MANIFEST, "cut", 20),
+            (BLOCKS, "cut", 10),
+            (DATABASE, "longer", 10),
+            (MANIFEST, "longer", 10),
+            (BLOCKS, "longer", 10),
+            (DATABASE, "blank", 40),
+        )
+        for seed in range(count)
+    },
+}
+BARE: dict[str, Case] = {
+    "replay": CASES["replay"],
+    "older time": CASES["older time"],
+    "other target": CASES["other target"],
+    "other corpus": CASES["other corpus"],
+    "another key": CASES["another key"],
+    "newer schema": CASES["newer schema"],
+    "expired": CASES["expired"],
+    "file digest inside": CASES["file digest inside"],
+    "corpus in place": CASES["corpus in place"],
+    "text in place": CASES["text in place"],
+    "nothing in place": CASES["nothing in place"],
+    "another application": CASES["another application"],
+    **{name: case for name, case in CASES.items() if name.startswith(("rows:", "schema:"))},
+    **{
+        f"edited {name}": inside(
+            lambda text, n=name: json.dumps(  # type: ignore[misc]
+                {
+                    **json.loads(text),
+                    "manifest": {**json.loads(text)["manifest"], n: FIELDS[n]},
+                }
+            )
+        )
+        for name in FIELDS
+        # Empty inside, as it is signed.
+        if name != "file_digest"
+    },
+    **{f"manifest: {name}": inside(text) for name, text in TEXTS.items()},
+    "manifest: blanks": inside(lambda text: text.replace(":", ": ")),
+    "manifest: order": inside(lambda text: json.dumps(json.loads(text), sort_keys=True)),
+    **{
+        f"twice {'first' if first else 'last'}": inside(
+            duplicate("expires_at", "2099-01-01T00:00:00Z", first=first)
+        )
+        for first in (True, False)
+    },
+    **{
+        f"{damage} {seed}": random_case(DATABASE, damage, seed)
+        for damage, count in (("flip", 80), ("cut", 5), ("longer", 5), ("blank", 30))
+        for seed in range(1000, 1000 + count)
+    },
+}
+
+
+def test_there_are_500_cases() -> None:
+    assert len(CASES) + len(BARE) >= 500
+
+
+def rows(db: Path) -> Any:
+    """All that an answer depends on, and what `pull` must remove."""
+    with closing(apsw.Connection(str(db), flags=apsw.SQLITE_OPEN_READONLY)) as file:
+        schema = file.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+        more = [
+            file.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            for name in ("replica", "policy", "mark", "decision", "audit_state", "corpus_state")
+        ]
+    return contents(db), schema, more
+
+
+def check(world: World, *, bare: bool) -> bool:
+    """Whether the replica was refused; else it is the honest one."""
+    site = world.site
+    before = site.replica.read_bytes()
+    try:
+        site.pull(Bare(str(site.share)) if bare else None)
+    except RolebundleError as error:
+        assert error.exit_code in CODED and error.hint
+        assert site.replica.read_bytes() == before
+        refused = True
+    else:
+        now = site.replica.read_bytes()
+        refused = False
+        honest = now in (before, world.new[DATABASE])
+        if bare and not honest:
+            (site.folder / "honest.db").write_bytes(world.new[DATABASE])
+            honest = rows(site.replica) == rows(site.folder / "honest.db")
+        assert honest, "accepted"
+    shutil.rmtree(site.share)
+    site.share.mkdir()
+    for name, content in world.new.items():
+        (site.share / name).write_bytes(content)
+    site.pull()
+    assert site.replica.read_bytes() == world.new[DATABASE]
+    assert names_in(site.replica.parent) == [site.replica.name]
+    return refused
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_refused(name: str, world: World) -> None:
+    CASES[name](world)
+    refused = check(world, bare=False)
+    if name.startswith(("old manifest", "replay", "older", "other target", "other corpus", "ano")):
+        assert refused
+
+
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("name", BARE)
+def test_it_is_refused_without_a_manifest_beside_it(name: str, world: World) -> None:
+    BARE[name](world)
+    refused = check(world, bare=True)
+    assert refused or name.split(maxsplit=1)[0] in DAMAGES, "accepted"
+
+
+def test_tables_of_litestream_are_removed(world: World) -> None:
+    raw(
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+        "INSERT INTO _litestream_seq VALUES (1, 7)",
+        "CREATE TABLE _litestream_lock (id INTEGER)",
+        "PRAGMA journal_mode = wal",
+    )(world)
+    site = world.site
+    assert site.pull(Bare(str(site.share))).state == "updated"
+    (site.folder / "honest.db").write_bytes(world.new[DATABASE])
+    assert rows(site.replica) == rows(site.folder / "honest.db")
+    assert names_in(site.replica.parent) == [site.replica.name]
+
+
+def test_the_command_line_says_what_is_wrong(world: World, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+
+    public = tmp_path / "team.pub"
+    public.write_bytes(
+        world.site.key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    for name, code, error in (
+        ("another key", 7, "bad_signature"),
+        ("old file, new manifest", 7, "replica_unsound"),
+        ("replay", 7, "replica_rolled_back"),
+        ("newer schema", 8, "newer_schema"),
+        ("other corpus", 8, "other_corpus"),
+        ("other target", 8, "other_publication"),
+    ):
+        CASES[name](world)
+        outcome = invoke("pull", world.share, "--key", public, "--db", world.site.replica)
+        assert outcome.code == code and f"[{error}]" in outcome.err, outcome.err
+        assert "stays" in outcome.err and "Traceback" not in outcome.err
