@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.connection import Corpus
@@ -15,6 +15,10 @@ from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_values import check_types, damaged
 from rolebundle.text.counts import age
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 PUBLISHED = "published:"
 """How the location of a file in a replica begins. No file of a machine has such a path."""
@@ -212,8 +216,10 @@ def with_carried(known: Publication, corpus_id: str, names: Iterable[str]) -> Pu
         corpus_id: identity of the publisher's corpus.
         names: ids of documents, and names of decisions (:func:`decision_name`).
     """
-    hashes = {carried_hash(corpus_id, name) for name in names}
-    return known._replace(carried=b"".join(sorted(_hashes(known) | hashes)))
+    import numpy as np
+
+    carried = np.union1d(_hashes(known), _hash_all(corpus_id, names))
+    return known._replace(carried=_bytes_of(carried))
 
 
 def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
@@ -221,9 +227,10 @@ def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
     known = publications(corpus)
     if not known:
         return []
-    corpus_id = corpus_counts(corpus).corpus_id
-    hashes = {carried_hash(corpus_id, name) for name in names}
-    return [one for one in known if not hashes.isdisjoint(_hashes(one))]
+    import numpy as np
+
+    hashes = _hash_all(corpus_counts(corpus).corpus_id, names)
+    return [one for one in known if np.isin(hashes, _hashes(one)).any()]
 
 
 def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
@@ -239,29 +246,45 @@ def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publ
     Returns:
         The publications that were raised, ordered by target.
     """
-    corpus_id = corpus_counts(corpus).corpus_id
-    purged = {carried_hash(corpus_id, name) for name in names}
+    affected = carrying(corpus, names)
+    if not affected:
+        return []
+    import numpy as np
+
+    purged = _hash_all(corpus_counts(corpus).corpus_id, names)
     raised = [
         known._replace(
             purge_generation=known.purge_generation + 1,
-            carried=b"".join(sorted(_hashes(known) - purged)),
+            carried=_bytes_of(np.setdiff1d(_hashes(known), purged)),
         )
-        for known in carrying(corpus, names)
+        for known in affected
     ]
     for known in raised:
         save_publication(corpus, known)
     return raised
 
 
-def _hashes(known: Publication) -> set[bytes]:
-    """The hashes in ``carried``.
+def _hashes(known: Publication) -> NDArray[np.uint64]:
+    """The hashes in ``carried``, as numbers.
 
     Raises:
         CorpusCorrupt: it is damaged.
     """
     if len(known.carried) % _HASH_SIZE:
         raise damaged("a publication")
-    return {
-        known.carried[start : start + _HASH_SIZE]
-        for start in range(0, len(known.carried), _HASH_SIZE)
-    }
+    return _numbers_in(known.carried)
+
+
+def _hash_all(corpus_id: str, names: Iterable[str]) -> NDArray[np.uint64]:
+    return _numbers_in(b"".join(carried_hash(corpus_id, name) for name in names))
+
+
+# As big-endian numbers the hashes have the order of their bytes.
+def _numbers_in(hashes: bytes) -> NDArray[np.uint64]:
+    import numpy as np
+
+    return np.frombuffer(hashes, dtype=">u8").astype(np.uint64)
+
+
+def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
+    return numbers.astype(">u8").tobytes()
