@@ -227,10 +227,8 @@ def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
     known = publications(corpus)
     if not known:
         return []
-    import numpy as np
-
     hashes = _hash_all(corpus_counts(corpus).corpus_id, names)
-    return [one for one in known if np.isin(hashes, _hashes(one)).any()]
+    return [one for one in known if _places(_hashes(one), hashes).size]
 
 
 def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
@@ -252,15 +250,14 @@ def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publ
     import numpy as np
 
     purged = _hash_all(corpus_counts(corpus).corpus_id, names)
-    raised = [
-        known._replace(
-            purge_generation=known.purge_generation + 1,
-            carried=_bytes_of(np.setdiff1d(_hashes(known), purged)),
+    raised = []
+    for known in affected:
+        carried = _hashes(known)
+        left = np.delete(carried, _places(carried, purged))
+        raised.append(
+            known._replace(purge_generation=known.purge_generation + 1, carried=_bytes_of(left))
         )
-        for known in affected
-    ]
-    for known in raised:
-        save_publication(corpus, known)
+        save_publication(corpus, raised[-1])
     return raised
 
 
@@ -273,6 +270,15 @@ def _hashes(known: Publication) -> NDArray[np.uint64]:
     if len(known.carried) % _HASH_SIZE:
         raise damaged("a publication")
     return _numbers_in(known.carried)
+
+
+def _places(carried: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """The places of those of the hashes that are in ``carried``, which is sorted."""
+    places = carried.searchsorted(hashes)
+    is_within = places < len(carried)
+    places, hashes = places[is_within], hashes[is_within]
+    found: NDArray[np.intp] = places[carried[places] == hashes]
+    return found
 
 
 def _hash_all(corpus_id: str, names: Iterable[str]) -> NDArray[np.uint64]:
