@@ -44,8 +44,9 @@ _OWN_COLUMNS = ", ".join(
 )
 _PREFIXED = f"d.{_OWN_COLUMNS.replace(', ', ', d.')}"
 _THESE = "IN (SELECT value FROM json_each(?))"
-# Without `original`: the text that the scan took out of a document is not shown to any agent.
-_SCANNED = "verdict, content_hash, kinds, findings"
+# What agents are shown. The other columns have the text that the scan took out of a document: as a
+# whole, in notes, and as a hash, against which guesses of a secret could be tested.
+_SCANNED = "verdict, kinds"
 _REMEMBERED = "fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
 _MARK = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
 _CHUNK = f"{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
@@ -429,7 +430,8 @@ def _put_document(replica: Corpus, document: _Document, row: int | None) -> int:
     )
     if document.scanned:
         replica.run(
-            f"INSERT INTO scanned (document, {_SCANNED}, original) VALUES (?, ?, ?, ?, ?, '')",
+            f"INSERT INTO scanned (document, {_SCANNED}, content_hash, findings, original) "
+            "VALUES (?, ?, ?, '', '[]', '')",
             (row, *json.loads(document.scanned)),
         )
     if document.remembered:

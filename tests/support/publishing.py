@@ -1,10 +1,16 @@
-"""Records of publications and staged replicas, without publishing."""
+"""Records of publications and staged replicas, without a transport."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from rolebundle.contracts.replica import PublishReport
+from rolebundle.policy.audience import Audience
+from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
@@ -42,3 +48,19 @@ def stage(db: Path, target: str, names: Iterable[str]) -> Path:
     for copy in (staged, staged.parent / ".engine" / "0001.state"):
         copy.write_bytes(db.read_bytes())
     return staged.parent
+
+
+class Nowhere:
+    """A transport that moves nothing: the staged replica is looked at."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def push(self, replica: Path, manifest: bytes) -> int | None:
+        return 0
+
+
+def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
+    """Publish to the folder of staged replicas only."""
+    options = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
+    return publish(db, audience, Nowhere(target), key, options)  # type: ignore[arg-type]

@@ -1,0 +1,499 @@
+"""Non-interference of replicas: a replica does not depend on what its agent may not see.
+
+A corpus with visible and hidden documents is published, and a second one with the same id that never
+had the hidden ones. Both go through the same random changes of what is visible, and the first one
+through changes of what is hidden. After each publish the two replicas are equal, row by row; this
+test decides by itself what is visible.
+
+Documents that only the quarantine hides are counted for an agent, in its answers and in the
+manifest. The second corpus has others in their place.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolebundle.contracts.decisions import NewDecision
+from rolebundle.contracts.document import Mark
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.replica import PublishReport
+from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy.purge import PurgeSelection, purge
+from rolebundle.replication import publish as publishing
+from rolebundle.storage import facts, marks, store, vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.location import staged_replica
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.verification.decisions import record_decision
+from support.amounts import FEW_EXAMPLES
+from support.corpora import NOW, build, embed, scratch_folder
+from support.corpora import document as plain_document
+from support.fake_embedder import IDENTITY, HashingProvider
+from support.publishing import published
+from support.strategies import choices, documents, word_text
+from support.vectors import TextByText
+
+LEVELS = ("denied", "public", "group", "internal", "confidential")
+SCOPES = ("engineering", "hr", "shared")
+FOLDERS = ("open", "closed", "attic")
+PATTERNS = ("closed/**", "ATTIC/*", "open/f1.md")
+FILES = 4
+NAMES = tuple(f"d{number}-{place}" for number in range(FILES) for place in range(3))
+PROVIDERS = (HashingProvider(), TextByText(replace(IDENTITY, model="other", dimensions=12)))
+QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "its words")
+AT = "2026-11-01T00:00:00Z"
+KEY = Ed25519PrivateKey.generate()
+HIDDEN_NOW = "the agent may no longer see some of it"
+
+
+# -- what is drawn ---------------------------------------------------------------------------------
+
+_AUDIENCES: tuple[dict[str, Any], ...] = (
+    {"agent": "ada"},
+    {"agent": "ada"},
+    {"agent": "ada"},
+    {"level": "internal"},
+    {"level": "confidential", "scopes": ["engineering", "shared"]},
+)
+_rules = choices(
+    ((), ("engineering",), ("engineering", "shared")),
+    LEVELS[1:],
+    ((), ("closed/**",), ("ATTIC/*", "open/f1.md"), PATTERNS),
+)
+_other_rules = choices(((), ("hr",)), LEVELS, ((), ("open/**",), ("closed/**", "ATTIC/*")))
+_labels = choices(
+    SCOPES,
+    LEVELS[1:],
+    (False, False, False, True),
+    ((), (), ("d0-0",), ("d1-1", "d2-0"), ("d3-0",)),
+)
+_documents = st.lists(st.tuples(documents("d"), _labels), min_size=1, max_size=3)
+_files = st.tuples(st.sampled_from(FOLDERS), _documents)
+_number = st.integers(0, FILES - 1)
+_name = st.sampled_from(NAMES)
+_changes = st.one_of(
+    st.tuples(st.just("put"), _number, _files),
+    st.tuples(st.just("put"), _number, _files),
+    st.tuples(st.just("remove"), _number),
+    st.tuples(st.just("move"), _number, st.sampled_from(FOLDERS)),
+    st.tuples(st.just("relabel"), _name, _labels),
+    st.tuples(st.just("relabel"), _name, _labels),
+    st.tuples(st.just("purge"), _name),
+    st.tuples(st.just("mark"), _name, st.sampled_from(("", "#0", "#1"))),
+    st.tuples(st.just("decide"), st.sampled_from(SCOPES), word_text.filter(str.strip)),
+    st.tuples(st.just("remember"), _name, word_text.filter(str.strip), _labels),
+    st.tuples(st.just("forget"), _name),
+    st.tuples(st.just("embed"), st.integers(0, 1)),
+    st.tuples(st.just("drop_index")),
+    st.tuples(st.just("allow_others"), _other_rules),
+)
+_steps = st.lists(st.lists(_changes, min_size=1, max_size=4), min_size=1, max_size=2)
+
+
+def _rule(scopes: tuple[str, ...], level: str, patterns: tuple[str, ...]) -> dict[str, Any]:
+    return {"scopes": list(scopes), "access_level": level, "deny_patterns": list(patterns)}
+
+
+# -- two corpora -----------------------------------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """A file of the corpus with its documents, or a remembered fact."""
+
+    folder: str
+    documents: tuple[StoredDocument, ...]
+    cited: str = ""
+
+
+class Pair:
+    """A corpus, and one that never had what the audience may not see."""
+
+    def __init__(self, folder: Path, audience: dict[str, Any], rule: list[Any]) -> None:
+        self.audience = audience
+        self.whole, self.part = (
+            build(folder / name, [], name="corpus.db") for name in ("whole", "part")
+        )
+        self.opened: dict[Path, Corpus] = {}
+        own = _rule(*rule)
+        # What decides for this audience.
+        self.rule = own if "agent" in audience else _rule((), audience["level"], ())
+        self.rule["scopes"] = self.rule["scopes"] or audience.get("scopes", [])
+        self.policy = {"ada": own}
+        self.files: dict[str, Held] = {}
+        self.marks: dict[str, Mark] = {}
+        self.decided: Counter[str] = Counter()
+        self.embedded: list[int] = []
+        self.remembered = 0
+        self.published: set[str] = set()
+        self.visible_before: set[str] = set()
+
+    def is_allowed(self, held: Held, number: str, document: StoredDocument) -> bool:
+        """Whether nothing but the quarantine hides a document."""
+        path = self._file(number, held).path
+        return (
+            (not self.rule["scopes"] or document.metadata.scope in self.rule["scopes"])
+            and LEVELS.index(self.rule["access_level"])
+            >= LEVELS.index(document.metadata.sensitivity)
+            and not any(
+                fnmatchcase(path.lower(), pattern.lower()) for pattern in self.rule["deny_patterns"]
+            )
+        )
+
+    def documents(self, *, visible: bool) -> dict[str, StoredDocument]:
+        return {
+            document.metadata.document_id: document
+            for number, held in self.files.items()
+            for document in held.documents
+            if visible == (self.is_allowed(held, number, document) and not is_quarantined(document))
+        }
+
+    # -- changes
+
+    def change(self, changes: Iterable[tuple[Any, ...]]) -> None:
+        """Apply changes to both corpora, and publish them."""
+        with open_writer(self.whole) as whole, open_writer(self.part) as part:
+            self.opened = {self.whole: whole, self.part: part}
+            for name, *arguments in changes:
+                getattr(self, name)(*arguments)
+            self._embed_all()
+            self._write_marks()
+            with whole.writing():
+                # What is hidden is written to more often.
+                increment_generation(whole)
+        self.check()
+
+    def put(self, number: int, drawn: tuple[str, list[Any]]) -> None:
+        folder, contents = drawn
+        made = tuple(
+            _named(f"d{number}-{place}", document, labels)
+            for place, (document, labels) in enumerate(contents)
+        )
+        self._hold(f"f{number}", Held(folder, made))
+
+    def remove(self, number: int) -> None:
+        self._hold(f"f{number}", None)
+
+    def move(self, number: int, folder: str) -> None:
+        held = self.files.get(f"f{number}")
+        if held:
+            self._hold(f"f{number}", held._replace(folder=folder))
+
+    def relabel(self, name: str, labels: list[Any]) -> None:
+        number, held = self._file_of(name)
+        if held:
+            made = tuple(
+                _named(name, document, labels)
+                if document.metadata.document_id == name
+                else document
+                for document in held.documents
+            )
+            self._hold(number, held._replace(documents=made))
+
+    def purge(self, name: str) -> None:
+        _, held = self._file_of(name)
+        citing = {
+            document.metadata.document_id
+            for fact in self.files.values()
+            for document in fact.documents
+            if name in (fact.cited, document.metadata.document_id)
+        }
+        is_visible = name in self.documents(visible=True)
+        # To purge what was published in the one corpus is to remove it in the other.
+        if not held or (not is_visible and (citing & self.published or self._claimed(name))):
+            return
+        for path in self.opened if is_visible else (self.whole,):
+            purge(self.opened[path], PurgeSelection([name]))
+        for other, kept in list(self.files.items()):
+            remaining = tuple(
+                _without_claim(document, name)
+                for document in kept.documents
+                if document.metadata.document_id not in citing
+            )
+            if remaining != kept.documents:
+                self._hold(other, kept._replace(documents=remaining) if remaining else None)
+        kept_marks = self.marks.items()
+        self.marks = {
+            target: mark for target, mark in kept_marks if target.partition("#")[0] not in citing
+        }
+
+    def _claimed(self, name: str) -> bool:
+        """Whether a visible document names this one, which a purge would change."""
+        visible = self.documents(visible=True).values()
+        return any(name in document.metadata.supersedes for document in visible) or any(
+            fact.cited == name and fact.documents[0].metadata.document_id in self.published
+            for fact in self.files.values()
+        )
+
+    def mark(self, name: str, place: str) -> None:
+        self.marks[name + place] = Mark("disputed", "Ana", "owner", f"see {name}", AT)
+
+    def decide(self, scope: str, text: str) -> None:
+        self.decided[scope] += 1
+        visible = LEVELS.index(self.rule["access_level"]) >= LEVELS.index("internal") and (
+            not self.rule["scopes"] or scope in self.rule["scopes"]
+        )
+        earlier = [str(self.decided[scope] - 1)] if self.decided[scope] % 3 == 0 else []
+        new = NewDecision(text=text, scope=scope, supersedes=earlier, decided_by="Ana")
+        for path in self.opened if visible else (self.whole,):
+            record_decision(self.opened[path], new, NOW)
+
+    def remember(self, cited: str, text: str, labels: list[Any]) -> None:
+        _, held = self._file_of(cited)
+        if not held or held.cited:
+            return
+        self.remembered += 1
+        fact = _named(f"fact-{self.remembered}", plain_document("fact", [text]), [*labels[:3], ()])
+        self._hold(f"fact-{self.remembered}", Held(held.folder, (fact,), cited))
+
+    def forget(self, cited: str) -> None:
+        for name in [name for name, held in self.files.items() if held.cited == cited]:
+            self._hold(name, None)
+
+    def embed(self, which: int) -> None:
+        """From now on passages are embedded by this provider, too, and found by its vectors."""
+        self.embedded = [*(other for other in self.embedded if other != which), which]
+
+    def drop_index(self) -> None:
+        self.embedded = self.embedded[-1:]
+
+    def _embed_all(self) -> None:
+        """Hidden passages have vectors. So they must have them, too, when they become visible."""
+        identities = [IndexIdentity(PROVIDERS[n].identity, "test-chunker") for n in self.embedded]
+        for corpus in self.opened.values():
+            with corpus.writing():
+                for index in vector_index.all_indexes(corpus):
+                    if index.identity not in identities:
+                        vector_index.delete_index(corpus, index)
+                for which, identity in zip(self.embedded, identities, strict=True):
+                    found = vector_index.find_index(corpus, identity)
+                    index = found or vector_index.create_index(corpus, identity)
+                    vector_index.activate_index(corpus, index)
+                    embed(corpus, PROVIDERS[which])
+
+    def allow_others(self, rule: list[Any]) -> None:
+        self.policy["bob"] = _rule(*rule)
+        for corpus in self.opened.values():
+            set_policy(corpus, json.dumps(self.policy), "json", "", AT)
+
+    # -- writing
+
+    def _file_of(self, name: str) -> tuple[str, Held | None]:
+        for number, held in self.files.items():
+            if any(document.metadata.document_id == name for document in held.documents):
+                return number, held
+        return "", None
+
+    def _file(self, number: str, held: Held) -> StoredFile:
+        location = f"{REMEMBERED if held.cited else ''}/docs/{held.folder}/{number}.md"
+        return StoredFile(location, f"{held.folder}/{number}.md", f"hash of {held}", "recipe")
+
+    def _hold(self, number: str, held: Held | None) -> None:
+        former = self.files.pop(number, None)
+        if held:
+            self.files[number] = held
+        for path, corpus in self.opened.items():
+            with corpus.writing():
+                self._write(corpus, number, former, held, is_whole=path == self.whole)
+                increment_generation(corpus)
+
+    def _write(
+        self, corpus: Corpus, number: str, former: Held | None, held: Held | None, *, is_whole: bool
+    ) -> None:
+        present = held.documents if held and is_whole else ()
+        if held and not is_whole:
+            present = tuple(
+                _instead(document) if is_quarantined(document) else document
+                for document in held.documents
+                if self.is_allowed(held, number, document)
+            )
+        if former and (not held or not present or held.folder != former.folder):
+            store.remove_files(corpus, [self._file(number, former).location])
+        if held and present and held.cited:
+            [fact] = present
+            source = "d" if is_quarantined(fact) else held.cited
+            record = facts.Record(f"hash of {number}", source, "ada", 1, AT, AT)
+            facts.put_fact(corpus, self._file(number, held), fact, record, deny_matcher(corpus))
+        elif held and present:
+            [problem] = store.put_files(
+                corpus, [(self._file(number, held), present)], deny_matcher(corpus)
+            )
+            assert problem is None
+        store.drop_unused(corpus)
+
+    def _write_marks(self) -> None:
+        """The second corpus gets the marks of what is visible now."""
+        if not self.marks:
+            return
+        visible = self.documents(visible=True)
+        targets = set(visible) | {
+            part.chunk_id for document in visible.values() for part in document.chunks
+        }
+        for path, corpus in self.opened.items():
+            with corpus.writing():
+                for old in marks.all_marks(corpus):
+                    marks.remove_mark(corpus, old.kind, old.target)
+                for target, mark in self.marks.items():
+                    if path == self.whole or target in targets:
+                        kind: Any = "chunk" if "#" in target else "document"
+                        marks.put_mark(corpus, marks.StoredMark(kind, target, "", mark))
+
+    # -- publishing
+
+    def publish(self, path: Path, target: str = "target") -> PublishReport:
+        with open_reader(path) as corpus:
+            given = {"agent": "", "scopes": [], "level": ""} | self.audience
+            audience = resolve_audience(corpus, **given)
+        return published(path, audience, target, KEY)
+
+    def check(self) -> None:
+        """Publish both corpora, and compare the two replicas."""
+        visible, hidden = self.documents(visible=True), self.documents(visible=False)
+        texts = _texts(hidden) - _texts(visible)
+        is_hidden_now = bool(self.visible_before & (set(hidden) | texts))
+        whole, part = self.publish(self.whole), self.publish(self.part)
+        assert (whole.rebuilt == HIDDEN_NOW) == is_hidden_now
+        if is_hidden_now:
+            # In the other corpus it was removed. Built anew, the files are equal again.
+            assert part.rebuilt != HIDDEN_NOW
+            assert whole.manifest.content_digest == part.manifest.content_digest
+            assert whole.manifest.generation == part.manifest.generation
+            staged_replica(self.part, "target").unlink()
+            part = self.publish(self.part)
+        else:
+            assert whole.rebuilt == part.rebuilt
+            assert (whole.added, whole.updated, whole.removed) == (
+                part.added,
+                part.updated,
+                part.removed,
+            )
+        replica = staged_replica(self.whole, "target")
+        rows, others = _rows(replica), _rows(staged_replica(self.part, "target"))
+        assert [name for name in rows.keys() | others if rows.get(name) != others.get(name)] == []
+        assert whole.manifest == part.manifest
+        assert whole.manifest.documents == len(visible)
+        with open_reader(replica) as corpus:
+            assert corpus.rows("SELECT document_id FROM document ORDER BY 1") == [
+                (name,) for name in sorted(visible)
+            ]
+        anew = self.publish(self.whole, "another")
+        assert anew.manifest.content_digest == whole.manifest.content_digest
+        shutil.rmtree(staged_replica(self.whole, "another").parent)
+        self.published |= set(visible)
+        self.visible_before = set(visible) | _texts(visible)
+
+
+def is_quarantined(document: StoredDocument) -> bool:
+    return document.scanned is not None and document.scanned.verdict == "quarantine"
+
+
+def _named(name: str, drawn: StoredDocument, labels: list[Any]) -> StoredDocument:
+    scope, sensitivity, quarantined, supersedes = labels
+    metadata = drawn.metadata._replace(
+        document_id=name,
+        uri=f"file:{name}",
+        scope=scope,
+        sensitivity=sensitivity,
+        supersedes=tuple(other for other in supersedes if other != name),
+    )
+    chunks = tuple(
+        part._replace(chunk_id=f"{name}#{place}") for place, part in enumerate(drawn.chunks)
+    )
+    scanned = drawn.scanned
+    if quarantined or is_quarantined(drawn):
+        scanned = QUARANTINED if quarantined else None
+    return StoredDocument(metadata, chunks, scanned)
+
+
+def _instead(document: StoredDocument) -> StoredDocument:
+    """Another quarantined document, which the agent may see as little."""
+    name = f"instead of {document.metadata.document_id}"
+    labels = {"scope": document.metadata.scope, "sensitivity": document.metadata.sensitivity}
+    return plain_document(name, ["other words"], QUARANTINED, **labels)
+
+
+def _without_claim(document: StoredDocument, name: str) -> StoredDocument:
+    claims = tuple(other for other in document.metadata.supersedes if other != name)
+    return replace(document, metadata=document.metadata._replace(supersedes=claims))
+
+
+def _texts(of: dict[str, StoredDocument]) -> set[str]:
+    return {part.content_hash for document in of.values() for part in document.chunks}
+
+
+def _rows(replica: Path) -> dict[str, list[Any]]:
+    """Every row of every table, in the order in which they are stored."""
+    with closing(sqlite3.connect(replica)) as db:
+        names = [
+            name
+            for name, sql in db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+            if name not in ("replica", "seal") and not str(sql).startswith("CREATE VIRTUAL")
+        ]
+        return {
+            name: db.execute(f'SELECT * FROM "{name}" NOT INDEXED').fetchall() for name in names
+        }
+
+
+# -- the law ---------------------------------------------------------------------------------------
+
+
+class _Clock:
+    @staticmethod
+    def now(_zone: object) -> Any:
+        return NOW
+
+
+@pytest.fixture(autouse=True)
+def _fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "datetime", _Clock)
+
+
+def _run(
+    audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
+) -> None:
+    with scratch_folder() as folder:
+        for name in ("whole", "part"):
+            (folder / name).mkdir()
+        pair = Pair(folder, audience, rule)
+        first = [("put", number, drawn) for number, drawn in enumerate(files)]
+        for changes in ([("allow_others", [(), "denied", ()]), *first, ("embed", 0)], *steps):
+            pair.change(changes)
+
+
+_drawn = given(
+    st.sampled_from(_AUDIENCES), _rules, st.lists(_files, min_size=1, max_size=FILES), _steps
+)
+
+
+@_drawn
+@settings(max_examples=FEW_EXAMPLES)
+def test_replicas_do_not_depend_on_what_is_hidden(
+    audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
+) -> None:
+    _run(audience, rule, files, steps)
+
+
+@pytest.mark.slow
+@_drawn
+@settings(max_examples=1000)
+def test_replicas_of_a_thousand_corpora(
+    audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
+) -> None:
+    _run(audience, rule, files, steps)
