@@ -8,9 +8,9 @@ import click
 
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.cli.replica_options import Duration, transport_options
 from rolebundle.interfaces.cli.store_history import print_erased, print_left
 from rolebundle.policy.overlays import overlay_folders
 
@@ -92,7 +92,6 @@ def publish() -> None:
     help="How long after that a pulled replica still answers.",
 )
 @overlay_dir_option
-@transport_options
 @json_option
 def to(
     target: str,
@@ -105,7 +104,6 @@ def to(
     expires: Duration.Value,
     grace: Duration.Value,
     overlay_dirs: tuple[Path, ...],
-    programs: dict[str, str],
     as_json: bool,
 ) -> None:
     """Publish a replica to TARGET, or bring the one there up to date.

@@ -13,9 +13,9 @@ import click
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PullReport
 from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.cli.replica_options import Duration, transport_options
 from rolebundle.policy.overlays import overlay_folders
 
 
@@ -37,7 +37,6 @@ from rolebundle.policy.overlays import overlay_folders
     help="Pull again and again, with this pause, such as 5m, until it is ended.",
 )
 @overlay_dir_option
-@transport_options
 @json_option
 def pull(
     source: str,
@@ -45,7 +44,6 @@ def pull(
     key_file: Path,
     every: Duration.Value | None,
     overlay_dirs: tuple[Path, ...],
-    programs: dict[str, str],
     as_json: bool,
 ) -> None:
     """Fetch the replica that was published at SOURCE, and let it take the place of the one at hand.
