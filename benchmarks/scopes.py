@@ -30,6 +30,7 @@ from rolebundle.engine import Engine
 from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
+from rolebundle.storage import digests
 from rolebundle.storage.opening import open_writer
 
 _SCOPES = 10
@@ -67,7 +68,8 @@ def scoped(base: Path, path: Path) -> Path:
         making = path.with_suffix(".making")
         shutil.copyfile(base, making)
         with open_writer(making) as corpus:
-            with corpus.writing():
+            documents = [rowid for (rowid,) in corpus.rows("SELECT id FROM document")]
+            with corpus.writing(), digests.kept_true(corpus, documents):
                 corpus.run(_SPREAD)
             set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
         with Admin(making) as admin:

@@ -1,0 +1,170 @@
+"""The interface that a remote lane would have, and lanes that use it: for ``remote_lane.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple, Protocol
+
+from rolebundle.contracts.document import Passage
+from rolebundle.retrieval.candidate import LexicalHit, Pool, SemanticHit, Term
+from rolebundle.retrieval.lanes import Lanes
+from rolebundle.retrieval.lexical import Statistics
+from rolebundle.storage.tokens import tokens
+from rolebundle.text.forms import index_tokens
+
+Phrase = tuple[str, ...]
+"""The tokens of a term, as the lexical index has them; most terms have one."""
+
+
+class Extent(NamedTuple):
+    """How many chunks and tokens are visible, and the generation of the snapshot."""
+
+    chunks: int
+    tokens: int
+    generation: int
+
+
+class CandidateSource(Protocol):
+    """Where the lanes get candidates from, opened for one request.
+
+    It sees one snapshot and the compartments that the agent may see. No number and no order that it
+    returns may depend on other compartments. It proposes chunks; their scores are computed from
+    :meth:`occurrences` and :meth:`cosines`, by the same code for every source. If it fails or is
+    late, it raises an error, which the answer reports as degraded.
+    """
+
+    def extent(self) -> Extent:
+        """What is visible."""
+
+    def frequencies(self, phrases: Sequence[Phrase]) -> list[int]:
+        """How many visible chunks have each phrase."""
+
+    def matching(
+        self,
+        weights: Mapping[Phrase, float],
+        average: float,
+        depth: int,
+        documents: Sequence[int] | None = None,
+    ) -> list[int]:
+        """Rowids of the chunks that match best, best first; ties in the order of chunk ids.
+
+        Args:
+            weights: of each phrase, its idf times its weight in the query.
+            average: the mean number of tokens of a visible chunk.
+            depth: how many.
+            documents: rowids of the documents to search in; ``None`` for all.
+        """
+
+    def occurrences(
+        self, phrases: Sequence[Phrase], rowids: Sequence[int]
+    ) -> dict[int, tuple[float, ...]]:
+        """Rowid → its tokens, then how often it has each phrase, weighted by column.
+
+        Only of chunks that have one of the phrases.
+        """
+
+    def nearest(
+        self, vector: bytes, depth: int, documents: Sequence[int] | None = None
+    ) -> list[int]:
+        """Rowids of the chunks whose vectors are nearest, nearest first."""
+
+    def cosines(self, vector: bytes, rowids: Sequence[int]) -> dict[int, float]:
+        """Rowid → cosine, for those of the chunks that have a vector."""
+
+    def passages(self, rowids: Sequence[int]) -> dict[int, Passage]:
+        """The chunks with the metadata of their documents."""
+
+
+class Ranked(NamedTuple):
+    """What matches some terms best.
+
+    Attributes:
+        phrases: those that occur.
+        statistics: of everything visible, for these phrases.
+        rowids: of the best chunks, best first.
+    """
+
+    phrases: Sequence[Phrase]
+    statistics: Statistics
+    rowids: Sequence[int]
+
+    def bm25(self, occurrences: Mapping[Phrase, float], chunk_tokens: float) -> float:
+        """The score of a chunk."""
+        return self.statistics.bm25(chunk_tokens, [occurrences[phrase] for phrase in self.phrases])
+
+
+def rank(
+    source: CandidateSource,
+    terms: Sequence[Term],
+    depth: int,
+    documents: Sequence[int] | None = None,
+) -> Ranked:
+    """The chunks that match the terms best, by the statistics of everything visible."""
+    weights: dict[Phrase, int] = {}
+    for term in terms:
+        text = index_tokens(term.text) if term.form else term.text
+        if phrase := tuple(token for _, _, token in tokens(text)):
+            weights[phrase] = weights.get(phrase, 0) + term.weight
+    counted = zip(weights, source.frequencies([*weights]) if weights else (), strict=True)
+    frequencies = {phrase: frequency for phrase, frequency in counted if frequency}
+    extent = source.extent()
+    statistics = Statistics.of(
+        extent.chunks,
+        extent.tokens,
+        [*frequencies.values()],
+        [weights[phrase] for phrase in frequencies],
+    )
+    if not frequencies:
+        return Ranked((), statistics, ())
+    by_phrase = dict(zip(frequencies, statistics.weights, strict=True))
+    rowids = source.matching(by_phrase, statistics.average, depth, documents)
+    return Ranked([*frequencies], statistics, rowids)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLanes(Lanes):
+    """Lanes whose candidates come from a source. The other reads are still of the file."""
+
+    source: CandidateSource = field(kw_only=True)
+
+    def propose(self, pool: Pool, depth: int, document_ids: Sequence[int] | None = None) -> Pool:
+        """As :meth:`Lanes.propose`."""
+        nearest = self.source.nearest(self.vector, depth, document_ids)
+        task = rank(self.source, self.query.task_terms, depth, document_ids)
+        role = rank(self.source, self.query.expansion_terms, depth, document_ids)
+        phrases = [*dict.fromkeys((*task.phrases, *role.phrases))]
+        proposed = {*task.rowids, *role.rowids}
+        rowids = sorted({*nearest, *proposed, *pool.lexical, *pool.semantic})
+        lexical: dict[int, LexicalHit] = {}
+        for rowid, (length, *counts) in self.source.occurrences(phrases, rowids).items():
+            occurrences = dict(zip(phrases, counts, strict=True))
+            by_task, by_role = task.bm25(occurrences, length), role.bm25(occurrences, length)
+            lexical[rowid] = LexicalHit(rowid, by_task, by_role, rowid in proposed)
+        semantic = {
+            rowid: SemanticHit(rowid, cosine, rowid in {*nearest})
+            for rowid, cosine in sorted(self.source.cosines(self.vector, rowids).items())
+        }
+        refills = pool.refills + (pool.depth > 0)
+        unread = [rowid for rowid in rowids if rowid not in pool.passages]
+        return Pool(
+            # What an earlier search found keeps its hits, so that it keeps its score.
+            lexical={**lexical, **pool.lexical},
+            semantic={**semantic, **pool.semantic},
+            passages={**pool.passages, **self.source.passages(unread)},
+            rounds={**pool.rounds, **dict.fromkeys(unread, refills)} if refills else {},
+            by_task={**pool.by_task, **{rowid: lexical[rowid].bm25 for rowid in task.rowids}},
+            by_role={
+                **pool.by_role,
+                **{rowid: lexical[rowid].bm25_expansion for rowid in role.rowids},
+            },
+            confidence=self.confidence,
+            depth=depth,
+            yielded=max(len(task.rowids), len(role.rowids), len(nearest)),
+            refills=refills,
+        )
+
+
+def with_source(lanes: Lanes, source: CandidateSource) -> RemoteLanes:
+    """The lanes with another source of candidates."""
+    return RemoteLanes(**{of.name: getattr(lanes, of.name) for of in fields(Lanes)}, source=source)
