@@ -158,10 +158,10 @@ def measure_lanes(
             f"overlap@50 {times.overlap('hnsw', 'remote vectors')}",
         ),
         (
-            "all candidates with scores and passages",
+            "all candidates with scores and passages (remote: HNSW)",
             f"{times.median('lanes'):.1f} ms ÷ {times.median('remote lanes'):.1f} ms",
             f"remote ÷ file {times.median('remote lanes') / times.median('lanes'):.2f}; at most "
-            f"{trips} round trips; scores differ by at most {max(differences):.0e}",
+            f"{trips} queries; scores differ by at most {max(differences):.0e}",
         ),
     ]
 
