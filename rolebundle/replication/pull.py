@@ -247,8 +247,10 @@ def _erase_purged(path: Path, manifest: bytes) -> None:
             sync_file(partial)
             partial.replace(expected)
             sync_folder(path.parent)
-        for suffix in ("", *COMPANIONS):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        # What an interrupted fetch left began as a copy of it.
+        for file in (path, fetched_replica(path)):
+            for suffix in ("", *COMPANIONS):
+                Path(f"{file}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise _not_written(path, error) from error
     rerank_cache.erase(path)

@@ -38,13 +38,13 @@ def newest_chunks(corpus: Corpus, until: str, within: Sequence[int] | None = Non
     """
     newest = (
         f"SELECT d.id FROM {_VISIBLE} WHERE {_DATE} <= ?2 AND {_WITHIN} "
-        f"ORDER BY {_DATE} DESC, d.id LIMIT {MAX_NEWEST_DOCUMENTS}"
+        f"ORDER BY {_DATE} DESC, d.document_id LIMIT {MAX_NEWEST_DOCUMENTS}"
     )
     changelogs = (
         f"SELECT d.id FROM {_VISIBLE} JOIN file f ON f.id = d.file WHERE {_WITHIN} "
         "AND (d.document_type = 'changelog' OR f.path LIKE '%changelog%' "
         "OR f.path LIKE '%changes.%' OR f.path LIKE '%history.%') "
-        f"ORDER BY {_DEPTH}, {_DATE} DESC, d.id LIMIT {MAX_CHANGELOGS}"
+        f"ORDER BY {_DEPTH}, {_DATE} DESC, d.document_id LIMIT {MAX_CHANGELOGS}"
     )
     return [
         *_chunks(corpus, newest, within, 1, until),
@@ -66,7 +66,7 @@ def introductions(
         f"SELECT d.id FROM {_VISIBLE} JOIN file f ON f.id = d.file WHERE {_WITHIN} "
         "AND (d.document_type IN (SELECT value FROM json_each(?2)) OR f.path LIKE '%readme%' "
         "OR f.path LIKE 'index.%' OR f.path LIKE '%/index.%') "
-        f"ORDER BY {_DEPTH}, f.path, d.id LIMIT {MAX_INTRODUCTIONS}"
+        f"ORDER BY {_DEPTH}, f.path, d.document_id LIMIT {MAX_INTRODUCTIONS}"
     )
     return _chunks(corpus, documents, within, 2, json.dumps([*document_types]))
 

@@ -150,7 +150,7 @@ def _published(folder: Path, db: Path, make: Callable[[Path], Engine]) -> dict[s
     replicas = {}
     for agent in READERS:
         with open_reader(db) as corpus:
-            audience = resolve_audience(corpus, agent, [], "")
+            audience = resolve_audience(corpus, agent, agent, [], "")
         published(db, audience, agent, key)
         replicas[agent] = make(
             Path(shutil.copyfile(staged_replica(db, agent), folder / f"{agent}.db"))

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
+from rolebundle.replication.transports.transport import History
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
@@ -58,6 +59,15 @@ class Nowhere:
 
     def push(self, replica: Path, manifest: bytes) -> int | None:
         return 0
+
+    def manifest(self) -> bytes | None:
+        return None
+
+    def history(self) -> History:
+        return History()
+
+    def erase_history(self) -> None:
+        """There is none."""
 
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
