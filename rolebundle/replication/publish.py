@@ -186,7 +186,6 @@ def _record(
             return None
         present = replicas.publication(corpus, known.target) or known
         recorded = replicas.with_carried(present, manifest.corpus_id, names)._replace(
-            agent=manifest.agent,
             publisher=manifest.publisher,
             key_id=signed.key_id,
             generation=manifest.generation,
@@ -207,6 +206,7 @@ def _record_push(
     with open_writer(path) as corpus, corpus.writing():
         present = replicas.publication(corpus, recorded.target) or recorded
         pushed = present._replace(
+            agent=manifest.agent,
             visibility=audience.visibility(),
             published_at=manifest.published_at,
             published_purges=manifest.purge_generation,

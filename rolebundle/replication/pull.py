@@ -174,6 +174,8 @@ def _fetch(
             check_acceptable(offered.manifest, known, transport.target)
             if as_inside(offered.manifest) == known and _is_intact(path, offered.manifest):
                 _discard(path)
+                with suppress(OSError):  # A pull that was killed after it replaced the file.
+                    expected_manifest(path).unlink()
                 return _Fetched(offered, "current", 0)
             if _is_purged(offered.manifest, known):
                 _erase_purged(path, beside)

@@ -1,0 +1,284 @@
+"""Kill -9 in publish, in the push of a replica and in pull: the old replica or the new one.
+
+Every other run is killed after a random time, and the others before a random operation on a file.
+After it a reader gets the old replica or the new one, or is refused and keeps the one at hand. The
+same command again completes it, with the generation of an undisturbed run, and no files are left.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.policy.purge import PurgeSelection, purge
+from rolebundle.replication import publish as publishing
+from rolebundle.replication.pull import pull
+from rolebundle.replication.signatures import sign
+from rolebundle.replication.transports.folder import FolderTransport
+from rolebundle.replication.verify import verify_replica
+from rolebundle.storage.backup import sha256_of
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.replica import carried_hash, publication
+from support.amounts import rounds
+from support.corpora import scratch_folder
+from support.fake_embedder import HashingProvider
+from support.killing import Report, run_child
+from support.replicas import Site, assert_sound_replica, editions_in, manifest_in, names_in
+from support.shim import shimmed_disk
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
+
+CALLS = ("replace", "fsync", "unlink", "open", "mkdir")
+PUBLISHED = ["manifest.json", "replica.blocks", "replica.db"]
+
+
+@contextmanager
+def killed_at(operation: int | None) -> Iterator[list[int]]:
+    """Kill this process before this operation on a file; the list counts them."""
+    done = [0]
+
+    def count(_: object = None) -> None:
+        done[0] += 1
+        if done[0] == operation:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            count()
+            return function(*args, **options)
+
+        return call
+
+    with shimmed_disk() as disk, ExitStack() as stack:
+        for name in CALLS:
+            stack.enter_context(patch.object(os, name, counted(getattr(os, name))))
+        disk.fail = count  # type: ignore[assignment]
+        yield done
+        disk.fail = None
+
+
+class Bare(FolderTransport):
+    """A folder that has no manifest beside the replica."""
+
+    def manifest(self) -> bytes | None:
+        super().manifest()
+        return None
+
+
+class Case:
+    """A command that is killed, and given again."""
+
+    def prepare(self, site: Site) -> None:
+        """What is there before: a replica of edition 1, at hand also."""
+        site.write()
+        site.publish()
+        site.pull()
+        site.write(2)
+
+    def step(self, site: Site) -> None:
+        site.publish()
+
+    def again(self, site: Site) -> None:
+        self.step(site)
+
+
+class First(Case):
+    def prepare(self, site: Site) -> None:
+        site.write(2)
+
+
+class AfterPurge(Case):
+    def prepare(self, site: Site) -> None:
+        super().prepare(site)
+        with open_writer(site.db) as corpus:
+            purge(corpus, PurgeSelection(["d1"]))
+
+
+class Push(Case):
+    """The replica is built, and its push failed. Only the push is killed."""
+
+    def prepare(self, site: Site) -> None:
+        super().prepare(site)
+        failed = StorageError("down", "the host is down")
+        with (
+            patch.object(FolderTransport, "push", side_effect=failed),
+            pytest.raises(StorageError),
+        ):
+            site.publish()
+
+    def step(self, site: Site) -> None:
+        inside = manifest_in(site.staged).manifest
+        manifest = sign(inside.model_copy(update={"file_digest": sha256_of(site.staged)}), site.key)
+        site.transport.push(site.staged, manifest.model_dump_json().encode())
+
+    def again(self, site: Site) -> None:
+        site.publish()
+
+
+class Pull(Case):
+    def prepare(self, site: Site) -> None:
+        super().prepare(site)
+        site.publish()
+
+    def step(self, site: Site) -> None:
+        site.pull()
+
+
+class BarePull(Pull):
+    def step(self, site: Site) -> None:
+        site.pull(Bare(str(site.share)))
+
+
+class FirstPull(Pull):
+    def prepare(self, site: Site) -> None:
+        super().prepare(site)
+        site.replica.unlink()
+
+
+class PurgePull(AfterPurge):
+    def prepare(self, site: Site) -> None:
+        super().prepare(site)
+        site.publish()
+
+    def step(self, site: Site) -> None:
+        site.pull()
+
+
+CASES: dict[str, tuple[type[Case], int]] = {
+    "publish": (Case, 50),
+    "first publish": (First, 50),
+    "publish after a purge": (AfterPurge, 50),
+    "push": (Push, 150),
+    "pull": (Pull, 50),
+    "first pull": (FirstPull, 40),
+    "pull after a purge": (PurgePull, 30),
+    "pull without a manifest beside": (BarePull, 30),
+}
+
+
+@rounds(1, 150)
+@pytest.mark.parametrize("name", CASES)
+def test_a_kill_leaves_the_old_replica_or_the_new_one(name: str, rounds: int) -> None:
+    chance = random.Random(name)
+    kind, full = CASES[name]
+    case = kind()
+    rounds = min(rounds, full)
+    with scratch_folder() as folder:
+        # Always the same path: it is the target.
+        site = Site(folder / "site", provider=HashingProvider())
+        case.prepare(site)
+        saved = shutil.copytree(site.folder, folder / "saved")
+
+        def work(report: Report, operation: int | None = None) -> None:
+            with killed_at(operation) as done:
+                case.step(site)
+            report(f"{done[0]}")
+
+        undisturbed = run_child(work)
+        assert undisturbed.code == 0
+        operations = int(undisturbed.reported[-1])
+        case.again(site)
+        site.pull()
+        expected = manifest_in(site.replica).manifest
+        killed = runs = 0
+        while killed < rounds:
+            runs += 1
+            assert runs <= 5 * rounds + 5, "it ends before it is killed"
+            shutil.rmtree(site.folder)
+            shutil.copytree(saved, site.folder)
+            if runs % 2:
+                moment = chance.randint(1, operations)
+                ended = run_child(lambda report, n=moment: work(report, n))
+            else:
+                ended = run_child(work, chance.uniform(0, undisturbed.seconds))
+            assert ended.killed or ended.code == 0
+            killed += ended.killed
+            check_at_hand(site)
+            check_published(site)
+            case.again(site)
+            check_end(site, expected.generation)
+        print(f"{name}: {killed} of {runs} runs killed, {operations} operations")
+
+
+def check_at_hand(site: Site) -> None:
+    """What is at hand is complete. It is missing if it never was there, or was erased."""
+    if site.replica.exists():
+        assert_whole(site, site.replica)
+
+
+def assert_whole(site: Site, file: Path) -> None:
+    assert editions_in(file) in ({"edition1"}, {"edition2"})
+    verify_replica(file, str(file), site.key.public_key())
+
+
+def check_published(site: Site) -> None:
+    """Another reader gets a whole replica, or is refused; the records know what it gets."""
+    look = site.folder / "look" / "r.db"
+    try:
+        pull(site.transport, look, site.key.public_key())
+    except UsageError as error:
+        assert error.code == "nothing_published"
+    except CorpusCorrupt as error:
+        assert error.code == "replica_unsound", "between the renames of the file and its manifest"
+    else:
+        assert_whole(site, look)
+    carried: set[bytes] = set()
+    with open_reader(site.db) as corpus:
+        known = publication(corpus, site.transport.target)
+    if known is not None:
+        carried = {known.carried[at : at + 8] for at in range(0, len(known.carried), 8)}
+    for file in (site.share / "replica.db", site.staged):
+        if file.exists():
+            assert known is not None
+            manifest = manifest_in(file).manifest
+            assert manifest.generation <= known.generation
+            with open_reader(file) as corpus:
+                names = [name for (name,) in corpus.rows("SELECT document_id FROM document")]
+            hashes = {carried_hash(manifest.corpus_id, name) for name in names}
+            # What was purged is no longer known by its name: the publication is outdated.
+            assert hashes <= carried or manifest.purge_generation < known.purge_generation
+    shutil.rmtree(look.parent)
+
+
+def check_end(site: Site, generation: int) -> None:
+    site.pull()
+    assert editions_in(site.replica) == {"edition2"}
+    assert_sound_replica(site.replica)
+    staged, known = manifest_in(site.staged).manifest, site.publication()
+    assert manifest_in(site.replica).manifest == staged
+    assert (staged.generation, known.generation) == (generation, generation), "counted twice"
+    assert known.content_digest == staged.content_digest and not known.is_outdated
+    assert names_in(site.staged.parent) == ["replica.db"]
+    assert names_in(site.share) == PUBLISHED
+    assert names_in(site.replica.parent) == ["r.db"]
+
+
+def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
+    """Before the replica has its name, what it holds is recorded."""
+    site = Site(tmp_path / "site")
+    site.write(count=2)
+    site.publish()
+    site.write(count=3)
+    with (
+        patch.object(publishing, "sync_folder", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        site.publish()
+    with open_writer(site.db) as corpus:
+        purge(corpus, PurgeSelection(["d2"]))
+    assert site.publication().is_outdated and not site.staged.exists()
+    with pytest.raises(RolebundleError):
+        verify_replica(site.staged, "", site.key.public_key())
+    site.publish()
+    assert not site.publication().is_outdated

@@ -1,0 +1,240 @@
+"""Servers answer without a pause while `pull` replaces the replica below them.
+
+All documents of a generation name it. So an answer of two generations shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Condition, Thread
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy.audit import AuditLog
+from rolebundle.storage.opening import open_reader
+from support.amounts import rounds
+from support.commands import run
+from support.mcp import Session, with_session
+from support.replicas import Site
+from support.served import Served
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
+
+QUESTION: dict[str, Any] = {"task": "token rotation", "lexical_only": True, "limit": 10}
+EDITION = re.compile(r"edition(\d+)")
+SECONDS = 60.0
+DOCUMENTS = 4
+POLICY = '[agents.ana]\naccess_level = "internal"\nscopes = []\n'
+
+
+def editions_of(bundle: Any) -> set[int]:
+    """The generations that an answer names: its passages, and its own record."""
+    assert len(bundle["selected"]) >= DOCUMENTS, bundle
+    named = {int(number) for number in EDITION.findall(json.dumps(bundle))}
+    return named | {bundle["corpus"]["replica"]["generation"]}
+
+
+class Load:
+    """Clients that ask all the time, each in a thread.
+
+    Attributes:
+        pulled: the generation of the last pull. No request that begins later gets an older one.
+    """
+
+    def __init__(self) -> None:
+        self.pulled = 1
+        self.answers: dict[str, int] = {}
+        self.failures: list[str] = []
+        self.is_over = False
+        self._changed = Condition()
+        self._threads: list[Thread] = []
+
+    def start(self, name: str, ask: Callable[[], set[int]]) -> None:
+        self.answers[name] = 0
+        self._threads.append(Thread(target=self._repeat, args=(name, ask), daemon=True))
+        self._threads[-1].start()
+
+    def _repeat(self, name: str, ask: Callable[[], set[int]]) -> None:
+        while not self.is_over:
+            at_least = self.pulled
+            try:
+                editions = ask()
+                assert len(editions) == 1, f"mixed: {editions}"
+                assert max(editions) >= at_least, f"{editions} after {at_least} was pulled"
+            except BaseException:
+                self.failures.append(f"{name}: {traceback.format_exc()}")
+                self.is_over = True
+            with self._changed:
+                self.answers[name] += 1
+                self._changed.notify_all()
+
+    def wait(self, more: int = 1) -> None:
+        """Wait until every client has so many more answers."""
+        wanted = {name: count + more for name, count in self.answers.items()}
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: self.failures or all(self.answers[name] >= wanted[name] for name in wanted),
+                SECONDS,
+            )
+        assert self.failures == []
+
+    def end(self) -> None:
+        self.is_over = True
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+        assert self.failures == []
+
+
+def asking(server: Served) -> Callable[[], set[int]]:
+    def ask() -> set[int]:
+        answer = server.ask("retrieve", **QUESTION)
+        assert "result" in answer, answer
+        return editions_of(answer["result"])
+
+    return ask
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path / "site")
+    site.write(count=DOCUMENTS)
+    site.publish()
+    site.pull()
+    return site
+
+
+def replace_while_asked(site: Site, load: Load, rounds: int) -> None:
+    load.wait()
+    for edition in range(2, rounds + 2):
+        site.write(edition, DOCUMENTS)
+        assert site.publish().manifest.generation == edition
+        assert site.pull().state == "updated"
+        load.pulled = edition
+        load.wait()
+    load.end()
+    print(f"{rounds} pulls, answers: {load.answers}")
+
+
+@rounds(2, 100)
+def test_servers_and_readers(rounds: int, site: Site) -> None:
+    """Two processes over standard input and output, an engine in this process, an old reader."""
+    load = Load()
+    with ExitStack() as stack:
+        held = stack.enter_context(open_reader(site.replica))
+        for name in ("one", "two"):
+            server = stack.enter_context(Served("--db", site.replica))
+            load.start(name, asking(server))
+        load.start("shot", lambda: one_shot(site.replica))
+        replace_while_asked(site, load, rounds)
+        texts = held.rows("SELECT content FROM chunk")
+        assert {text.split()[-1] for (text,) in texts} == {"edition1"}
+    assert not list(site.replica.parent.glob(".*"))
+
+
+def one_shot(replica: Path) -> set[int]:
+    arguments = ("--lexical-only", "--limit", "10", "--format", "json", "--db", replica)
+    outcome = run("retrieve", "token rotation", *arguments)
+    assert outcome.code == 0, outcome.err
+    return editions_of(outcome.json())
+
+
+@rounds(2, 100)
+def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients of one server over a socket, and one that speaks MCP."""
+    load = Load()
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        place = Path(folder) / "s"
+        monkeypatch.setenv("ROLEBUNDLE_SOCKET", str(place))
+        shared = stack.enter_context(Served("--socket", place, "--db", site.replica))
+        assert shared.process.stderr
+        assert b"serving" in shared.process.stderr.readline()
+        clients = [stack.enter_context(Served("--db", site.replica)) for _ in range(2)]
+        for number, client in enumerate(clients):
+            load.start(str(number), asking(client))
+        replace_while_asked(site, load, rounds)
+        assert shared.process.poll() is None
+        for client in clients:
+            # Killed, a client could leave the process to which it forwards.
+            client.end_of_input()
+
+
+@rounds(2, 100)
+def test_an_mcp_server(rounds: int, site: Site) -> None:
+    async def talk(session: Session) -> None:
+        for edition in range(1, rounds + 2):
+            if edition > 1:
+                site.write(edition, DOCUMENTS)
+                site.publish()
+                site.pull()
+            answer = await session.call_tool("retrieve", {"task": "token rotation"})
+            assert not answer.is_error, answer
+            text = json.dumps(answer.model_dump())
+            assert {int(number) for number in EDITION.findall(text)} == {edition}
+
+    failed = with_session(talk, site.replica)
+    assert failed is None, failed
+
+
+def test_a_server_that_keeps_an_audit(tmp_path: Path) -> None:
+    """Its rows go on in the same chain, before and after a pull."""
+    site = Site(tmp_path / "site")
+    site.write(count=DOCUMENTS)
+    with Admin(site.db) as admin:
+        admin.set_policy(POLICY, "toml")
+        site.audience = resolve_audience(admin.workspace.corpus, "", "ana", (), "")
+    site.publish()
+    with Admin(site.replica) as reader:
+        reader.pull(site.transport, site.key.public_key(), [])
+        with Served("--agent", "ana", "--db", site.replica) as server:
+            for edition in (1, 2, 3):
+                if edition > 1:
+                    site.write(edition, DOCUMENTS)
+                    site.publish()
+                    reader.pull(site.transport, site.key.public_key(), [])
+                assert asking(server)() == {edition}
+    with AuditLog(site.replica) as log:
+        assert log.verify().ok
+        kinds = [row.kind for row in log.rows()]
+    assert kinds.count("retrieve") == 3 and kinds.count("pull") == 3
+
+
+def test_the_file_is_replaced_within_a_request(site: Site) -> None:
+    """Between any two statements of an answer: it is of the replica that it began with."""
+
+    def replacing(before: int) -> set[int]:
+        seen = 0
+
+        def trace(*_: Any) -> bool:
+            nonlocal seen
+            seen += 1
+            if seen == before:
+                site.write(site.publication().generation + 1, DOCUMENTS)
+                site.publish()
+                site.pull()
+            return True
+
+        with Engine(site.replica) as engine:
+            apsw.connection_hooks.append(lambda db: setattr(db, "exec_trace", trace))
+            try:
+                request = RetrievalRequest(task="token rotation", lexical_only=True, limit=10)
+                bundle = engine.retrieve(request).model_dump()
+            finally:
+                apsw.connection_hooks.pop()
+        return editions_of(bundle) if seen >= before else set()
+
+    for before in (1, 5, 10, 14, 18, 22, 30):
+        assert len(replacing(before)) <= 1
