@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from hashlib import blake2b
 
+from rolebundle.storage.sqlite_file import Row
+
 _encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
 ).encode
@@ -18,3 +20,22 @@ def row_digest(values: Sequence[object]) -> bytes:
         TypeError: a value is no text, number, bytes, list or ``None``.
     """
     return blake2b(_encode(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def digest_rows(digest: blake2b, rows: Sequence[Row]) -> None:
+    """Add rows to a digest: as one JSON array with the lengths of bytes, and then these bytes.
+
+    Bytes as hexadecimal would take most of the time for rows with large ones.
+    """
+    blobs: list[bytes] = []
+
+    def length(blob: bytes) -> dict[str, int]:
+        blobs.append(blob)
+        return {"bytes": len(blob)}
+
+    encode = json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), check_circular=False, default=length
+    ).encode
+    digest.update(encode(rows).encode("utf-8", "surrogatepass"))
+    for blob in blobs:
+        digest.update(blob)

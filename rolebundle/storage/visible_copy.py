@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from rolebundle.storage.chunks import insert_chunks, remove_chunks, update_chunk
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
 from rolebundle.storage.replica import PUBLISHED
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.row_digest import digest_rows, row_digest
 from rolebundle.storage.rows import assignments
 from rolebundle.storage.sqlite_file import Row, SqliteFile
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -503,6 +503,7 @@ _NOT_STORED = ("replica", "seal")
 """Tables that depend on the manifest, and so on the digest."""
 _LITESTREAM = ("_litestream_lock", "_litestream_seq")
 """Tables that Litestream adds to a file that it replicates."""
+_ROWS_PER_STEP = 16  # a row of vec0 has 1024 vectors
 
 
 def stored_digest(corpus: Corpus) -> str:
@@ -529,8 +530,9 @@ def stored_digest(corpus: Corpus) -> str:
             digest.update(row_digest([name]))
             # Not through an index that has all columns: the order is that of the table.
             quoted = str(name).replace('"', '""')
-            for row in corpus.each(f'SELECT * FROM main."{quoted}" NOT INDEXED'):
-                digest.update(row_digest(row))
+            rows = corpus.each(f'SELECT * FROM main."{quoted}" NOT INDEXED')
+            while batch := list(islice(rows, _ROWS_PER_STEP)):
+                digest_rows(digest, batch)
     return digest.hexdigest()
 
 

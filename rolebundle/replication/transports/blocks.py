@@ -3,7 +3,7 @@
 A folder or a static host has three files:
 
 - ``replica.db``: the replica.
-- ``replica.blocks``: the BLAKE2b digests of its blocks of 64 KiB, 16 bytes each.
+- ``replica.blocks``: the BLAKE2b digests of its blocks of 16 KiB, 16 bytes each.
 - ``manifest.json``: the signed manifest.
 
 The digests say which blocks to move. They prove nothing.
@@ -25,9 +25,10 @@ from rolebundle.errors import FULL_ERRNOS, StorageError, UsageError
 DATABASE, BLOCKS, MANIFEST = "replica.db", "replica.blocks", "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_BLOCKS_BYTES = 64 << 20
-"""Enough for a replica of 256 GiB."""
+"""Enough for a replica of 64 GiB."""
 
-BLOCK_BYTES = 64 << 10
+BLOCK_BYTES = 16 << 10
+"""In a replica of 500 MB, this moves least for a changed document, its digests included."""
 DIGEST_BYTES = 16
 MAX_DATABASE_BYTES = MAX_BLOCKS_BYTES // DIGEST_BYTES * BLOCK_BYTES
 
