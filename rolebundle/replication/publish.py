@@ -7,6 +7,7 @@ leaves the old replica or the new one.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ from rolebundle.storage.replica import Publication
 from rolebundle.storage.staging import staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import all_indexes
-from rolebundle.storage.visible_copy import Difference, keyed_pseudonym
+from rolebundle.storage.visible_copy import Difference, Held, keyed_pseudonym
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +239,7 @@ def _stage(
         with source.reading(), partial_file(staged_path) as partial:
             view = audience.restrict(source)
             former, rebuilt = _former(source, staged_path, audience, known, key)
+            held_before = Held() if former is None else _held_since_built(staged_path)
             if former is not None:
                 shutil.copyfile(staged_path, partial)
             with open_writer(partial, lock=False, replica=True) as replica:
@@ -255,12 +257,17 @@ def _stage(
                     signed = sign(manifest, key)
                     replicas.save_manifest(replica, signed.model_dump_json())
                 names = visible_copy.names_in(replica)
+                removed = held_before.without(visible_copy.held(replica))
                 visible_copy.tidy(replica)
             sync_file(partial)
             recorded = _record(path, known, signed, names, purges)
             if recorded is None:
                 return None
+            if former is not None:
+                _save_removed(staged_path, removed)
             partial.replace(staged_path)
+            if former is None:
+                _save_removed(staged_path, removed)
             sync_folder(staged_path.parent)
     return _Staged(signed, difference, rebuilt, recorded)
 
@@ -276,8 +283,8 @@ def _former(
     """The manifest of the replica that can be changed in place; else why it must be built anew.
 
     Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages
-    that were split. So a replica is built anew if anything in it must not be seen any more. It is
-    verified as by `pull`: nothing is signed that was not built here.
+    that were split. So a replica is built anew if anything that it held must not be seen any more.
+    It is verified as by `pull`: nothing is signed that was not built here.
     """
     if known.is_outdated:
         return None, "documents of it were purged"
@@ -285,8 +292,7 @@ def _former(
         return None, "the last one is gone" if known.generation else "it is the first"
     try:
         former = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
-        with open_reader(staged_path) as staged:
-            hidden = visible_copy.is_anything_hidden_now(source, staged)
+        hidden = visible_copy.is_anything_hidden_now(source, _held_since_built(staged_path))
     except RolebundleError as error:
         return None, f"the last one cannot be used: {error.message}"
     if former.corpus_id != corpus_counts(source).corpus_id:
@@ -296,6 +302,43 @@ def _former(
     if hidden:
         return None, "the agent may no longer see some of it"
     return former, ""
+
+
+def _held_since_built(staged_path: Path) -> Held:
+    """What a staged replica holds, and what was removed from it since it was built.
+
+    Raises:
+        StorageError: what was removed is not known.
+    """
+    try:
+        documents, texts = json.loads(_removed(staged_path).read_bytes())
+        removed = Held(frozenset(documents), frozenset(texts))
+    except FileNotFoundError:
+        removed = Held()
+    except (OSError, ValueError, TypeError) as error:
+        raise StorageError(
+            "staging_unreadable",
+            f"{_removed(staged_path)}: cannot be read",
+            "delete the folder of this file and publish again",
+        ) from error
+    with open_reader(staged_path) as staged:
+        return visible_copy.held(staged).and_also(removed)
+
+
+def _save_removed(staged_path: Path, removed: Held) -> None:
+    """Store what was removed from a staged replica since it was built.
+
+    Store it before a replica that was changed in place gets its name, and after one that was built
+    anew: if the process is killed between the two, too much is stored, and not too little.
+    """
+    with partial_file(_removed(staged_path)) as partial:
+        partial.write_text(json.dumps([sorted(names) for names in removed]), encoding="utf-8")
+        sync_file(partial)
+        partial.replace(_removed(staged_path))
+
+
+def _removed(staged_path: Path) -> Path:
+    return staged_path.with_name("removed.json")
 
 
 def _generation(digest: str, former: ReplicaManifest | None, known: Publication) -> int:

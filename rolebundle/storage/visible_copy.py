@@ -126,30 +126,50 @@ def content_digest(corpus: Corpus, pseudonym: Pseudonym = as_stored) -> str:
     return row_digest([listed, _indexes(corpus), _marks(corpus), *_decisions(corpus, None)]).hex()
 
 
-def is_anything_hidden_now(source: Corpus, replica: Corpus) -> bool:
-    """Whether the replica holds a document or a passage that the source has, but does not show.
+class Held(NamedTuple):
+    """Ids of documents, and hashes of the texts of passages."""
+
+    documents: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+    def and_also(self, other: Held) -> Held:
+        """What is in one of the two."""
+        return Held(self.documents | other.documents, self.texts | other.texts)
+
+    def without(self, other: Held) -> Held:
+        """What is not in the other."""
+        return Held(self.documents - other.documents, self.texts - other.texts)
+
+
+def held(corpus: Corpus) -> Held:
+    """What a connection shows."""
+    return Held(_names(corpus, "document", "document_id"), _names(corpus, "chunk", "content_hash"))
+
+
+def is_anything_hidden_now(source: Corpus, former: Held) -> bool:
+    """Whether the source has something of this, but does not show it.
 
     Args:
         source: a restricted connection.
-        replica: an earlier replica of what it showed.
+        former: what a replica of it holds, or held since it was built.
     """
+    missing = former.without(held(source))
     return any(
         bool(
             source.value(
                 f"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE {column} {_THESE})",
-                (
-                    json.dumps(
-                        sorted(_names(replica, table, column) - _names(source, table, column))
-                    ),
-                ),
+                (json.dumps(sorted(names)),),
             )
         )
-        for table, column in (("document", "document_id"), ("chunk", "content_hash"))
+        for table, column, names in (
+            ("document", "document_id", missing.documents),
+            ("chunk", "content_hash", missing.texts),
+        )
     )
 
 
-def _names(corpus: Corpus, table: str, column: str) -> set[str]:
-    return {name for (name,) in corpus.rows(f"SELECT {column} FROM {table}")}
+def _names(corpus: Corpus, table: str, column: str) -> frozenset[str]:
+    return frozenset(name for (name,) in corpus.rows(f"SELECT {column} FROM {table}"))
 
 
 def _states(corpus: Corpus, pseudonym: Pseudonym) -> dict[str, _State]:

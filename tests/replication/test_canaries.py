@@ -277,6 +277,24 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
     assert set(world.left(visible)) == {"staged", "share", "laptop"}
 
 
+def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> None:
+    """It was no longer in the replica when it was hidden, but it left traces there."""
+    world = World(tmp_path, 3 * len(FATES))
+    canaries = world.canaries["rescoped"]
+    traces = world.traces("rescoped")
+    world.publish()
+    with open_writer(world.db) as corpus, corpus.writing():
+        for canary in canaries:
+            name = canary.document.metadata.document_id
+            store.remove_files(corpus, [world._file(f"open/{name}").location])
+    world.publish()
+    for canary in canaries:
+        world.rescoped(canary)
+    world.publish()
+    world.pull()
+    assert world.left(traces) == {}
+
+
 def test_a_pull_that_fails_leaves_nothing_purged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

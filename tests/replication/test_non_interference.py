@@ -143,7 +143,8 @@ class Pair:
         self.embedded: list[int] = []
         self.remembered = 0
         self.published: set[str] = set()
-        self.visible_before: set[str] = set()
+        self.since_built: set[str] = set()
+        """Ids and hashes of texts that were visible since the replica was built."""
 
     def is_allowed(self, held: Held, number: str, document: StoredDocument) -> bool:
         """Whether nothing but the quarantine hides a document."""
@@ -367,7 +368,7 @@ class Pair:
         """Publish both corpora, and compare the two replicas."""
         visible, hidden = self.documents(visible=True), self.documents(visible=False)
         texts = _texts(hidden) - _texts(visible)
-        is_hidden_now = bool(self.visible_before & (set(hidden) | texts))
+        is_hidden_now = bool(self.since_built & (set(hidden) | texts) - set(visible))
         whole, part = self.publish(self.whole), self.publish(self.part)
         assert part.rebuilt != HIDDEN_NOW
         if is_hidden_now:
@@ -398,7 +399,9 @@ class Pair:
         assert anew.manifest.content_digest == whole.manifest.content_digest
         shutil.rmtree(staged_replica(self.whole, "another").parent)
         self.published |= set(visible)
-        self.visible_before = set(visible) | _texts(visible)
+        if whole.rebuilt:
+            self.since_built = set()
+        self.since_built |= set(visible) | _texts(visible)
 
 
 def is_quarantined(document: StoredDocument) -> bool:
