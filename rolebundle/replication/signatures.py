@@ -58,11 +58,18 @@ def create_key(path: Path) -> Path:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
+    created = []
     try:
         for file, content, mode in ((path, private, OWNER_ONLY), (public_path, public, 0o644)):
-            with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as out:
+            descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+            created.append(file)
+            with os.fdopen(descriptor, "wb") as out:
                 out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
     except OSError as error:
+        for file in created:
+            file.unlink(missing_ok=True)
         raise StorageError(
             "key_not_written",
             f"{path}: the key could not be written ({error.strerror})",

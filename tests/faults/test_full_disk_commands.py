@@ -54,6 +54,7 @@ class Use(NamedTuple):
 
 LEXICAL = ("--lexical-only", "--db", "{}/c.db")
 DB = ("--db", "{}/c.db")
+PUBLISHED = ("--level", "internal", "--key", "{}/team.key")
 READ, WRITE = Use("read", DB), Use("write", DB)
 COMMANDS: dict[str, tuple[Use, ...]] = {
     "init": (
@@ -109,6 +110,15 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "eval": (
         Use("read", ("{}/golden.toml", "--role", "mossline-docs-writer", *LEXICAL)),
         Use("scratch", ("{}/ingesting.toml", "--role", "mossline-docs-writer", "--lexical-only")),
+    ),
+    "publish keygen": (Use("write", ("{}/new.key",)),),
+    "publish to": (
+        Use("write", ("{}/share", *PUBLISHED, *DB)),
+        Use("write", ("{}/new", *PUBLISHED, *DB)),
+    ),
+    "pull": (
+        Use("write", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
+        Use("read", ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")),
     ),
     "audit collect": (READ, Use("write", ("{}/saved.db", *DB))),
     "audit export": (Use("read", ("--jsonl", *DB)),),
@@ -231,6 +241,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     marked = ("tree/n2.md", "--state", "disputed", "--by", "A", "--reason", "old", *DB)
     assert invoke("mark", *_at(folder, marked)).code == 0
     assert invoke("decide", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
+    assert invoke("publish", "keygen", *_at(folder, ("{}/team.key",))).code == 0
+    assert invoke("publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
+    pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")
+    assert invoke("pull", *_at(folder, pulled)).code == 0
     (folder / "new").mkdir()
     (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
