@@ -388,10 +388,16 @@ def _remove_gone_chunks(
     source: Corpus, replica: Corpus, source_rows: Sequence[int], rows: Sequence[int]
 ) -> None:
     """Remove the chunks that documents no longer have, so that others may have their ids."""
-    select = f"SELECT chunk_id, id FROM chunk WHERE document {_THESE}"
-    wanted = {name for name, _ in source.rows(select, (json.dumps(list(source_rows)),))}
+    select = (
+        "SELECT d.document_id, c.chunk_id, c.id FROM chunk c JOIN document d ON d.id = c.document "
+        f"WHERE d.id {_THESE}"
+    )
+    stored = source.rows(select, (json.dumps(list(source_rows)),))
+    wanted = {(document, name) for document, name, _ in stored}
     present = replica.rows(select, (json.dumps(list(rows)),))
-    remove_chunks(replica, [row for name, row in present if name not in wanted])
+    remove_chunks(
+        replica, [row for document, name, row in present if (document, name) not in wanted]
+    )
 
 
 def _chunks(source: Corpus, rows: Sequence[int]) -> dict[int, list[tuple[str, Row]]]:

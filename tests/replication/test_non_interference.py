@@ -35,7 +35,7 @@ from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication import publish as publishing
-from rolebundle.storage import facts, marks, store, vector_index
+from rolebundle.storage import facts, marks, store, vector_index, visible_copy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.location import staged_replica
@@ -44,7 +44,7 @@ from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
 from rolebundle.verification.decisions import record_decision
 from support.amounts import FEW_EXAMPLES
-from support.corpora import NOW, build, embed, scratch_folder
+from support.corpora import NOW, build, embed, file_of, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publishing import published
@@ -501,3 +501,26 @@ def test_replicas_of_a_thousand_corpora(
     audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
 ) -> None:
     _run(audience, rule, files, steps)
+
+
+def test_a_passage_moves_to_a_document_that_is_written_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visible_copy, "_DOCUMENTS_PER_STEP", 1)
+    first, second = plain_document("a", ["one"]), plain_document("b", ["two", "three"])
+    db = build(tmp_path, [first, second])
+    reports = []
+    for chunks in ((first.chunks, second.chunks), (second.chunks[1:], second.chunks[:1])):
+        with open_writer(db) as corpus, corpus.writing():
+            for one, its_chunks in reversed([*zip((first, second), chunks, strict=True)]):
+                name = one.metadata.document_id
+                store.put_file(corpus, file_of(name), [replace(one, chunks=its_chunks)])
+        with open_reader(db) as corpus:
+            audience = resolve_audience(corpus, "target", "", [], "internal")
+        reports.append(published(db, audience, "target", KEY))
+    assert (reports[1].rebuilt, reports[1].updated) == ("", 2)
+    with open_reader(staged_replica(db, "target")) as corpus:
+        assert corpus.rows(
+            "SELECT d.document_id, c.chunk_id FROM chunk c JOIN document d ON d.id = c.document "
+            "ORDER BY 1, 2"
+        ) == [("a", "b#1"), ("b", "b#0")]
