@@ -40,7 +40,7 @@ from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
 from support.commands import invoke
 from support.inspecting import inspecting
 from support.publishing import publication_of
-from support.replicas import EXPIRES_AT, LONG_AGO, PUBLISHED_AT, PUBLISHER, make_replica
+from support.replica_files import EXPIRES_AT, LONG_AGO, PUBLISHED_AT, PUBLISHER, make_replica
 
 POLICY = """
 [agents.bot]
