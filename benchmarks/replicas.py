@@ -61,8 +61,8 @@ _POLICY = {
 }
 _EDITED = 130
 """More than the 128 segments of an index of words that FTS5 merges at once."""
-_SET_AT = "2026-11-01T00:00:00Z"
 PAGE_BYTES = 4 << 10
+_COPIES = 3
 BLOCK_SIZES = (4 << 10, BLOCK_BYTES, 64 << 10)
 _PUBLISH_PARTS = {
     "verify the last": "rolebundle.replication.publish.verify_replica",
@@ -117,7 +117,6 @@ class Result:
     load: float
     chunks: dict[str, int] = field(default_factory=dict)
     lexical_ingest: Cost | None = None
-    copy: Cost | None = None
     copy_and_hash: Cost | None = None
     steps: dict[str, list[Step]] = field(default_factory=dict)
     sequence: list[int] = field(default_factory=list)
@@ -143,15 +142,19 @@ def prepare(base: Path, place: Path) -> tuple[Path, list[Path]]:
                 corpus.rows("SELECT document, content FROM chunk ORDER BY document, ordinal")
             )
         )
-    with open_writer(path) as writer:
-        with writer.writing():
-            writer.run("UPDATE document SET scope = iif(file % 2, 'odd', 'even')")
-            digests.write_all(writer)
-        set_policy(writer, json.dumps(_POLICY), "json", "", _SET_AT)
+    with open_writer(path) as writer, writer.writing():
+        writer.run("UPDATE document SET scope = iif(file % 2, 'odd', 'even')")
+        digests.write_all(writer)
+    _set_policy(path)
+    return path, _edit_files(path, files, texts)
+
+
+def _set_policy(path: Path) -> None:
+    with open_writer(path) as corpus:
+        set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
     with Admin(path) as admin:
         # As `rolebundle scopes set` leaves it.
         admin.workspace.recorder.begin()
-    return path, _edit_files(path, files, texts)
 
 
 def _documents(rows: list[tuple[Any, ...]]) -> Iterator[str]:
@@ -408,8 +411,9 @@ def measure(base: Path, place: Path, documents: Path | None, sequence: int) -> R
         with open_reader(publications.staged) as replica:
             result.chunks[name] = corpus_counts(replica).chunks
     copy = place / "copy.db"
-    result.copy = measured(lambda: _copy(everything.staged, copy))
-    result.copy_and_hash = measured(lambda: _copy_and_hash(everything.staged, copy))
+    # The least of several: the first one also fills the cache of the system.
+    copies = [measured(lambda: _copy_and_hash(everything.staged, copy)) for _ in range(_COPIES)]
+    result.copy_and_hash = min(copies, key=lambda cost: cost.processor)
     copy.unlink()
     steps["all"].append(everything.step("nothing changed"))
     for what, changed in (
@@ -444,8 +448,7 @@ def publish_often(files: list[Path], place: Path, times: int) -> list[int]:
     for old in place.glob("often.db*"):
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     _ingest(path, files[0].parent)
-    with open_writer(path) as writer:
-        set_policy(writer, json.dumps(_POLICY), "json", "", _SET_AT)
+    _set_policy(path)
     publications = Publications(path, place, "all")
     publications.publish()
     moved = []
@@ -464,19 +467,15 @@ def _ingest_lexical(path: Path, documents: Path) -> None:
         admin.ingest([documents], options, lexical_only=True)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_and_hash(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     sync_file(target)
-
-
-def _copy_and_hash(source: Path, target: Path) -> None:
-    _copy(source, target)
     sha256_of(target)
 
 
 def report(result: Result) -> None:
     """Print the tables."""
-    assert result.copy and result.copy_and_hash
+    assert result.copy_and_hash
     first = result.steps["all"][0]
     lines = [
         ("passages, of both agents", f"{result.chunks['all']:,} and {result.chunks['half']:,}"),
@@ -487,7 +486,6 @@ def report(result: Result) -> None:
     per = 100_000 / result.chunks["all"]
     built, pulled = first.cost, first.pull
     lines.append(("build per 100,000 passages", f"{built.processor * per:.1f} processor seconds"))
-    lines.append(("build ÷ copy of the file", f"{built.processor / result.copy.processor:.1f}"))
     if result.lexical_ingest:
         ratio = built.processor / result.lexical_ingest.processor
         lines.append(("build ÷ lexical ingest of the same documents", f"{ratio:.2f}"))
@@ -504,7 +502,7 @@ def report(result: Result) -> None:
         print(f"\n| bytes moved, agent {name} | {' | '.join(steps[0].moved)} | pages |")
         print("| --- " * (len(steps[0].moved) + 2) + "|")
         for step in steps:
-            cells = [f"{moved:,} ({moved / step.file_bytes:.2%})" for moved in step.moved.values()]
+            cells = [f"{moved:,} ({moved / step.file_bytes:.3%})" for moved in step.moved.values()]
             print(f"| {step.what} | {' | '.join(cells)} | {sum(step.pages.values()):,} |")
     for step in result.steps["all"][1:4]:
         names = ", ".join(f"{name} {pages}" for name, pages in list(step.pages.items())[:14])
