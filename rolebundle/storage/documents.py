@@ -244,8 +244,8 @@ def document_groups(
     """
     kinds = "coalesce(scanned.kinds, '[]')"
     keys = (
-        "source, document_type, domain, origin, sensitivity, excluded_roles, valid_from, "
-        f"valid_until, {kinds}"
+        "source, document_type, domain, trust_tier, origin, sensitivity, excluded_roles, "
+        f"valid_from, valid_until, {kinds}"
     )
     roles, chunks = "'[]'", ""
     if by_role:

@@ -314,20 +314,22 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
             document("e", ["5"], source_id="v", excluded_roles=("reviewer",)),
             document("f", ["6"], source_id="v", sensitivity="confidential"),
             document("g", ["7"], FLAGGED, source_id="v"),
+            # Trust and action depend on whether the tier is ``untrusted``.
+            document("h", ["8"], source_id="v", trust_tier="untrusted"),
         ],
     )
 
     def kinds(*, dated: bool) -> list[set[str]]:
         names = {row: one.document_id for row, one in stored.all_documents(corpus)}
         groups = stored.document_groups(corpus, dated=dated)
-        assert all(group.document.document_id in "abcdefg" for group in groups)
+        assert all(group.document.document_id in "abcdefgh" for group in groups)
         return [{names[row] for row in group.rowids} for group in groups]
 
-    single = [{"c"}, {"d"}, {"e"}, {"f"}, {"g"}]
+    single = [{"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}]
     assert kinds(dated=False) == [{"a", "b"}, *single]
     assert kinds(dated=True) == [{"a"}, {"b"}, *single]
     flags = [group.flags for group in stored.document_groups(corpus, dated=False)]
-    assert flags == [(), (), (), (), (), ("instruction_override",)]
+    assert flags == [(), (), (), (), (), ("instruction_override",), ()]
 
 
 def test_groups_by_path(corpus: Corpus) -> None:
