@@ -27,6 +27,8 @@ class ReplicaManifest(Contract):
         publication: identity of the publication: a hash of its target. Generations of different
             publications cannot be compared.
         generation: counts the changes of what the replica holds.
+        built_generation: the generation of which the file was built anew, and since which it was
+            only changed in place. What readers computed from earlier ones is erased.
         purge_generation: counts the purges of what this replica, or an earlier one of the same
             publication, held.
         content_digest: digest of the documents, passages and vectors, however they are stored.
@@ -50,6 +52,7 @@ class ReplicaManifest(Contract):
     corpus_id: str
     publication: str = ""
     generation: int
+    built_generation: int
     purge_generation: int
     content_digest: str
     stored_digest: str
@@ -94,8 +97,8 @@ class PublishReport(Contract):
             likewise.
         file_bytes: size of the replica.
         moved_bytes: how many bytes the transport wrote or sent; null if it does not know.
-        history: after a purge, the older states in the store that were removed, and those that
-            were not; null if nothing was purged since the last publish.
+        history: if the file was built anew, the older states in the store that were removed, and
+            those that were not; else null.
     """
 
     target: str

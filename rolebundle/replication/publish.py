@@ -108,7 +108,9 @@ def publish(
         manifest = staged.signed.manifest
         beside = sign(manifest.model_copy(update={"file_digest": sha256_of(staged_path)}), key)
         moved = transport.push(staged_path, beside.model_dump_json(indent=2).encode())
-        history = erase_history(transport) if known.is_outdated else None
+        # Older states may hold what this one was built anew to be without.
+        is_rebuilt = bool(staged.rebuilt and known.generation)
+        history = erase_history(transport) if is_rebuilt else None
         _record_push(path, staged.recorded, manifest, audience)
         file_bytes = staged_path.stat().st_size
     return PublishReport(
@@ -253,7 +255,8 @@ def _stage(
                 generation = _generation(digest, former, known)
                 with replica.writing():
                     _save_state(source, replica, audience, audit, generation)
-                    manifest = _manifest(replica, audience, view, known, options, digest)
+                    built = former.built_generation if former else generation
+                    manifest = _manifest(replica, audience, view, known, options, digest, built)
                     signed = sign(manifest, key)
                     replicas.save_manifest(replica, signed.model_dump_json())
                 names = visible_copy.names_in(replica)
@@ -369,6 +372,7 @@ def _manifest(
     known: Publication,
     options: PublishOptions,
     digest: str,
+    built_generation: int,
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
     policy = stored_policy.load_policy(replica)
@@ -379,6 +383,7 @@ def _manifest(
         corpus_id=counts.corpus_id,
         publication=replicas.publication_id(counts.corpus_id, known.target),
         generation=counts.generation,
+        built_generation=built_generation,
         purge_generation=known.purge_generation,
         content_digest=digest,
         stored_digest=visible_copy.stored_digest(replica),

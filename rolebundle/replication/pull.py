@@ -190,8 +190,10 @@ def _fetch(
             _discard(path)
             raise
         break
-    if _is_purged(signed.manifest, known):
-        # Before the file is replaced: a later pull would not do it any more.
+    is_rebuilt = known is not None and known.built_generation != signed.manifest.built_generation
+    if is_rebuilt or _is_purged(signed.manifest, known):
+        # It may have vectors of what may not be seen any more. Before the file is replaced: a later
+        # pull would not do it any more.
         rerank_cache.erase(path)
     is_current = signed.manifest == known and path.exists()
     _replace(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rolebundle.errors import UsageError
@@ -15,11 +17,6 @@ from rolebundle.replication.transports.rsync import RsyncTransport
 @pytest.mark.parametrize(
     ("target", "kind"),
     [
-        ("share", FolderTransport),
-        ("/mnt/share", FolderTransport),
-        ("./a:b", FolderTransport),
-        ("file:///mnt/my%20share", FolderTransport),
-        ("FILE://localhost/mnt/share", FolderTransport),
         ("https://example.org/replicas/", HttpTransport),
         ("https://example.org:8443/a b/ä", HttpTransport),
         ("http://127.0.0.1:8000", HttpTransport),
@@ -37,6 +34,22 @@ def test_a_target(target: str, kind: type) -> None:
     transport = open_transport(target)
     assert isinstance(transport, kind)
     assert transport.target == target
+
+
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("share", Path.cwd() / "share"),
+        ("/mnt/share", Path("/mnt/share")),
+        ("./a:b", Path.cwd() / "a:b"),
+        ("file:///mnt/my%20share", Path("/mnt/my share")),
+        ("FILE://localhost/mnt/share", Path("/mnt/share")),
+    ],
+)
+def test_a_folder_is_the_same_target_from_everywhere(target: str, folder: Path) -> None:
+    transport = open_transport(target)
+    assert isinstance(transport, FolderTransport)
+    assert transport.target == str(folder)
 
 
 @pytest.mark.parametrize(

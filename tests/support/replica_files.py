@@ -33,6 +33,7 @@ def make_replica(path: Path, **changes: Any) -> None:
             "purge_generation": 2,
             "content_digest": "c",
             "stored_digest": "s",
+            "built_generation": 1,
             "schema_version": latest_version(),
             "documents": counts.documents,
             "chunks": counts.chunks,

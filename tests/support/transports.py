@@ -30,6 +30,7 @@ def manifest_of(generation: int, corpus_id: str = "corpus") -> bytes:
         agent="",
         corpus_id=corpus_id,
         generation=generation,
+        built_generation=1,
         purge_generation=0,
         content_digest="",
         stored_digest="",
