@@ -68,6 +68,7 @@ from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.documents import SourceDates
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.publications import publications
 from rolebundle.storage.quarantine import (
     Flagged,
     FlaggedName,
@@ -75,7 +76,7 @@ from rolebundle.storage.quarantine import (
     flagged_documents,
     flagged_names,
 )
-from rolebundle.storage.replica import load_record, publications, refuse_changes, stored_manifest
+from rolebundle.storage.replica import load_record, refuse_changes, stored_manifest
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace

@@ -53,7 +53,8 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.partial import COMPANIONS, stale_partials
-from rolebundle.storage.replica import PULL, load_record, publications, stored_manifest
+from rolebundle.storage.publications import publications
+from rolebundle.storage.replica import PULL, load_record, stored_manifest
 from rolebundle.storage.vector_index import active_index, stale_reason
 from rolebundle.text.counts import age, counted
 

@@ -12,7 +12,7 @@ from rolebundle.policy.access import active_policy, restrict_to_rule
 from rolebundle.policy.policy_file import LEVELS, AccessLevel, AgentRule, Policy
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.replica import Publication, publication
+from rolebundle.storage.publications import Publication, find_publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def resolve_audience(
             table.
         AccessDenied: the policy cannot be relied upon.
     """
-    last = publication(corpus, target)
+    last = find_publication(corpus, target)
     if last is not None and last.visibility and not (agent or scopes or level):
         agent = last.agent
         if not agent:

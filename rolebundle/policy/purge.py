@@ -23,8 +23,8 @@ from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.passages import passage_by_id, passages_of_documents
+from rolebundle.storage.publications import Publication, carrying, publications
 from rolebundle.storage.purge import Extent
-from rolebundle.storage.replica import Publication, carrying, publications
 from rolebundle.text.globs import matches
 from rolebundle.text.paths import locations
 from rolebundle.text.references import (

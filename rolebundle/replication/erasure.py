@@ -13,7 +13,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.replica import publications
+from rolebundle.storage.publications import publications
 from rolebundle.storage.staging import staging
 
 

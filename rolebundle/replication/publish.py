@@ -40,8 +40,14 @@ from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.publications import (
+    Publication,
+    find_publication,
+    publication_id,
+    save_publication,
+    with_carried,
+)
 from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.replica import Publication
 from rolebundle.storage.staging import staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import all_indexes
@@ -147,7 +153,7 @@ def _known(path: Path, transport: Transport, key: PrivateKey) -> tuple[Publicati
     """
     with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
-        known = replicas.publication(corpus, transport.target) or Publication(
+        known = find_publication(corpus, transport.target) or Publication(
             transport.target, "", "", "", "", 0, 0, "", "", "", 0, b""
         )
         purges = purge_ids(corpus)
@@ -187,8 +193,8 @@ def _record(
     with open_writer(path) as corpus, corpus.writing():
         if purge_ids(corpus) != purges:
             return None
-        present = replicas.publication(corpus, known.target) or known
-        recorded = replicas.with_carried(present, manifest.corpus_id, names)._replace(
+        present = find_publication(corpus, known.target) or known
+        recorded = with_carried(present, manifest.corpus_id, names)._replace(
             publisher=manifest.publisher,
             key_id=signed.key_id,
             generation=manifest.generation,
@@ -198,7 +204,7 @@ def _record(
             # An earlier replica, which somebody still has, may answer longer.
             refuses_at=max(present.refuses_at, manifest.refuses_at),
         )
-        replicas.save_publication(corpus, recorded)
+        save_publication(corpus, recorded)
         return recorded
 
 
@@ -207,14 +213,14 @@ def _record_push(
 ) -> None:
     """Record that it is published. A purge that came since it was recorded makes it outdated."""
     with open_writer(path) as corpus, corpus.writing():
-        present = replicas.publication(corpus, recorded.target) or recorded
+        present = find_publication(corpus, recorded.target) or recorded
         pushed = present._replace(
             agent=manifest.agent,
             visibility=audience.visibility(),
             published_at=manifest.published_at,
             published_purges=manifest.purge_generation,
         )
-        replicas.save_publication(corpus, pushed)
+        save_publication(corpus, pushed)
 
 
 # -- the replica beside the corpus -----------------------------------------------------------------
@@ -381,7 +387,7 @@ def _manifest(
         publisher=options.publisher,
         agent=audience.agent,
         corpus_id=counts.corpus_id,
-        publication=replicas.publication_id(counts.corpus_id, known.target),
+        publication=publication_id(counts.corpus_id, known.target),
         generation=counts.generation,
         built_generation=built_generation,
         purge_generation=known.purge_generation,

@@ -44,7 +44,7 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.partial import files_beside
-from rolebundle.storage.replica import Publication, decision_name, raise_purge_generations
+from rolebundle.storage.publications import Publication, decision_name, raise_purge_generations
 from rolebundle.storage.stored_values import json_array
 
 _THESE = "IN (SELECT value FROM json_each(?))"

@@ -1,37 +1,23 @@
-"""The record of a replica, and the publisher's records of its publications."""
+"""What a replica says of itself: the signed manifest in it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_values import check_types, damaged
 from rolebundle.text.counts import age
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 PUBLISHED = "published:"
 """How the location of a file in a replica begins. No file of a machine has such a path."""
 PULL = "rolebundle pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
 
-_PUBLICATION = (
-    "target, agent, visibility, publisher, key_id, generation, purge_generation, content_digest, "
-    "published_at, refuses_at, published_purges, carried"
-)
 _RECORD_TYPES = (str, str, int, int, int, str, str, str, str)
-_PUBLICATION_TYPES = (str, str, str, str, str, int, int, str, str, str, int, bytes)
-_HASH_SIZE = 8
 
 
 class ReplicaRecord(NamedTuple):
@@ -146,151 +132,3 @@ def refuse_changes(corpus: Corpus) -> None:
             f"{corpus.path}: is a replica of {record.publisher}, which only `pull` changes",
             "change the corpus that it is published from, or name another file with --db",
         )
-
-
-class Publication(NamedTuple):
-    """What was published to one target; see ``migrations/0010_replicas.sql``."""
-
-    target: str
-    agent: str
-    visibility: str
-    publisher: str
-    key_id: str
-    generation: int
-    purge_generation: int
-    content_digest: str
-    published_at: str
-    refuses_at: str
-    published_purges: int
-    carried: bytes
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether the last replica that was published may hold something that was purged."""
-        return self.published_purges < self.purge_generation
-
-
-def publications(corpus: Corpus) -> list[Publication]:
-    """Every publication, ordered by target."""
-    rows = corpus.rows(f"SELECT {_PUBLICATION} FROM publication ORDER BY target")
-    for row in rows:
-        check_types(row, _PUBLICATION_TYPES, "a publication")
-    return [Publication(*row) for row in rows]
-
-
-def publication(corpus: Corpus, target: str) -> Publication | None:
-    """What was published to a target, or ``None``."""
-    return next((known for known in publications(corpus) if known.target == target), None)
-
-
-def save_publication(corpus: Corpus, known: Publication) -> None:
-    """Store what was published to a target. Call it inside a write transaction."""
-    places = ", ".join("?" * len(known))
-    corpus.run(f"INSERT OR REPLACE INTO publication ({_PUBLICATION}) VALUES ({places})", known)
-
-
-def decision_name(decision: DecisionKey) -> str:
-    """The name of a decision in ``carried``. A document's name there is its id."""
-    return f"decision:{decision[0]}-{decision[1]}"
-
-
-def carried_hash(corpus_id: str, name: str) -> bytes:
-    """The hash of a name in ``carried``, 8 bytes. The same name has others in other corpora."""
-    key = corpus_id.encode()[: blake2b.MAX_KEY_SIZE]
-    return blake2b(name.encode(), digest_size=_HASH_SIZE, key=key).digest()
-
-
-def publication_id(corpus_id: str, target: str) -> str:
-    """The identity of a publication in its manifests."""
-    return carried_hash(corpus_id, target).hex()
-
-
-def with_carried(known: Publication, corpus_id: str, names: Iterable[str]) -> Publication:
-    """The publication with these names added to what it ever held.
-
-    Store it before a replica that holds them is written: a purge must find the names even if the
-    publish is killed.
-
-    Args:
-        known: the publication.
-        corpus_id: identity of the publisher's corpus.
-        names: ids of documents, and names of decisions (:func:`decision_name`).
-    """
-    import numpy as np
-
-    carried = np.union1d(_hashes(known), _hash_all(corpus_id, names))
-    return known._replace(carried=_bytes_of(carried))
-
-
-def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
-    """The publications that ever held one of these names, ordered by target."""
-    known = publications(corpus)
-    if not known:
-        return []
-    hashes = _hash_all(corpus_counts(corpus).corpus_id, names)
-    return [one for one in known if _places(_hashes(one), hashes).size]
-
-
-def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
-    """Raise the purge generation of each publication that ever held one of these names.
-
-    The hashes of the names are removed, because they would show what was purged to whoever guesses
-    a name. Call it inside the transaction of the purge.
-
-    Args:
-        corpus: the publisher's corpus.
-        names: what is purged, as in :func:`with_carried`.
-
-    Returns:
-        The publications that were raised, ordered by target.
-    """
-    affected = carrying(corpus, names)
-    if not affected:
-        return []
-    import numpy as np
-
-    purged = _hash_all(corpus_counts(corpus).corpus_id, names)
-    raised = []
-    for known in affected:
-        carried = _hashes(known)
-        left = np.delete(carried, _places(carried, purged))
-        raised.append(
-            known._replace(purge_generation=known.purge_generation + 1, carried=_bytes_of(left))
-        )
-        save_publication(corpus, raised[-1])
-    return raised
-
-
-def _hashes(known: Publication) -> NDArray[np.uint64]:
-    """The hashes in ``carried``, as numbers.
-
-    Raises:
-        CorpusCorrupt: it is damaged.
-    """
-    if len(known.carried) % _HASH_SIZE:
-        raise damaged("a publication")
-    return _numbers_in(known.carried)
-
-
-def _places(carried: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The places of those of the hashes that are in ``carried``, which is sorted."""
-    places = carried.searchsorted(hashes)
-    is_within = places < len(carried)
-    places, hashes = places[is_within], hashes[is_within]
-    found: NDArray[np.intp] = places[carried[places] == hashes]
-    return found
-
-
-def _hash_all(corpus_id: str, names: Iterable[str]) -> NDArray[np.uint64]:
-    return _numbers_in(b"".join(carried_hash(corpus_id, name) for name in names))
-
-
-# As big-endian numbers the hashes have the order of their bytes.
-def _numbers_in(hashes: bytes) -> NDArray[np.uint64]:
-    import numpy as np
-
-    return np.frombuffer(hashes, dtype=">u8").astype(np.uint64)
-
-
-def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
-    return numbers.astype(">u8").tobytes()

@@ -17,7 +17,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.partial import partials, sync_folder
-from rolebundle.storage.replica import publications
+from rolebundle.storage.publications import publications
 
 _OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
 

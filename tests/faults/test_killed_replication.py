@@ -29,7 +29,7 @@ from rolebundle.replication.transports.folder import FolderTransport
 from rolebundle.replication.verify import verify_replica
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.replica import carried_hash, publication
+from rolebundle.storage.publications import carried_hash, find_publication
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
@@ -236,7 +236,7 @@ def check_published(site: Site) -> None:
         assert_whole(site, look)
     carried: set[bytes] = set()
     with open_reader(site.db) as corpus:
-        known = publication(corpus, site.transport.target)
+        known = find_publication(corpus, site.transport.target)
     if known is not None:
         carried = {known.carried[at : at + 8] for at in range(0, len(known.carried), 8)}
     for file in (site.share / "replica.db", site.staged):

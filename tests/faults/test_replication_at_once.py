@@ -23,7 +23,7 @@ from rolebundle.replication.transports.folder import FolderTransport
 from rolebundle.storage import visible_copy
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.replica import carrying, publications
+from rolebundle.storage.publications import carrying, publications
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
 from support.full_disk import FILLER, fill_up, on_own_file_system

@@ -13,7 +13,7 @@ from rolebundle.errors import StorageError, UsageError
 from rolebundle.replication.erasure import erase_history, list_history, visit_stores
 from rolebundle.replication.transports.transport import History, Transport
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.replica import save_publication
+from rolebundle.storage.publications import save_publication
 from support.corpora import build
 from support.publishing import publication_of
 

@@ -12,7 +12,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.replica import (
+from rolebundle.storage.publications import (
     Publication,
     carried_hash,
     decision_name,

@@ -15,7 +15,7 @@ from rolebundle.errors import CorpusBusy
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.replica import publications, save_publication
+from rolebundle.storage.publications import publications, save_publication
 from rolebundle.storage.staging import staging
 from support.canaries import files_of, found_in
 from support.corpora import build, document

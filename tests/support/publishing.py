@@ -15,7 +15,7 @@ from rolebundle.replication.transports.transport import History
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.replica import Publication, save_publication, with_carried
+from rolebundle.storage.publications import Publication, save_publication, with_carried
 
 
 def publication_of(target: str, agent: str = "ana") -> Publication:

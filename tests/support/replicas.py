@@ -18,7 +18,8 @@ from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.location import fetched_replica, staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.replica import Publication, publication, stored_manifest
+from rolebundle.storage.publications import Publication, find_publication
+from rolebundle.storage.replica import stored_manifest
 from rolebundle.storage.stored_document import StoredDocument
 from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
@@ -96,7 +97,7 @@ class Site:
 
     def publication(self) -> Publication:
         with open_reader(self.db) as corpus:
-            known = publication(corpus, self.transport.target)
+            known = find_publication(corpus, self.transport.target)
         assert known is not None
         return known
 
