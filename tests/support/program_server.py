@@ -108,13 +108,26 @@ def _serve(address: str) -> None:
     gc.freeze()
     # As in the processes of pytest.
     gc.set_threshold(50_000, 20, 50)
+    # The system writes to it when a process ends, also one that has become another program.
+    ended, writing = os.pipe()
+    for descriptor in (ended, writing):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     running: list[_Forked] = []
     while True:
-        waiting = [listener, *(end for forked in running for end in (forked.client, forked.pipe))]
+        waiting = [listener, ended, *(forked.client for forked in running)]
         ready, _, _ = select.select(waiting, [], [])
-        for forked in [one for one in running if one.client in ready or one.pipe in ready]:
-            running.remove(forked)
-            _end(forked, is_orphan=forked.pipe not in ready)
+        if ended in ready:
+            os.read(ended, 4096)
+        for forked in list(running):
+            if forked.client in ready:
+                # A client only sends its request. Now it is gone.
+                os.kill(forked.process, signal.SIGKILL)
+            process, status = os.waitpid(forked.process, os.WNOHANG)
+            if process:
+                running.remove(forked)
+                _report(forked.client, status)
         if listener in ready:
             client, _ = listener.accept()
             with suppress(OSError):
@@ -122,11 +135,10 @@ def _serve(address: str) -> None:
 
 
 class _Forked(NamedTuple):
-    """A forked process, the connection to its client, and a pipe whose other end it holds."""
+    """A forked process, and the connection to its client."""
 
     process: int
     client: socket.socket
-    pipe: int
 
 
 def _begin(client: socket.socket, others: list[socket.socket]) -> _Forked:
@@ -142,31 +154,25 @@ def _begin(client: socket.socket, others: list[socket.socket]) -> _Forked:
         if not part:
             raise ConnectionError
         request += part
-    reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for connection in (client, *others):
             connection.close()
-        os.close(reading)
-        # The other end of the pipe is closed when this process has ended.
-        os.set_inheritable(writing, False)
         _run(streams, *marshal.loads(request[: -len(b"end")]))
-    for descriptor in (writing, *streams):
+    for descriptor in streams:
         os.close(descriptor)
     with suppress(OSError):
         client.sendall(b"%016d" % process)
-    return _Forked(process, client, reading)
+    return _Forked(process, client)
 
 
-def _end(forked: _Forked, is_orphan: bool) -> None:
-    """Report the exit code of a process that has ended. Kill it before if its client is gone."""
-    if is_orphan:
-        os.kill(forked.process, signal.SIGKILL)
-    _, status = os.waitpid(forked.process, 0)
+def _report(client: socket.socket, status: int) -> None:
+    """Report the exit code of a process that has ended."""
     with suppress(OSError):
-        forked.client.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
-    forked.client.close()
-    os.close(forked.pipe)
+        client.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
+    client.close()
 
 
 def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> None:
