@@ -32,15 +32,24 @@ from support.replicas import Site, assert_sound_replica, editions_in, manifest_i
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs, and permissions of Linux")
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Edition 1 is published and pulled, edition 2 is not published yet."""
-    site = Site(tmp_path / "site")
+    site = Site(tmp_path_factory.mktemp("saved") / "site")
     site.write()
     site.publish()
     site.pull()
     site.write(2)
+    shutil.copytree(site.folder, site.folder.with_name("copy"))
     return site
+
+
+@pytest.fixture
+def site(saved: Site) -> Site:
+    """What was saved, at the same path: its target is known by it."""
+    shutil.rmtree(saved.folder)
+    shutil.copytree(saved.folder.with_name("copy"), saved.folder)
+    return saved
 
 
 def at_once(*works: Callable[[], object]) -> list[Exception]:
@@ -179,6 +188,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
         site.publish()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
@@ -225,6 +235,7 @@ NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 FAILED = OSError(errno.EIO, "Input/output error")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("error", [NO_ROOM, FAILED], ids=["full", "failed"])
 @pytest.mark.parametrize("name", ["fsync", "replace"])
 def test_each_sync_and_rename_fails(name: str, error: OSError, site: Site) -> None:
@@ -268,7 +279,8 @@ def folders_of(site: Site) -> dict[str, Path]:
 
 
 @linux
-@pytest.mark.parametrize("name", ["corpus", "share", "reader"])
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", ["share", "corpus", "reader"])
 def test_a_folder_that_cannot_be_written(name: str, site: Site) -> None:
     key = site.folder / "team.key"
     write_keys(site, key)

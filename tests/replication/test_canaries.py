@@ -210,7 +210,7 @@ class World:
     def read(self) -> None:
         """Ask the replica, so that the reader has an audit and a rerank cache."""
         with known(), Engine(Workspace(self.replica, HashingProvider())) as engine:
-            asked = {"task": "common1 common2 common3", "agent": "ada", "rerank": FAKE}
+            asked = {"task": " ".join(COMMON[:60]), "agent": "ada", "rerank": FAKE}
             assert engine.retrieve(request_from(asked)).selected
 
     def left(self, traces: Iterable[bytes]) -> dict[str, set[bytes]]:
@@ -248,7 +248,7 @@ def _secret_traces() -> set[bytes]:
     }
 
 
-@rounds(36, 1000)
+@rounds(12, 1000)
 def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
     world = World(tmp_path, rounds)
     hidden = _secret_traces().union(*(world.traces(fate) for fate in ALWAYS_HIDDEN))
@@ -276,7 +276,7 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
 
 def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> None:
     """It was no longer in the replica when it was hidden, but it left traces there."""
-    world = World(tmp_path, 3 * len(FATES))
+    world = World(tmp_path, len(FATES))
     canaries = world.canaries["rescoped"]
     traces = world.traces("rescoped")
     world.publish()
@@ -295,7 +295,7 @@ def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> N
 def test_a_pull_that_fails_leaves_nothing_purged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, 3 * len(FATES))
+    world = World(tmp_path, len(FATES))
     traces = world.traces("purged")
     world.publish()
     world.pull()

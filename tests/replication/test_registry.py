@@ -15,6 +15,22 @@ from rolebundle.replication.transports.rsync import RsyncTransport
 
 
 @pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("share", Path("share").absolute()),
+        ("/mnt/share", "/mnt/share"),
+        ("./a:b", Path("a:b").absolute()),
+        ("file:///mnt/my%20share", "/mnt/my share"),
+        ("FILE://localhost/mnt/share", "/mnt/share"),
+    ],
+)
+def test_a_folder_is_known_by_its_absolute_path(target: str, folder: str | Path) -> None:
+    transport = open_transport(target)
+    assert isinstance(transport, FolderTransport)
+    assert transport.target == str(folder)
+
+
+@pytest.mark.parametrize(
     ("target", "kind"),
     [
         ("https://example.org/replicas/", HttpTransport),

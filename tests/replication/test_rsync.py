@@ -167,8 +167,9 @@ def test_the_program_on_path_is_preferred(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_other_end_is_killed_while_it_writes(
-    server: SshServer, far: Path, replica: Replica, copy: Path, tmp_path: Path
+    server: SshServer, far: Path, large_replica: Replica, copy: Path, tmp_path: Path
 ) -> None:
+    replica = large_replica
     change_all(replica)
     transport(server, far).push(replica.path, replica.manifest)
     former, published = rows_of(replica.path), far.read_bytes()
@@ -185,8 +186,9 @@ def test_the_other_end_is_killed_while_it_writes(
 
 
 def test_a_fetch_ends_at_its_deadline(
-    server: SshServer, far: Path, replica: Replica, copy: Path, tmp_path: Path
+    server: SshServer, far: Path, large_replica: Replica, copy: Path, tmp_path: Path
 ) -> None:
+    replica = large_replica
     transport(server, far).push(replica.path, replica.manifest)
     transport(server, far).fetch(copy)
     former = rows_of(copy)

@@ -78,7 +78,7 @@ POLICY: dict[str, dict[str, Any]] = {
         "deny_patterns": ["**/*sync*", "d2*.md", "wiki/*"],
     },
 }
-READERS = ("owner", "clerk", "guest", "bound")
+READERS = ("clerk", "owner", "guest", "bound")
 TASKS = (
     "Can a stolen tablet replay a token?",
     "What should we worry about before release 3.0?",
@@ -255,17 +255,17 @@ def _compare(corpora: Published, requests: Sequence[dict[str, Any]]) -> int:
     return answered
 
 
-@rounds(20, 1400)
+@rounds(8, 1400)
 def test_bundles_of_the_sample_corpus_are_equal(sample: Published, rounds: int) -> None:
     assert _compare(sample, list(_requests(1, rounds))) > rounds / 4
 
 
-@rounds(20, 600)
+@rounds(8, 600)
 def test_bundles_of_a_generated_corpus_are_equal(generated: Published, rounds: int) -> None:
     assert _compare(generated, list(_requests(2, rounds))) > rounds / 4
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("agent", READERS)
 def test_other_answers_are_equal(sample: Published, agent: str) -> None:
     publisher, replica = sample.publisher, sample.replicas[agent]
@@ -291,7 +291,7 @@ def test_other_answers_are_equal(sample: Published, agent: str) -> None:
         assert _plain(own) == _plain(theirs)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("agent", READERS)
 def test_a_bundle_of_the_publisher_is_replayed_on_the_replica(
     sample: Published, agent: str

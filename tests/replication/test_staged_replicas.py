@@ -47,6 +47,7 @@ def flip_index(staged: Path) -> None:
     staged.write_bytes(content)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "change",
     [

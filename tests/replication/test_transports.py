@@ -25,6 +25,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
+def fast(*names: str) -> pytest.MarkDecorator:
+    """By default a test runs with these places only, with the others if slow tests run."""
+    slow = [pytest.param(name, marks=pytest.mark.slow) for name in PLACES if name not in names]
+    return pytest.mark.parametrize("place", [*names, *slow], indirect=True)
+
+
 def push(place: Place, replica: Replica) -> int:
     return place.publisher.push(replica.path, replica.manifest)
 
@@ -62,6 +68,7 @@ def test_a_small_change_moves_little(place: Place, replica: Replica, copy: Path)
         assert place.reader.manifest() in (replica.manifest, None)
 
 
+@fast("folder", "http", "rsync")
 def test_a_copy_that_missed_generations(place: Place, replica: Replica, copy: Path) -> None:
     push(place, replica)
     place.reader.fetch(copy)
@@ -72,6 +79,7 @@ def test_a_copy_that_missed_generations(place: Place, replica: Replica, copy: Pa
     assert place.content_of(copy) == place.content_of(replica.path)
 
 
+@fast("folder", "http", "rsync")
 def test_a_replica_that_shrinks(place: Place, replica: Replica, copy: Path) -> None:
     push(place, replica)
     place.reader.fetch(copy)
@@ -81,6 +89,7 @@ def test_a_replica_that_shrinks(place: Place, replica: Replica, copy: Path) -> N
     assert place.content_of(copy) == place.content_of(replica.path)
 
 
+@fast("http", "rsync")
 @pytest.mark.parametrize("left", ["half", "torn", "garbage", "longer"])
 def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) -> None:
     push(place, replica)
@@ -99,7 +108,8 @@ def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@pytest.mark.parametrize("is_first", [True, False])
+@fast("folder", "rsync")
+@pytest.mark.parametrize("is_first", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_push_is_killed(place: Place, small_replica: Replica, copy: Path, is_first: bool) -> None:
     """Before each rename, sync and program: the former replica, or the new one."""
     replica = small_replica
@@ -148,6 +158,7 @@ def _push_killed_at(moment: int, place: Place, replica: Replica) -> None:
     push(place, replica)
 
 
+@fast("folder", "rsync")
 def test_history(place: Place, replica: Replica, copy: Path) -> None:
     push(place, replica)
     for _ in range(3):
