@@ -66,11 +66,11 @@ _COPIES = 3
 BLOCK_SIZES = (4 << 10, BLOCK_BYTES, 64 << 10)
 _PUBLISH_PARTS = {
     "verify the last": "rolebundle.replication.publish.verify_replica",
-    "look for what is hidden now": "rolebundle.storage.visible_copy.is_anything_hidden_now",
+    "look for what is hidden now": "rolebundle.storage.visible_content.is_anything_hidden_now",
     "read, compare, write": "rolebundle.storage.visible_copy.synchronize",
-    "compact": "rolebundle.storage.visible_copy.compact",
-    "digest of the content": "rolebundle.storage.visible_copy.content_digest",
-    "digest of all rows": "rolebundle.storage.visible_copy.stored_digest",
+    "compact": "rolebundle.storage.replica_file.compact",
+    "digest of the content": "rolebundle.storage.visible_content.content_digest",
+    "digest of all rows": "rolebundle.storage.replica_file.stored_digest",
     "SHA-256": "rolebundle.replication.publish.sha256_of",
     "move": "rolebundle.replication.transports.folder.FolderTransport.push",
 }

@@ -33,7 +33,7 @@ from rolebundle.replication.transports.blocks import storage_error
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.replication.verify import verify_replica
 from rolebundle.storage import replica as replicas
-from rolebundle.storage import stored_policy, visible_copy
+from rolebundle.storage import replica_file, stored_policy, visible_content, visible_copy
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
@@ -43,6 +43,7 @@ from rolebundle.storage.partial import partial_file, sync_file, sync_folder
 from rolebundle.storage.publications import (
     Publication,
     find_publication,
+    names_in,
     publication_id,
     save_publication,
     with_carried,
@@ -51,7 +52,8 @@ from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.staging import staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import all_indexes
-from rolebundle.storage.visible_copy import Difference, Held, keyed_pseudonym
+from rolebundle.storage.visible_content import ContentKeys, keyed_pseudonym
+from rolebundle.storage.visible_copy import Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +249,7 @@ def _stage(
         with source.reading(), partial_file(staged_path) as partial:
             view = audience.restrict(source)
             former, rebuilt = _former(source, staged_path, audience, known, key)
-            held_before = Held() if former is None else _held_since_built(staged_path)
+            held_before = ContentKeys() if former is None else _held_since_built(staged_path)
             if former is not None:
                 shutil.copyfile(staged_path, partial)
             with open_writer(partial, lock=False, replica=True) as replica:
@@ -256,8 +258,8 @@ def _stage(
                         source, replica, pseudonym, view.decision_scopes
                     )
                 if former is None:
-                    visible_copy.compact(replica)
-                digest = visible_copy.content_digest(replica)
+                    replica_file.compact(replica)
+                digest = visible_content.content_digest(replica)
                 generation = _generation(digest, former, known)
                 with replica.writing():
                     _save_state(source, replica, audience, audit, generation)
@@ -265,9 +267,9 @@ def _stage(
                     manifest = _manifest(replica, audience, view, known, options, digest, built)
                     signed = sign(manifest, key)
                     replicas.save_manifest(replica, signed.model_dump_json())
-                names = visible_copy.names_in(replica)
-                removed = held_before.without(visible_copy.held(replica))
-                visible_copy.tidy(replica)
+                names = names_in(replica)
+                removed = held_before.difference(visible_content.content_keys(replica))
+                replica_file.prepare_for_readers(replica)
             sync_file(partial)
             recorded = _record(path, known, signed, names, purges)
             if recorded is None:
@@ -301,7 +303,7 @@ def _former(
         return None, "the last one is gone" if known.generation else "it is the first"
     try:
         former = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
-        hidden = visible_copy.is_anything_hidden_now(source, _held_since_built(staged_path))
+        hidden = visible_content.is_anything_hidden_now(source, _held_since_built(staged_path))
     except RolebundleError as error:
         return None, f"the last one cannot be used: {error.message}"
     if former.corpus_id != corpus_counts(source).corpus_id:
@@ -313,7 +315,7 @@ def _former(
     return former, ""
 
 
-def _held_since_built(staged_path: Path) -> Held:
+def _held_since_built(staged_path: Path) -> ContentKeys:
     """What a staged replica holds, and what was removed from it since it was built.
 
     Raises:
@@ -321,9 +323,9 @@ def _held_since_built(staged_path: Path) -> Held:
     """
     try:
         documents, texts = json.loads(_removed(staged_path).read_bytes())
-        removed = Held(frozenset(documents), frozenset(texts))
+        removed = ContentKeys(frozenset(documents), frozenset(texts))
     except FileNotFoundError:
-        removed = Held()
+        removed = ContentKeys()
     except (OSError, ValueError, TypeError) as error:
         raise StorageError(
             "staging_unreadable",
@@ -331,10 +333,10 @@ def _held_since_built(staged_path: Path) -> Held:
             "delete the folder of this file and publish again",
         ) from error
     with open_reader(staged_path) as staged:
-        return visible_copy.held(staged).and_also(removed)
+        return visible_content.content_keys(staged).union(removed)
 
 
-def _save_removed(staged_path: Path, removed: Held) -> None:
+def _save_removed(staged_path: Path, removed: ContentKeys) -> None:
     """Store what was removed from a staged replica since it was built.
 
     Store it before a replica that was changed in place gets its name, and after one that was built
@@ -362,7 +364,7 @@ def _save_state(
     source: Corpus, replica: Corpus, audience: Audience, audit: StoredAudit, generation: int
 ) -> None:
     """Write the identity of the corpus and the agent's own rule."""
-    visible_copy.set_identity(replica, corpus_counts(source).corpus_id, generation)
+    replica_file.set_identity(replica, corpus_counts(source).corpus_id, generation)
     # A replica keeps an audit of its own. Only whether it must comes from the publisher.
     save_stored_audit(replica, StoredAudit(audit.required))
     policy = audience.replica_policy()
@@ -392,7 +394,7 @@ def _manifest(
         built_generation=built_generation,
         purge_generation=known.purge_generation,
         content_digest=digest,
-        stored_digest=visible_copy.stored_digest(replica),
+        stored_digest=replica_file.stored_digest(replica),
         schema_version=latest_version(),
         documents=counts.documents,
         chunks=counts.chunks,

@@ -22,7 +22,7 @@ from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.replication.verify import as_inside, verify_replica
 from rolebundle.storage import replica as replicas
-from rolebundle.storage import rerank_cache, visible_copy
+from rolebundle.storage import replica_file, rerank_cache
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import expected_manifest, fetched_replica
@@ -265,7 +265,7 @@ def _replace(path: Path) -> None:
     """Let the fetched file take the place of the one at hand. It has no log, nor had that one."""
     fetched = fetched_replica(path)
     with Corpus.open_for_writing(fetched, corpus_format()) as file:
-        visible_copy.tidy(file)
+        replica_file.prepare_for_readers(file)
     try:
         sync_file(fetched)
         for suffix in COMPANIONS:

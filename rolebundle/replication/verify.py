@@ -9,7 +9,7 @@ from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.storage import replica as replicas
-from rolebundle.storage import seal, visible_copy
+from rolebundle.storage import replica_file, seal
 from rolebundle.storage.backup import page_problem, sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
@@ -75,7 +75,7 @@ def _verified(
     ):
         raise _unsound(source, "the file is of another generation than its manifest")
     # Before SQLite's check, which runs the code of extensions on what is in the file.
-    if visible_copy.stored_digest(corpus) != manifest.stored_digest:
+    if replica_file.stored_digest(corpus) != manifest.stored_digest:
         raise _unsound(source, "its rows are not those that were signed")
     problem = page_problem(corpus)
     if problem:

@@ -69,6 +69,13 @@ def decision_name(decision: DecisionKey) -> str:
     return f"decision:{decision[0]}-{decision[1]}"
 
 
+def names_in(replica: Corpus) -> list[str]:
+    """The names of all that a replica holds, as in ``carried``."""
+    documents = replica.rows("SELECT document_id FROM document")
+    decided = replica.rows("SELECT scope, number FROM decision")
+    return [*(name for (name,) in documents), *map(decision_name, decided)]
+
+
 def carried_hash(corpus_id: str, name: str) -> bytes:
     """The hash of a name in ``carried``, 8 bytes. The same name has others in other corpora."""
     key = corpus_id.encode()[: blake2b.MAX_KEY_SIZE]

@@ -20,7 +20,7 @@ from rolebundle.errors import CorpusBusy, RolebundleError, StorageError
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.storage import visible_copy
+from rolebundle.storage import visible_content, visible_copy
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import carrying, publications
@@ -129,7 +129,7 @@ def test_a_publish_during_an_ingest(site: Site) -> None:
         with open_writer(site.db) as corpus:
             fill(corpus, [document("d0", ["token of edition3"])])
 
-    with inside(visible_copy, "content_digest", ingest):
+    with inside(visible_content, "content_digest", ingest):
         site.publish()
     assert_renewed(site)
     with open_writer(site.db) as corpus, corpus.writing():
@@ -194,7 +194,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
     [
         (publishing, "_stage"),
         (visible_copy, "synchronize"),
-        (visible_copy, "content_digest"),
+        (visible_content, "content_digest"),
         (publishing, "_record"),
     ],
 )

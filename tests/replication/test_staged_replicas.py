@@ -15,7 +15,7 @@ import pytest
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.storage import visible_copy
+from rolebundle.storage import replica_file
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.replica import save_manifest, stored_manifest
 from support.replicas import Site, assert_sound_replica, editions_in
@@ -26,7 +26,7 @@ def insert_document(staged: Path) -> None:
     with open_writer(staged, replica=True) as corpus:
         with corpus.writing():
             corpus.run("UPDATE chunk SET content = 'all is well' WHERE id = 1")
-        visible_copy.tidy(corpus)
+        replica_file.prepare_for_readers(corpus)
 
 
 def other_key(staged: Path) -> None:
@@ -34,7 +34,7 @@ def other_key(staged: Path) -> None:
         signed = SignedManifest.model_validate_json(stored_manifest(corpus))
         with corpus.writing():
             save_manifest(corpus, sign(signed.manifest, PrivateKey.generate()).model_dump_json())
-        visible_copy.tidy(corpus)
+        replica_file.prepare_for_readers(corpus)
 
 
 def flip_index(staged: Path) -> None:

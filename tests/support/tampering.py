@@ -15,7 +15,7 @@ from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
 from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.storage import visible_copy
+from rolebundle.storage import replica_file
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -76,11 +76,11 @@ class World:
                 change(corpus)
             if key is not None:
                 signed = SignedManifest.model_validate_json(stored_manifest(corpus))
-                fields = {"stored_digest": visible_copy.stored_digest(corpus)}
+                fields = {"stored_digest": replica_file.stored_digest(corpus)}
                 signed = sign(signed.manifest.model_copy(update=fields), key)
                 with corpus.writing():
                     save_manifest(corpus, signed.model_dump_json())
-            visible_copy.tidy(corpus)
+            replica_file.prepare_for_readers(corpus)
         return files_of(file, signed, key)
 
     def resigned(self, key: PrivateKey, **fields: object) -> Files:
