@@ -7,7 +7,6 @@ leaves the old replica or the new one.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,16 +21,16 @@ from rolebundle.contracts.replica import (
     ReplicaManifest,
     SignedManifest,
 )
-from rolebundle.errors import RolebundleError, StorageError
+from rolebundle.errors import RolebundleError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.erasure import erase_history
 from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
+from rolebundle.replication.staged import find_reusable, save_removed
 from rolebundle.replication.transports.blocks import storage_error
 from rolebundle.replication.transports.transport import Transport
-from rolebundle.replication.verify import verify_replica
 from rolebundle.storage import replica as replicas
 from rolebundle.storage import replica_file, stored_policy, visible_content, visible_copy
 from rolebundle.storage.backup import sha256_of
@@ -49,7 +48,7 @@ from rolebundle.storage.publications import (
     with_carried,
 )
 from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.staging import staging
+from rolebundle.storage.staging import make_private_folder, staging
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import all_indexes
 from rolebundle.storage.visible_content import ContentKeys, keyed_pseudonym
@@ -74,8 +73,8 @@ class PublishOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Staged:
-    """A replica in the publisher's folder, and how it differs from the one before."""
+class _BuiltReplica:
+    """A staged replica, and how it differs from the one before."""
 
     signed: SignedManifest
     difference: Difference
@@ -105,27 +104,28 @@ def publish(
     """
     staged_path = staged_replica(path, transport.target)
     with staging(path):
-        _make_private_folder(staged_path.parent)
+        make_private_folder(staged_path.parent)
         staged = None
         while staged is None:
-            known, purges = _known(path, transport, key)
+            last, purges = _last_publication(path, transport, key)
             try:
-                staged = _stage(path, staged_path, audience, known, purges, key, options)
+                staged = _stage(path, staged_path, audience, last, purges, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
         manifest = staged.signed.manifest
-        beside = sign(manifest.model_copy(update={"file_digest": sha256_of(staged_path)}), key)
-        moved = transport.push(staged_path, beside.model_dump_json(indent=2).encode())
+        with_digest = manifest.model_copy(update={"file_digest": sha256_of(staged_path)})
+        content = sign(with_digest, key).model_dump_json(indent=2).encode()
+        moved = transport.push(staged_path, content)
         # Older states may hold what this one was built anew to be without.
-        is_rebuilt = bool(staged.rebuilt and known.generation)
+        is_rebuilt = bool(staged.rebuilt and last.generation)
         history = erase_history(transport) if is_rebuilt else None
-        _record_push(path, staged.recorded, manifest, audience)
+        _record_after_push(path, staged.recorded, manifest, audience)
         file_bytes = staged_path.stat().st_size
     return PublishReport(
         target=transport.target,
         manifest=manifest,
         key_id=staged.signed.key_id,
-        changed=manifest.content_digest != known.content_digest,
+        changed=manifest.content_digest != last.content_digest,
         rebuilt=staged.rebuilt,
         added=staged.difference.added,
         updated=staged.difference.updated,
@@ -136,18 +136,9 @@ def publish(
     )
 
 
-def _make_private_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "cannot_create",
-            f"{folder}: the folder cannot be created ({error.strerror})",
-            "give yourself write permission in the corpus's folder",
-        ) from error
-
-
-def _known(path: Path, transport: Transport, key: PrivateKey) -> tuple[Publication, set[str]]:
+def _last_publication(
+    path: Path, transport: Transport, key: PrivateKey
+) -> tuple[Publication, set[str]]:
     """What is known of the last replica, and the ids of all purges until now.
 
     A corpus that was restored from a backup may have published later ones. Readers would refuse
@@ -155,34 +146,32 @@ def _known(path: Path, transport: Transport, key: PrivateKey) -> tuple[Publicati
     """
     with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
-        known = find_publication(corpus, transport.target) or Publication(
-            transport.target, "", "", "", "", 0, 0, "", "", "", 0, b""
-        )
+        last = find_publication(corpus, transport.target) or Publication(transport.target)
         purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
     try:
-        beside = transport.manifest()
-        signed = beside and read_manifest(beside, transport.target, key.public_key())
+        content = transport.manifest()
+        signed = content and read_manifest(content, transport.target, key.public_key())
     except RolebundleError:
-        return known, purges
+        return last, purges
     if not signed or signed.manifest.corpus_id != corpus_id:
-        return known, purges
+        return last, purges
     there = signed.manifest
-    if there.generation > known.generation:
-        known = known._replace(generation=there.generation, content_digest=there.content_digest)
-    if there.purge_generation > known.purge_generation:
-        known = known._replace(purge_generation=there.purge_generation)
-    return known, purges
+    if there.generation > last.generation:
+        last = last._replace(generation=there.generation, content_digest=there.content_digest)
+    if there.purge_generation > last.purge_generation:
+        last = last._replace(purge_generation=there.purge_generation)
+    return last, purges
 
 
-def _record(
-    path: Path, known: Publication, signed: SignedManifest, names: list[str], purges: set[str]
+def _record_before_push(
+    path: Path, last: Publication, signed: SignedManifest, names: list[str], purges: set[str]
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
     Args:
         path: the publisher's corpus.
-        known: what was known when the replica was built.
+        last: the publication when the replica was built.
         signed: its manifest.
         names: what it holds.
         purges: the ids of the purges before that.
@@ -195,7 +184,7 @@ def _record(
     with open_writer(path) as corpus, corpus.writing():
         if purge_ids(corpus) != purges:
             return None
-        present = find_publication(corpus, known.target) or known
+        present = find_publication(corpus, last.target) or last
         recorded = with_carried(present, manifest.corpus_id, names)._replace(
             publisher=manifest.publisher,
             key_id=signed.key_id,
@@ -210,7 +199,7 @@ def _record(
         return recorded
 
 
-def _record_push(
+def _record_after_push(
     path: Path, recorded: Publication, manifest: ReplicaManifest, audience: Audience
 ) -> None:
     """Record that it is published. A purge that came since it was recorded makes it outdated."""
@@ -232,11 +221,11 @@ def _stage(
     path: Path,
     staged_path: Path,
     audience: Audience,
-    known: Publication,
+    last: Publication,
     purges: set[str],
     key: PrivateKey,
     options: PublishOptions,
-) -> _Staged | None:
+) -> _BuiltReplica | None:
     """Bring the replica beside the corpus up to date.
 
     Returns:
@@ -248,39 +237,38 @@ def _stage(
         source.enable_restriction()
         with source.reading(), partial_file(staged_path) as partial:
             view = audience.restrict(source)
-            former, rebuilt = _former(source, staged_path, audience, known, key)
-            held_before = ContentKeys() if former is None else _held_since_built(staged_path)
-            if former is not None:
+            reusable, rebuilt = find_reusable(source, staged_path, audience, last, key)
+            former = reusable.manifest if reusable else None
+            if reusable is not None:
                 shutil.copyfile(staged_path, partial)
             with open_writer(partial, lock=False, replica=True) as replica:
                 with replica.writing():
                     difference = visible_copy.synchronize(
                         source, replica, pseudonym, view.decision_scopes
                     )
-                if former is None:
+                if reusable is None:
                     replica_file.compact(replica)
                 digest = visible_content.content_digest(replica)
-                generation = _generation(digest, former, known)
+                generation = _generation(digest, former, last)
                 with replica.writing():
                     _save_state(source, replica, audience, audit, generation)
                     built = former.built_generation if former else generation
-                    manifest = _manifest(replica, audience, view, known, options, digest, built)
+                    manifest = _manifest(replica, audience, view, last, options, digest, built)
                     signed = sign(manifest, key)
                     replicas.save_manifest(replica, signed.model_dump_json())
                 names = names_in(replica)
-                removed = held_before.difference(visible_content.content_keys(replica))
                 replica_file.prepare_for_readers(replica)
             sync_file(partial)
-            recorded = _record(path, known, signed, names, purges)
+            recorded = _record_before_push(path, last, signed, names, purges)
             if recorded is None:
                 return None
-            if former is not None:
-                _save_removed(staged_path, removed)
+            if reusable is not None:
+                save_removed(staged_path, reusable.removed)
             partial.replace(staged_path)
-            if former is None:
-                _save_removed(staged_path, removed)
+            if reusable is None:
+                save_removed(staged_path, ContentKeys())
             sync_folder(staged_path.parent)
-    return _Staged(signed, difference, rebuilt, recorded)
+    return _BuiltReplica(signed, difference, rebuilt, recorded)
 
 
 def _pseudonym_key(key: PrivateKey) -> bytes:
@@ -288,76 +276,12 @@ def _pseudonym_key(key: PrivateKey) -> bytes:
     return blake2b(key.private_bytes_raw(), person=b"pseudonyms", digest_size=32).digest()
 
 
-def _former(
-    source: Corpus, staged_path: Path, audience: Audience, known: Publication, key: PrivateKey
-) -> tuple[ReplicaManifest | None, str]:
-    """The manifest of the replica that can be changed in place; else why it must be built anew.
-
-    Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages
-    that were split. So a replica is built anew if anything that it held must not be seen any more.
-    It is verified as by `pull`: nothing is signed that was not built here.
-    """
-    if known.is_outdated:
-        return None, "documents of it were purged"
-    if not staged_path.exists():
-        return None, "the last one is gone" if known.generation else "it is the first"
-    try:
-        former = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
-        hidden = visible_content.is_anything_hidden_now(source, _held_since_built(staged_path))
-    except RolebundleError as error:
-        return None, f"the last one cannot be used: {error.message}"
-    if former.corpus_id != corpus_counts(source).corpus_id:
-        return None, "the last one is of another corpus"
-    if (former.agent, known.visibility) != (audience.agent, audience.visibility()):
-        return None, "it is for another agent, or the agent may see something else"
-    if hidden:
-        return None, "the agent may no longer see some of it"
-    return former, ""
-
-
-def _held_since_built(staged_path: Path) -> ContentKeys:
-    """What a staged replica holds, and what was removed from it since it was built.
-
-    Raises:
-        StorageError: what was removed is not known.
-    """
-    try:
-        documents, texts = json.loads(_removed(staged_path).read_bytes())
-        removed = ContentKeys(frozenset(documents), frozenset(texts))
-    except FileNotFoundError:
-        removed = ContentKeys()
-    except (OSError, ValueError, TypeError) as error:
-        raise StorageError(
-            "staging_unreadable",
-            f"{_removed(staged_path)}: cannot be read",
-            "delete the folder of this file and publish again",
-        ) from error
-    with open_reader(staged_path) as staged:
-        return visible_content.content_keys(staged).union(removed)
-
-
-def _save_removed(staged_path: Path, removed: ContentKeys) -> None:
-    """Store what was removed from a staged replica since it was built.
-
-    Store it before a replica that was changed in place gets its name, and after one that was built
-    anew: if the process is killed between the two, too much is stored, and not too little.
-    """
-    with partial_file(_removed(staged_path)) as partial:
-        partial.write_text(json.dumps([sorted(names) for names in removed]), encoding="utf-8")
-        sync_file(partial)
-        partial.replace(_removed(staged_path))
-
-
-def _removed(staged_path: Path) -> Path:
-    return staged_path.with_name("removed.json")
-
-
-def _generation(digest: str, former: ReplicaManifest | None, known: Publication) -> int:
+def _generation(digest: str, former: ReplicaManifest | None, last: Publication) -> int:
     """The generation of a replica: one more than the last, if it holds something else."""
-    last = (known.generation, known.content_digest)
+    generation, content = last.generation, last.content_digest
     if former is not None:
-        last = max(last, (former.generation, former.content_digest))
-    return last[0] + (digest != last[1])
+        generation, content = max((generation, content), (former.generation, former.content_digest))
+    return generation + (digest != content)
 
 
 def _save_state(
@@ -377,7 +301,7 @@ def _manifest(
     replica: Corpus,
     audience: Audience,
     view: AgentView,
-    known: Publication,
+    last: Publication,
     options: PublishOptions,
     digest: str,
     built_generation: int,
@@ -389,10 +313,10 @@ def _manifest(
         publisher=options.publisher,
         agent=audience.agent,
         corpus_id=counts.corpus_id,
-        publication=publication_id(counts.corpus_id, known.target),
+        publication=publication_id(counts.corpus_id, last.target),
         generation=counts.generation,
         built_generation=built_generation,
-        purge_generation=known.purge_generation,
+        purge_generation=last.purge_generation,
         content_digest=digest,
         stored_digest=replica_file.stored_digest(replica),
         schema_version=latest_version(),

@@ -20,7 +20,7 @@ from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.manifest import check_acceptable, read_manifest, with_kept
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
-from rolebundle.replication.verify import as_inside, verify_replica
+from rolebundle.replication.verify import verify_replica, without_file_digest
 from rolebundle.storage import replica as replicas
 from rolebundle.storage import replica_file, rerank_cache
 from rolebundle.storage.backup import sha256_of
@@ -172,7 +172,9 @@ def _fetch(
         offered = read_manifest(beside, transport.target, key) if beside is not None else None
         if beside is not None and offered is not None:
             check_acceptable(offered.manifest, known, transport.target)
-            if as_inside(offered.manifest) == known and _is_intact(path, offered.manifest):
+            if without_file_digest(offered.manifest) == known and _is_intact(
+                path, offered.manifest
+            ):
                 _discard(path)
                 with suppress(OSError):  # A pull that was killed after it replaced the file.
                     expected_manifest(path).unlink()

@@ -49,7 +49,7 @@ def verify_replica(
         raise _unsound(source, error.message.removeprefix(f"{file}: ")) from error
 
 
-def as_inside(manifest: ReplicaManifest) -> ReplicaManifest:
+def without_file_digest(manifest: ReplicaManifest) -> ReplicaManifest:
     """The manifest in the file that a manifest beside it describes."""
     return manifest.model_copy(update={"file_digest": ""})
 
@@ -65,7 +65,7 @@ def _verified(
     # Of what is signed there is one way to write it. Whoever reads it later reads the same.
     if stored != signed.model_dump_json():
         raise _unsound(source, "its manifest is not written as a publisher writes it")
-    if manifest.file_digest or (offered and as_inside(offered.manifest) != manifest):
+    if manifest.file_digest or (offered and without_file_digest(offered.manifest) != manifest):
         raise _unsound(source, "the manifest in the file is not the one beside it")
     counts = corpus_counts(corpus)
     if (counts.corpus_id, counts.generation, schema_version(corpus)) != (

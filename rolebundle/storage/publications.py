@@ -27,17 +27,17 @@ class Publication(NamedTuple):
     """What was published to one target; see ``migrations/0010_replicas.sql``."""
 
     target: str
-    agent: str
-    visibility: str
-    publisher: str
-    key_id: str
-    generation: int
-    purge_generation: int
-    content_digest: str
-    published_at: str
-    refuses_at: str
-    published_purges: int
-    carried: bytes
+    agent: str = ""
+    visibility: str = ""
+    publisher: str = ""
+    key_id: str = ""
+    generation: int = 0
+    purge_generation: int = 0
+    content_digest: str = ""
+    published_at: str = ""
+    refuses_at: str = ""
+    published_purges: int = 0
+    carried: bytes = b""
 
     @property
     def is_outdated(self) -> bool:

@@ -38,14 +38,7 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
         StorageError: the folder cannot be created.
     """
     folder = published_folder(corpus)
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "staging_unwritable",
-            f"{folder}: the folder of the staged replicas cannot be created ({error.strerror})",
-            "let the owner of the corpus write in its folder",
-        ) from error
+    make_private_folder(folder)
     try:
         # The lock is on the folder of the path that it is given.
         lock = FolderLock(folder / "replica.db", exclusive=True, patience_ms=patience_ms)
@@ -59,6 +52,22 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
         yield folder
     finally:
         lock.release()
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder of staged replicas, if it is not there.
+
+    Raises:
+        StorageError: it cannot be created.
+    """
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "staging_unwritable",
+            f"{folder}: the folder of the staged replicas cannot be created ({error.strerror})",
+            "let the owner of the corpus write in its folder",
+        ) from error
 
 
 def erase_outdated(corpus: Corpus, patience_ms: int | None = None) -> None:

@@ -90,17 +90,17 @@ def unchanged(text: str) -> str:
     return text
 
 
-def content_digest(corpus: Corpus, pseudonym: Pseudonym = unchanged) -> str:
-    """The digest of all that a connection shows, however it is stored.
-
-    Args:
-        corpus: a replica, or a restricted connection with what a replica of it would hold.
-        pseudonym: replaces locations and deny patterns; for a replica :func:`unchanged`.
-    """
-    states = document_states(corpus, pseudonym)
-    listed = [[name, state.digest] for name, state in sorted(states.items())]
+def content_digest(replica: Corpus) -> str:
+    """The digest of all that a replica holds, however it is stored."""
+    states = document_states(replica, unchanged)
+    documents = [[name, state.digest] for name, state in sorted(states.items())]
     return row_digest(
-        [listed, visible_indexes(corpus), visible_marks(corpus), *visible_decisions(corpus, None)]
+        [
+            documents,
+            visible_indexes(replica),
+            visible_marks(replica),
+            *visible_decisions(replica, None),
+        ]
     ).hex()
 
 
@@ -126,24 +126,18 @@ def content_keys(corpus: Corpus) -> ContentKeys:
     )
 
 
-def is_anything_hidden_now(source: Corpus, former: ContentKeys) -> bool:
-    """Whether the source has something of this, but does not show it.
-
-    Args:
-        source: a restricted connection.
-        former: what a replica of it holds, or held since it was built.
-    """
-    missing = former.difference(content_keys(source))
+def has_any(corpus: Corpus, keys: ContentKeys) -> bool:
+    """Whether a corpus has any of these, also if a restricted connection does not show it."""
     return any(
         bool(
-            source.value(
+            corpus.value(
                 f"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE {column} {THESE})",
                 (json.dumps(sorted(names)),),
             )
         )
         for table, column, names in (
-            ("document", "document_id", missing.documents),
-            ("chunk", "content_hash", missing.texts),
+            ("document", "document_id", keys.documents),
+            ("chunk", "content_hash", keys.texts),
         )
     )
 

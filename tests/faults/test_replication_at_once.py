@@ -195,7 +195,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
         (publishing, "_stage"),
         (visible_copy, "synchronize"),
         (visible_content, "content_digest"),
-        (publishing, "_record"),
+        (publishing, "_record_before_push"),
     ],
 )
 def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
@@ -212,7 +212,7 @@ def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: 
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(FolderTransport, "push"), (publishing, "_record_push")],
+    [(FolderTransport, "push"), (publishing, "_record_after_push")],
 )
 def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
     """It may be out there. So the publication is outdated, until it is published again."""

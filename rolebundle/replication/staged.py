@@ -1,0 +1,109 @@
+"""The staged replica of a target: whether it can be changed in place, and what was removed from it.
+
+Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages that
+were split. So a replica is built anew if anything that it held since it was built must not be seen
+any more.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from rolebundle.contracts.replica import ReplicaManifest
+from rolebundle.errors import RolebundleError, StorageError
+from rolebundle.policy.audience import Audience
+from rolebundle.replication.signatures import PrivateKey
+from rolebundle.replication.verify import verify_replica
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.partial import partial_file, sync_file
+from rolebundle.storage.publications import Publication
+from rolebundle.storage.visible_content import ContentKeys, content_keys, has_any
+
+
+class ReusableReplica(NamedTuple):
+    """A staged replica that can be changed in place.
+
+    Attributes:
+        manifest: the manifest in it.
+        removed: what it held since it was built, and the corpus does not have any more.
+    """
+
+    manifest: ReplicaManifest
+    removed: ContentKeys
+
+
+def find_reusable(
+    source: Corpus, staged_path: Path, audience: Audience, last: Publication, key: PrivateKey
+) -> tuple[ReusableReplica | None, str]:
+    """The staged replica, if it can be changed in place; else the reason to build it anew.
+
+    It is verified as by `pull`: nothing is signed that was not built here.
+
+    Args:
+        source: the corpus, restricted to the audience.
+        staged_path: the staged replica; there may be none.
+        audience: for whom it is published now.
+        last: the last publication to this target.
+        key: the publisher's key.
+    """
+    if last.is_outdated:
+        return None, "documents of it were purged"
+    if not staged_path.exists():
+        return None, "the last one is gone" if last.generation else "it is the first"
+    try:
+        manifest = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
+        removed = _held_since_built(staged_path).difference(content_keys(source))
+    except RolebundleError as error:
+        return None, f"the last one cannot be used: {error.message}"
+    if manifest.corpus_id != corpus_counts(source).corpus_id:
+        return None, "the last one is of another corpus"
+    if (manifest.agent, last.visibility) != (audience.agent, audience.visibility()):
+        return None, "it is for another agent, or the agent may see something else"
+    if has_any(source, removed):
+        return None, "the agent may no longer see some of it"
+    return ReusableReplica(manifest, removed), ""
+
+
+def _held_since_built(staged_path: Path) -> ContentKeys:
+    """What a staged replica holds, and what was removed from it since it was built.
+
+    Raises:
+        StorageError: what was removed is not known.
+    """
+    try:
+        documents, texts = json.loads(_removed_path(staged_path).read_bytes())
+        removed = ContentKeys(frozenset(documents), frozenset(texts))
+    except FileNotFoundError:
+        removed = ContentKeys()
+    except (OSError, ValueError, TypeError) as error:
+        raise StorageError(
+            "staging_unreadable",
+            f"{_removed_path(staged_path)}: cannot be read",
+            "delete the folder of this file and publish again",
+        ) from error
+    with open_reader(staged_path) as staged:
+        return content_keys(staged).union(removed)
+
+
+def save_removed(staged_path: Path, removed: ContentKeys) -> None:
+    """Store what was removed from a staged replica since it was built.
+
+    Store it before a replica that was changed in place gets its name, and after one that was built
+    anew: if the process is killed between the two, too much is stored, and not too little.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = _removed_path(staged_path)
+    with partial_file(path) as partial:
+        partial.write_text(json.dumps([sorted(keys) for keys in removed]), encoding="utf-8")
+        sync_file(partial)
+        partial.replace(path)
+
+
+def _removed_path(staged_path: Path) -> Path:
+    return staged_path.with_name("removed.json")
