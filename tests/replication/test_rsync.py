@@ -33,6 +33,8 @@ while left:
     else:
         data = os.read(child.stdout.fileno(), min(left, 65536))
         os.write(1, data)
+    if not data:
+        break
     left -= len(data)
 if "{then}" == "stall":
     sys.stdin.buffer.read()
