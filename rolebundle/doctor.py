@@ -40,7 +40,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.file_format import check_path
 from rolebundle.storage.location import (
     audit_path,
-    audits_path,
+    collected_audits_path,
     heartbeat_path,
     is_there,
     published_folder,
@@ -139,7 +139,7 @@ def _own_files(path: Path) -> list[Path]:
         for file in (
             path,
             audit_path(path),
-            audits_path(path),
+            collected_audits_path(path),
             rerank_cache_path(path),
             heartbeat_path(path),
         )

@@ -122,7 +122,7 @@ def resolve_audience(
     return Audience(agent, rule, policy)
 
 
-def publish_command(known: Publication) -> str:
-    """The command that publishes to a target again. Its level and scopes are the last ones."""
-    agent = ["--agent", known.agent] if known.agent else []
-    return f"{join(['rolebundle', 'publish', known.target, *agent])} --key FILE"
+def publish_command(publication: Publication) -> str:
+    """The command that publishes to a target again. A completed publish has set its audience."""
+    audience = "" if publication.visibility else "(--agent ID | --level LEVEL) "
+    return f"{join(['rolebundle', 'publish', publication.target])} {audience}--key FILE"

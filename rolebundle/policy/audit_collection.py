@@ -31,7 +31,7 @@ from rolebundle.storage.collected_audits import (
     open_collection,
     open_collection_for_writing,
 )
-from rolebundle.storage.location import audit_path, audits_path, is_there
+from rolebundle.storage.location import audit_path, collected_audits_path, is_there
 from rolebundle.storage.opening import is_corpus
 from rolebundle.storage.sqlite_file import SqliteFile
 
@@ -53,7 +53,7 @@ class CollectedLog(AuditLog):
 
     def __init__(self, corpus: Path, name: str) -> None:
         super().__init__(corpus)
-        self.path = audits_path(corpus)
+        self.path = collected_audits_path(corpus)
         with open_collection(self.path) as collection:
             ids = [log.log_id for log in collected_audits.logs(collection)]
         found = [log_id for log_id in ids if log_id.startswith(name)]
@@ -86,7 +86,7 @@ def collected_logs(corpus: Path) -> list[CollectedAudit]:
     Raises:
         WrongFile, CorpusCorrupt, StorageError: the collection cannot be read.
     """
-    path = audits_path(corpus)
+    path = collected_audits_path(corpus)
     if not is_there(path):
         return []
     with open_collection(path) as collection, collection.reading():
@@ -111,7 +111,7 @@ def collect(
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the collection cannot be written.
     """
     own = os.path.realpath(audit_path(corpus))
-    with open_collection_for_writing(audits_path(corpus)) as collection:
+    with open_collection_for_writing(collected_audits_path(corpus)) as collection:
         return [
             _collect_file(collection, path, clock())
             if isinstance(path, Path)

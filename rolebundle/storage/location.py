@@ -36,31 +36,23 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
 
 
 def audit_path(corpus: Path) -> Path:
-    """The audit's file of a corpus. Links are resolved: it is beside the file itself."""
-    # A loop of links is reported when the corpus is opened.
-    with suppress(OSError, RuntimeError):
-        corpus = corpus.resolve()
-    return corpus.with_name(f"{corpus.name}.audit")
+    """The audit's file of a corpus."""
+    return _beside(corpus, "{}.audit")
 
 
-def audits_path(corpus: Path) -> Path:
-    """The collection of the replicas' audits. Links are resolved, as for the audit."""
-    audit = audit_path(corpus)
-    return audit.with_name(f"{audit.name}s")
+def collected_audits_path(corpus: Path) -> Path:
+    """The collection of the replicas' audits."""
+    return _beside(corpus, "{}.audits")
 
 
 def overlays_path(corpus: Path) -> Path:
-    """The folder of the corpus's own overlays. Links are resolved, as for the audit."""
-    with suppress(OSError, RuntimeError):
-        corpus = corpus.resolve()
-    return corpus.with_name(f"{corpus.name}{OVERLAYS_SUFFIX}")
+    """The folder of the corpus's own overlays."""
+    return _beside(corpus, "{}" + OVERLAYS_SUFFIX)
 
 
 def published_folder(corpus: Path) -> Path:
-    """The private folder with the last replica of each target. Links are resolved."""
-    with suppress(OSError, RuntimeError):
-        corpus = corpus.resolve()
-    return corpus.with_name(f"{corpus.name}{PUBLISHED_SUFFIX}")
+    """The private folder with the last replica of each target."""
+    return _beside(corpus, "{}" + PUBLISHED_SUFFIX)
 
 
 def staged_replica(corpus: Path, target: str) -> Path:
@@ -71,33 +63,33 @@ def staged_replica(corpus: Path, target: str) -> Path:
 
 def fetched_replica(replica: Path) -> Path:
     """The file into which a replica is fetched, before it takes the place of the one at hand."""
-    with suppress(OSError, RuntimeError):
-        replica = replica.resolve()
-    return replica.with_name(f".{replica.name}.fetched")
+    return _beside(replica, ".{}.fetched")
 
 
 def expected_manifest(replica: Path) -> Path:
     """The manifest of the replica that is to come, after the one at hand was erased."""
-    with suppress(OSError, RuntimeError):
-        replica = replica.resolve()
-    return replica.with_name(f".{replica.name}.expected")
+    return _beside(replica, ".{}.expected")
 
 
 def rerank_cache_path(corpus: Path) -> Path:
-    """The rerank cache of a corpus. Links are resolved: it is beside the file itself."""
-    with suppress(OSError, RuntimeError):
-        corpus = corpus.resolve()
-    return corpus.with_name(f"{corpus.name}.rerank")
+    """The rerank cache of a corpus."""
+    return _beside(corpus, "{}.rerank")
 
 
 def heartbeat_path(corpus: Path) -> Path:
-    """The file in which `watch` says what it does. Links are resolved, as for the audit.
+    """The file in which `watch` says what it does.
 
     Its name begins with a dot, so that no ingest takes it in if the corpus lies in a root.
     """
+    return _beside(corpus, ".{}.watch")
+
+
+def _beside(corpus: Path, form: str) -> Path:
+    """A path beside a corpus, named like it. Links are resolved: it is beside the file itself."""
+    # A loop of links is reported when the corpus is opened.
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
-    return corpus.with_name(f".{corpus.name}.watch")
+    return corpus.with_name(form.replace("{}", corpus.name))
 
 
 def is_there(path: Path) -> bool:

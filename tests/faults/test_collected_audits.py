@@ -15,7 +15,7 @@ import pytest
 
 from rolebundle.policy.audit_collection import CollectedLog, collect, collected_logs
 from rolebundle.storage import collected_audits
-from rolebundle.storage.location import audits_path
+from rolebundle.storage.location import collected_audits_path
 from support.amounts import rounds
 from support.collecting import NOW, collect_one, collected, execute, exported, stored_rows, write
 from support.corpora import scratch_folder
@@ -131,7 +131,7 @@ def test_random_damage_of_the_file(home: Path, replica: Path, file: Path, rounds
     known = False
     for number in range(rounds):
         if number % 10 == 0:
-            audits_path(home).unlink(missing_ok=True)
+            collected_audits_path(home).unlink(missing_ok=True)
         changed = bytearray(content)
         if chance.random() < 0.3:
             del changed[chance.randrange(len(changed)) :]

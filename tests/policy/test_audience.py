@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rolebundle.policy.audience import publish_command
+from rolebundle.storage.publications import Publication
 from support.publishing import publication_of
 
 
-@pytest.mark.parametrize(("agent", "options"), [("ana", "--agent ana --key"), ("", "--key")])
-def test_the_command_that_publishes_again(agent: str, options: str) -> None:
-    command = publish_command(publication_of("/a share", agent))
-    assert command == f"rolebundle publish '/a share' {options} FILE"
+def test_the_command_that_publishes_again() -> None:
+    command = publish_command(publication_of("/a share"))
+    assert command == "rolebundle publish '/a share' --key FILE"
+
+
+def test_the_command_after_a_publish_that_was_never_completed() -> None:
+    command = publish_command(Publication("/share"))
+    assert command == "rolebundle publish /share (--agent ID | --level LEVEL) --key FILE"

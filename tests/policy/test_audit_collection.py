@@ -16,7 +16,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collect, collected_logs
 from rolebundle.storage import audit
 from rolebundle.storage.audit import open_audit_writer, read_head, row_hash, seal
-from rolebundle.storage.location import audit_path, audits_path
+from rolebundle.storage.location import audit_path, collected_audits_path
 from support import commands
 from support.collecting import NOW, collect_one, collected, execute, exported, stored_rows, write
 from support.commands import Outcome, invoke
@@ -88,7 +88,7 @@ def test_several_audits_in_a_folder_and_its_folders(tmp_path: Path, home: Path) 
 
 def test_the_collection_is_for_its_owner_alone(home: Path, file: Path) -> None:
     collect_one(home, file)
-    assert stat.S_IMODE(audits_path(home).stat().st_mode) == 0o600
+    assert stat.S_IMODE(collected_audits_path(home).stat().st_mode) == 0o600
 
 
 def test_nothing_changes_beside_the_file_also_if_its_log_is_there(
@@ -321,7 +321,7 @@ def test_a_row_that_is_too_long_ends_what_is_read(home: Path, replica: Path, fil
     forge(file, query="x" * 3_000_000)
     report = collect_one(home, file)
     assert (report.state, report.rows) == ("broken", 0)
-    assert audits_path(home).stat().st_size < 1_000_000
+    assert collected_audits_path(home).stat().st_size < 1_000_000
 
 
 def test_a_row_with_the_highest_number(home: Path, file: Path) -> None:
@@ -336,7 +336,7 @@ def test_a_row_with_the_highest_number(home: Path, file: Path) -> None:
 
 
 def test_a_collection_that_cannot_be_used_is_not_changed(home: Path, file: Path) -> None:
-    path = audits_path(home)
+    path = collected_audits_path(home)
     for content, error in ((b"not a database" * 100, CorpusCorrupt), (b"", CorpusCorrupt)):
         path.write_bytes(content)
         with pytest.raises(error) as refused:
@@ -356,7 +356,7 @@ def test_a_collection_that_cannot_be_used_is_not_changed(home: Path, file: Path)
 
 def test_a_changed_row_of_the_collection_is_found(home: Path, file: Path) -> None:
     log_id = collect_one(home, file).log_id
-    execute(audits_path(home), "UPDATE collected SET query = 'other' WHERE seq = 5")
+    execute(collected_audits_path(home), "UPDATE collected SET query = 'other' WHERE seq = 5")
     with CollectedLog(home, log_id) as log:
         problem = log.verify().problem
     assert problem is not None

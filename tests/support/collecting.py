@@ -11,7 +11,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collect
 from rolebundle.storage import audit
 from rolebundle.storage.audit import open_audit_writer, read_head, seal
-from rolebundle.storage.location import audit_path, audits_path
+from rolebundle.storage.location import audit_path, collected_audits_path
 
 NOW = "2026-11-23T06:00:00Z"
 
@@ -57,7 +57,7 @@ def collected(home: Path, log_id: str) -> list[str]:
 
 
 def stored_rows(home: Path) -> list[Any]:
-    db = sqlite3.connect(audits_path(home))
+    db = sqlite3.connect(collected_audits_path(home))
     rows = db.execute("SELECT * FROM collected ORDER BY 1, 2").fetchall()
     db.close()
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
@@ -14,7 +14,6 @@ class Duration(click.ParamType[timedelta]):
     """A length of time such as ``5m`` or ``7d``."""
 
     name = "time"
-    Value: TypeAlias = timedelta
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -101,8 +102,8 @@ def to(
     scopes: str,
     key_file: Path,
     name: str,
-    expires: Duration.Value,
-    grace: Duration.Value,
+    expires: timedelta,
+    grace: timedelta,
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -42,7 +42,7 @@ def pull(
     source: str,
     db: str | None,
     key_file: Path,
-    every: Duration.Value | None,
+    every: timedelta | None,
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:
