@@ -1106,7 +1106,8 @@ class Admin:
             }
         )
         index = status.corpus.index
-        if not with_advice or (index is not None and index.provider != "static"):
+        is_fixed = status.replica is not None or (index is not None and index.provider != "static")
+        if not with_advice or is_fixed:
             return status
         better_models = [
             BetterModel(

@@ -288,7 +288,8 @@ def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
         if known.is_outdated:
             yield _warning(
                 "publications",
-                f"{known.target}: what was purged since {known.published_at} may still be there",
+                f"{known.target}: what was purged since "
+                f"{known.published_at or 'a publish that was not completed'} may still be there",
                 publish_command(known),
             )
 

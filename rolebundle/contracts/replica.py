@@ -3,6 +3,7 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.marks import PersonName
 from rolebundle.contracts.receipt import StoreHistory
 
 
@@ -47,7 +48,7 @@ class ReplicaManifest(Contract):
     """
 
     version: Literal[1] = 1
-    publisher: str
+    publisher: PersonName
     agent: str
     corpus_id: str
     publication: str = ""

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_SUFFIX
+from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_NAMES, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 
 HIDDEN_FILE = "hidden file"
@@ -50,6 +50,8 @@ LOCK_FILES = frozenset(
         "gradle.lockfile",
     }
 )
+FILE_NAMES = LOCK_FILES.union(PUBLISHED_NAMES)
+"""Names of files that may be left out by their name."""
 _GENERATED_FOLDERS = {
     "node_modules": "dependencies",
     "bower_components": "dependencies",
@@ -106,6 +108,8 @@ def ignored_by(rules: Sequence[Rules], location: str) -> str:
 def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> str:
     """Why a file or folder is left out by its name and those beside it; empty if it is not."""
     if not is_folder:
+        if name in PUBLISHED_NAMES and set(PUBLISHED_NAMES) <= set(siblings):
+            return "published replica"
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]

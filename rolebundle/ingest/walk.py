@@ -19,9 +19,9 @@ from typing import NamedTuple
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.ignore import (
+    FILE_NAMES,
     HIDDEN_FILE,
     HIDDEN_FOLDER,
-    LOCK_FILES,
     MARKS,
     Rules,
     ignored_by,
@@ -234,7 +234,7 @@ def _walk_folder(
             result.append(Skipped(prefix, "ignored", reason))
             return
         rules = rules_of(location, prefix, marks, rules)
-    lock_files = LOCK_FILES if ignore else _NO_KEYS
+    left_out = FILE_NAMES if ignore else _NO_KEYS
     is_plain = not folder.manifests and not rules
     for entry in entries:
         name = entry.name
@@ -251,7 +251,7 @@ def _walk_folder(
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
-        if is_plain and stat.S_ISREG(mode) and name[0] != "." and name not in lock_files:
+        if is_plain and stat.S_ISREG(mode) and name[0] != "." and name not in left_out:
             # The same as below at half the cost; true of nearly all files of most folders.
             result.append(
                 FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)

@@ -80,7 +80,7 @@ def resolve_audience(
         level: the highest sensitivity; empty if ``agent`` is given.
 
     Raises:
-        UsageError: both were named, or neither.
+        UsageError: both were named, or neither; or the target has another audience.
         ConfigurationError: the policy gives this agent nothing, or everyone would need its trust
             table.
         AccessDenied: the policy cannot be relied upon.
@@ -96,6 +96,13 @@ def resolve_audience(
             "no_audience",
             "a replica is published either for an agent or for a level",
             "give --agent ID, or --level LEVEL with or without --scopes A,B",
+        )
+    if last is not None and last.visibility and last.agent != agent:
+        reader = f"for the agent {last.agent!r}" if last.agent else "for everyone who has it"
+        raise UsageError(
+            "other_audience",
+            f"{target}: is published {reader}",
+            "choose another target: those who read this one would get what others may see",
         )
     policy = active_policy(corpus)
     if not agent:

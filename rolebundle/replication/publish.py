@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.marks import PersonName
 from rolebundle.contracts.replica import (
     PublishedIndex,
     PublishReport,
     ReplicaManifest,
     SignedManifest,
 )
-from rolebundle.errors import RolebundleError
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
@@ -41,6 +45,7 @@ from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.partial import partial_file, sync_file, sync_folder
 from rolebundle.storage.publications import (
     Publication,
+    delete_publication,
     find_publication,
     names_in,
     publication_id,
@@ -102,6 +107,7 @@ def publish(
         CorpusBusy: another process publishes to this target.
         UsageError, ConfigurationError, StorageError: it was not published.
     """
+    options = replace(options, publisher=_publisher_name(options.publisher))
     staged_path = staged_replica(path, transport.target)
     with staging(path):
         make_private_folder(staged_path.parent)
@@ -115,7 +121,13 @@ def publish(
         manifest = staged.signed.manifest
         with_digest = manifest.model_copy(update={"file_digest": sha256_of(staged_path)})
         content = sign(with_digest, key).model_dump_json(indent=2).encode()
-        moved = transport.push(staged_path, content)
+        try:
+            moved = transport.push(staged_path, content)
+        except (UsageError, ConfigurationError):
+            # Nothing was moved.
+            if not last.key_id:
+                _forget(path, staged_path, last.target)
+            raise
         # Older states may hold what this one was built anew to be without.
         is_rebuilt = bool(staged.rebuilt and last.generation)
         history = erase_history(transport) if is_rebuilt else None
@@ -134,6 +146,22 @@ def publish(
         moved_bytes=moved,
         history=history,
     )
+
+
+def _publisher_name(name: str) -> str:
+    """The name in the manifest, on one line: every answer from the replica shows it.
+
+    Raises:
+        UsageError: ``bad_publisher``.
+    """
+    try:
+        return TypeAdapter(PersonName).validate_python(name)
+    except ValidationError as error:
+        raise UsageError(
+            "bad_publisher",
+            f"the name of the publisher cannot be used: {error.errors()[0]['msg']}",
+            f"give one of at most {MAX_NAME_CHARACTERS} printable characters with --name",
+        ) from error
 
 
 def _last_publication(
@@ -214,6 +242,13 @@ def _record_after_push(
         save_publication(corpus, pushed)
 
 
+def _forget(path: Path, staged_path: Path, target: str) -> None:
+    """Forget a publication of which nothing was ever moved: no purge needs to name it."""
+    with open_writer(path) as corpus, corpus.writing():
+        delete_publication(corpus, target)
+    shutil.rmtree(staged_path.parent, ignore_errors=True)
+
+
 # -- the replica beside the corpus -----------------------------------------------------------------
 
 
@@ -277,11 +312,16 @@ def _pseudonym_key(key: PrivateKey) -> bytes:
 
 
 def _generation(digest: str, former: ReplicaManifest | None, last: Publication) -> int:
-    """The generation of a replica: one more than the last, if it holds something else."""
+    """The generation of a replica: one more than the last, if it holds something else.
+
+    Also if this machine's clock was put back: else readers would take it for an older one.
+    """
     generation, content = last.generation, last.content_digest
+    published_at = last.published_at
     if former is not None:
         generation, content = max((generation, content), (former.generation, former.content_digest))
-    return generation + (digest != content)
+        published_at = max(published_at, former.published_at)
+    return generation + (digest != content or _now() < published_at)
 
 
 def _save_state(

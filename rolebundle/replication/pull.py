@@ -74,6 +74,7 @@ def pull(
         try:
             fetched = _fetch(transport, file, key, known)
         except RolebundleError as error:
+            _discard_if_empty(file)
             # A purge may have removed it.
             raise with_kept(error, at_hand if file.exists() else None) from error
     finally:
@@ -219,6 +220,14 @@ def _discard(path: Path) -> None:
     for suffix in ("", *COMPANIONS):
         with suppress(OSError):
             Path(f"{fetched_replica(path)}{suffix}").unlink()
+
+
+def _discard_if_empty(path: Path) -> None:
+    """Delete the file to fetch into, if nothing was fetched."""
+    fetched = fetched_replica(path)
+    with suppress(OSError):
+        if not fetched.is_symlink() and fetched.is_file() and fetched.stat().st_size == 0:
+            _discard(path)
 
 
 def _prepare(path: Path) -> Path:

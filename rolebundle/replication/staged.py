@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rolebundle.contracts.replica import ReplicaManifest
 from rolebundle.errors import RolebundleError, StorageError
 from rolebundle.policy.audience import Audience
-from rolebundle.replication.signatures import PrivateKey
+from rolebundle.replication.signatures import PrivateKey, key_id
 from rolebundle.replication.verify import verify_replica
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
@@ -54,6 +54,8 @@ def find_reusable(
         return None, "documents of it were purged"
     if not staged_path.exists():
         return None, "the last one is gone" if last.generation else "it is the first"
+    if last.key_id not in ("", key_id(key.public_key())):
+        return None, "it has another key, whose public key its readers need"
     try:
         manifest = verify_replica(staged_path, str(staged_path), key.public_key()).manifest
         removed = _held_since_built(staged_path).difference(content_keys(source))

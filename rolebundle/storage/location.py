@@ -12,6 +12,8 @@ from rolebundle.errors import UsageError
 ENVIRONMENT = "ROLEBUNDLE_DB"
 OVERLAYS_SUFFIX = ".overlays"
 PUBLISHED_SUFFIX = ".published"
+PUBLISHED_NAMES = ("replica.db", "replica.blocks", "manifest.json")
+"""The files of a replica that is published to a folder."""
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:

@@ -64,6 +64,11 @@ def save_publication(corpus: Corpus, publication: Publication) -> None:
     corpus.run(f"INSERT OR REPLACE INTO publication ({_COLUMNS}) VALUES ({places})", publication)
 
 
+def delete_publication(corpus: Corpus, target: str) -> None:
+    """Forget a target. Call it inside a write transaction, if nothing was published there."""
+    corpus.run("DELETE FROM publication WHERE target = ?", (target,))
+
+
 def decision_name(decision: DecisionKey) -> str:
     """The name of a decision in ``carried``. A document's name there is its id."""
     return f"decision:{decision[0]}-{decision[1]}"

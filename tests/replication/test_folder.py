@@ -67,7 +67,7 @@ def test_the_folder_is_created_for_its_owner(
 
 
 def test_the_parents_of_the_folder_are_not_created(tmp_path: Path, replica: Replica) -> None:
-    with pytest.raises(StorageError) as raised:
+    with pytest.raises(UsageError) as raised:
         push(FolderTransport(str(tmp_path / "not mounted" / "share")), replica)
     assert code_of(raised) == "target_missing"
     assert not (tmp_path / "not mounted").exists()

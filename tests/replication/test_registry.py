@@ -13,6 +13,15 @@ from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
 
+FOLDERS = {
+    "share": Path("share").resolve(),
+    "/mnt/share": Path("/mnt/share"),
+    "./a:b": Path("a:b").resolve(),
+    "/mnt/./a/../share/": Path("/mnt/share"),
+    "file:///mnt/my%20share": Path("/mnt/my share"),
+    "FILE://localhost/mnt/share": Path("/mnt/share"),
+}
+
 
 @pytest.mark.parametrize(
     ("target", "folder"),
@@ -33,6 +42,7 @@ def test_a_folder_is_known_by_its_absolute_path(target: str, folder: str | Path)
 @pytest.mark.parametrize(
     ("target", "kind"),
     [
+        *((target, FolderTransport) for target in FOLDERS),
         ("https://example.org/replicas/", HttpTransport),
         ("https://example.org:8443/a b/ä", HttpTransport),
         ("http://127.0.0.1:8000", HttpTransport),
@@ -49,7 +59,9 @@ def test_a_folder_is_known_by_its_absolute_path(target: str, folder: str | Path)
 def test_a_target(target: str, kind: type) -> None:
     transport = open_transport(target)
     assert isinstance(transport, kind)
-    assert transport.target == target
+    # A folder is the same target however it is written.
+    is_folder = isinstance(transport, FolderTransport)
+    assert transport.target == (str(FOLDERS[target]) if is_folder else target)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_left
+from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.passage_text import one_line
 
 
 class _TargetGroup(click.Group):
@@ -144,15 +146,17 @@ def to(
 
 def _print(report: PublishReport) -> None:
     manifest = report.manifest
-    reader = f"for the agent {manifest.agent}" if manifest.agent else "for everyone who has it"
+    reader = (
+        f"for the agent {one_line(manifest.agent)}" if manifest.agent else "for everyone who has it"
+    )
     lines = [
         f"{report.target}: generation {manifest.generation} {reader}, "
         f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}",
         f"{report.added} added, {report.updated} updated, {report.removed} removed; "
         + (
-            f"{report.moved_bytes:,} of {report.file_bytes:,} bytes moved"
+            f"{report.moved_bytes:,} bytes moved, the file has {report.file_bytes:,}"
             if report.moved_bytes is not None
-            else f"{report.file_bytes:,} bytes in all"
+            else f"the file has {report.file_bytes:,} bytes"
         ),
     ]
     if report.rebuilt:
@@ -162,7 +166,10 @@ def _print(report: PublishReport) -> None:
         f"signed by the key {report.key_id} of {manifest.publisher}"
     )
     for line in lines:
-        click.echo(writable(line))
+        click.echo(harmless(writable(line)))
+    if not manifest.documents:
+        warning = "warning: it has no documents; check the scopes and the level"
+        click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
     if report.history is not None:
         print_erased([report.history])
         print_left([report.history])

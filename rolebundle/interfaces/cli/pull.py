@@ -16,7 +16,9 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.passage_text import one_line
 
 
 @click.command()
@@ -78,7 +80,7 @@ def pull(
             print_json(pull_once())
         else:
             report = pull_once()
-            click.echo(writable(_line(report)))
+            click.echo(harmless(writable(_line(report))))
             _warn(report)
 
 
@@ -99,7 +101,7 @@ def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
             raise
         except RolebundleError as error:
             line = f"error: {error.message} [{error.code}]"
-        click.echo(writable(f"{iso_utc(datetime.now(UTC))}  {line}"), err=True)
+        click.echo(harmless(writable(f"{iso_utc(datetime.now(UTC))}  {line}")), err=True)
         stop.wait(seconds)
     if signal.SIGINT in signals:
         raise KeyboardInterrupt
@@ -108,6 +110,8 @@ def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
 def _line(report: PullReport) -> str:
     manifest = report.manifest
     what = f"generation {manifest.generation} of {manifest.publisher}"
+    if manifest.agent:
+        what += f" for the agent {one_line(manifest.agent)}"
     if report.state == "current":
         return f"{report.location}: is {what}, which is the published one"
     moved = "" if report.moved_bytes is None else f", {report.moved_bytes:,} bytes moved"

@@ -19,6 +19,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.replica import load_record
 
 
 @click.group()
@@ -91,6 +92,7 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
 
     with open_reader(corpus_path(db)) as corpus:
         policy = report_policy(corpus, agent)
+        replica = load_record(corpus)
     if as_json:
         print_json(policy, indent=2)
         return
@@ -99,7 +101,8 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     elif policy.doubt:
         click.echo(f"every agent is denied: {policy.doubt}")
     else:
-        click.echo(f"policy of {policy.set_at} from {policy.location or 'standard input'}")
+        copied = f"{replica.publisher}, with this replica" if replica else "standard input"
+        click.echo(f"policy of {policy.set_at} from {policy.location or copied}")
     for entry in policy.agents:
         scope_names = ", ".join(entry.scopes) or "EVERY scope"
         click.echo(

@@ -195,6 +195,8 @@ def _replica(replica: ReplicaStatus) -> str:
 def _publication(publication: PublicationStatus) -> str:
     target = one_line(publication.target, _LINE_CHARS)
     agent = f" for {one_line(publication.agent, _LINE_CHARS)}" if publication.agent else ""
+    if not publication.published_at:
+        return f"! a publish to {target}{agent} was not completed: run `rolebundle publish` again"
     pending = (
         "; ! what was purged since may still be there: run `rolebundle publish`"
         if publication.purge_pending

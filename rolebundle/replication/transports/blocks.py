@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from rolebundle.errors import FULL_ERRNOS, StorageError, UsageError
+from rolebundle.storage.location import PUBLISHED_NAMES
 
-DATABASE, BLOCKS, MANIFEST = "replica.db", "replica.blocks", "manifest.json"
+DATABASE, BLOCKS, MANIFEST = PUBLISHED_NAMES
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_BLOCKS_BYTES = 64 << 20
 """Enough for a replica of 64 GiB."""

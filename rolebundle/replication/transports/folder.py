@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 from pydantic import ValidationError
 
 from rolebundle.contracts.replica import SignedManifest
-from rolebundle.errors import StorageError, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.replication.transports.blocks import (
     BLOCKS,
     DATABASE,
@@ -55,8 +55,12 @@ class FolderTransport:
     """
 
     def __init__(self, target: str) -> None:
-        self._folder = _path_of(target).absolute()
-        self.target = str(self._folder)
+        folder = _path_of(target).absolute()
+        with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
+            # One folder is one target, however it is written: readers know it by its target.
+            folder = folder.resolve()
+        self._folder = folder
+        self.target = str(folder)
 
     def push(self, replica: Path, manifest: bytes) -> int:
         """See :meth:`Transport.push`.
@@ -82,7 +86,7 @@ class FolderTransport:
                 )
             if not self._folder.parent.is_dir():
                 # It is not created: that would fill the mount point of a disk that is not there.
-                raise StorageError(
+                raise UsageError(
                     "target_missing",
                     f"{self._folder.parent}: there is no such folder",
                     "mount the disk or create the folder, and publish again",

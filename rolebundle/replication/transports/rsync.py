@@ -128,6 +128,11 @@ class RsyncTransport:
                 continue
             if "cannot open origin" in said and not is_push:
                 raise nothing_published(self.target)
+            if "sqlite3_rsync" in said and "not found" in said:
+                raise missing(
+                    f"{self.target}: sqlite3_rsync",
+                    "install it on that machine, or add ?exe=/PATH/sqlite3_rsync to the target",
+                )
             raise failed(self.target, f"sqlite3_rsync failed ({last_line(said)})")
 
     def _run(self, local: Path, *, is_push: bool) -> CompletedProcess[str]:

@@ -45,8 +45,9 @@ class Transport(Protocol):
             How many bytes were written to the store, or sent.
 
         Raises:
-            UsageError: this transport only reads.
-            ConfigurationError: its engine is not installed.
+            UsageError: this transport only reads, or the place is of something else. Nothing was
+                moved.
+            ConfigurationError: its engine is not installed. Nothing was moved.
             StorageError: it failed. The former replica is still the published one.
         """
 

@@ -1,0 +1,182 @@
+"""`rolebundle publish` and `pull`: what they say, what they refuse, and what they leave."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+
+import pytest
+
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.publications import publications
+from support.commands import Outcome, invoke, is_coded
+from support.corpora import build, document
+
+POLICY = """
+[ada]
+scopes = ["engineering"]
+access_level = "internal"
+
+[boss]
+scopes = ["engineering", "hr"]
+access_level = "confidential"
+"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    db = build(
+        tmp_path,
+        [
+            document("plan", ["the token plan"], scope="engineering"),
+            document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
+        ],
+        name="team.db",
+    )
+    (tmp_path / "policy.toml").write_text(POLICY, encoding="utf-8")
+    assert invoke("scopes", "set", tmp_path / "policy.toml", "--db", db).code == 0
+    assert invoke("publish", "keygen", tmp_path / "team.key").code == 0
+    return db
+
+
+def publish(db: Path, target: str | Path, *options: str | Path) -> Outcome:
+    outcome = invoke("publish", target, "--key", db.parent / "team.key", "--db", db, *options)
+    is_coded(outcome)
+    return outcome
+
+
+def pull(db: Path, source: str | Path, replica: Path) -> Outcome:
+    outcome = invoke("pull", source, "--key", db.parent / "team.pub", "--db", replica)
+    is_coded(outcome)
+    return outcome
+
+
+def targets(db: Path) -> list[str]:
+    with open_reader(db) as corpus:
+        return [known.target for known in publications(corpus)]
+
+
+def staged(db: Path) -> list[Path]:
+    return list(Path(f"{db}.published").iterdir())
+
+
+def test_a_folder_is_one_target_however_it_is_written(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers would refuse what is published under another target."""
+    folder = db.parent
+    share, replica = folder / "share", folder / "reader" / "r.db"
+    (folder / "work").mkdir()
+    (folder / "link").symlink_to(folder)
+    monkeypatch.chdir(folder / "work")
+    assert publish(db, share, "--agent", "ada").code == 0
+    assert pull(db, share, replica).code == 0
+    for spelling in ("../share", "../link/share", share.as_uri(), f"{folder}/work/../share/"):
+        assert "0 added" in publish(db, spelling).out
+        assert pull(db, spelling, replica).code == 0
+    assert targets(db) == [str(share)]
+
+
+def test_the_audience_of_a_target_does_not_change(db: Path) -> None:
+    share = db.parent / "share"
+    assert publish(db, share, "--agent", "ada").code == 0
+    before = (share / "replica.db").read_bytes()
+    for audience in (["--agent", "boss"], ["--level", "confidential"]):
+        refused = publish(db, share, *audience)
+        assert (refused.code, "[other_audience]" in refused.err) == (2, True)
+    assert (share / "replica.db").read_bytes() == before
+    assert publish(db, share).code == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("http://127.0.0.1:9/share/", "transport_reads_only"),
+        ("missing/share", "target_missing"),
+        ("team.key", "target_is_file"),
+        ("ssh://127.0.0.1:1/srv/replica.db", None),
+    ],
+)
+def test_a_target_that_takes_nothing_is_forgotten(
+    target: str, code: str | None, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each purge would name it for ever. If something may have been moved, it is kept."""
+    monkeypatch.chdir(db.parent)
+    refused = publish(db, target, "--agent", "ada")
+    assert refused.code != 0 and (code is None or f"[{code}]" in refused.err)
+    assert (targets(db), staged(db)) == ([], []) if code else len(targets(db)) == 1
+    status = invoke("status", "--db", db).out
+    assert ("was not completed" in status) == (code is None)
+
+
+@pytest.mark.parametrize("target", ["missing", "litestream+file://{folder}/missing"])
+def test_a_pull_from_nowhere_leaves_nothing(target: str, db: Path, tmp_path: Path) -> None:
+    reader = tmp_path / "reader"
+    refused = pull(db, target.format(folder=tmp_path), reader / "r.db")
+    assert (refused.code, "[nothing_published]" in refused.err) == (2, True)
+    assert list(reader.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred", "two\u202elines", " ", "x" * 201])
+def test_a_publisher_has_a_plain_name(name: str, db: Path) -> None:
+    refused = publish(db, db.parent / "share", "--agent", "ada", "--name", name)
+    assert (refused.code, "[bad_publisher]" in refused.err) == (2, True)
+    assert targets(db) == []
+
+
+def test_a_reader_is_told_for_which_agent_it_is(db: Path) -> None:
+    replica = db.parent / "reader" / "r.db"
+    publish(db, db.parent / "share", "--agent", "ada", "--name", "head\noffice")
+    assert "generation 1 of head office for the agent ada, 1 document" in (
+        pull(db, db.parent / "share", replica).out
+    )
+    assert "from head office, with this replica" in invoke("scopes", "show", "--db", replica).out
+    status = invoke("status", "--db", replica).out
+    assert "replica of head office for ada" in status and "rolebundle embed" not in status
+
+
+def test_a_published_replica_is_not_ingested(db: Path) -> None:
+    """Its manifest differs each time, so each ingest would change what is published."""
+    folder = db.parent / "documents"
+    folder.mkdir()
+    (folder / "manifest.json").write_text('{"name": "a document"}', encoding="utf-8")
+    (folder / "note.md").write_text("# A note\n\nabout tokens\n", encoding="utf-8")
+    assert publish(db, folder / "share", "--agent", "ada").code == 0
+    ingested = invoke("ingest", folder, "--lexical-only", "--db", db.parent / "other.db")
+    assert ingested.code == 0 and "files: 2 added" in ingested.out + ingested.err
+
+
+def test_a_publisher_is_told_that_readers_need_another_key(db: Path) -> None:
+    share = db.parent / "share"
+    publish(db, share, "--agent", "ada")
+    invoke("publish", "keygen", db.parent / "next.key")
+    renewed = publish(db, share, "--key", db.parent / "next.key")
+    assert "built anew: it has another key, whose public key its readers need" in renewed.out
+    assert "[bad_signature]" in pull(db, share, db.parent / "r.db").err
+
+
+def test_an_empty_replica_is_no_surprise(db: Path) -> None:
+    published = publish(db, db.parent / "share", "--level", "internal", "--scopes", "enginering")
+    assert published.code == 0 and "warning: it has no documents" in published.err
+
+
+def test_a_clock_that_was_put_back_stops_no_reader(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was published before would be newer, so readers would refuse what comes now."""
+    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
+    with monkeypatch.context() as ahead:
+        ahead.setattr("rolebundle.replication.publish.datetime", _NextYear)
+        assert publish(db, share, "--agent", "ada").code == 0
+        assert pull(db, share, replica).code == 0
+    assert "generation 2" in publish(db, share).out
+    assert "now generation 2" in pull(db, share, replica).out
+    assert "generation 2" in publish(db, share).out
+
+
+class _NextYear(datetime):
+    """A clock that is ahead."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + timedelta(days=365)
