@@ -304,7 +304,7 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     [message] = [message for name, message in report if name == "publications"]
     assert "/srv/b" in message
     remedies = {check.remedy for check in Admin(db).examine().checks}
-    assert any("rolebundle publish /srv/b --agent ana" in remedy for remedy in remedies)
+    assert any("rolebundle publish /srv/b --key FILE" in remedy for remedy in remedies)
     shown = invoke("status", "--db", db).out
     assert "published to /srv/a for ana: generation 3" in shown
     assert "may still be there" in shown

@@ -238,7 +238,7 @@ class TestPublications:
         "generation": 3,
         "published_at": "2026-11-01T00:00:00Z",
         "refuses_at": "2026-12-01T00:00:00Z",
-        "next_step": "rolebundle publish '/share/a team' --agent ana --key FILE",
+        "next_step": "rolebundle publish '/share/a team' --key FILE",
     }
 
     @pytest.fixture
