@@ -185,7 +185,7 @@ def test_an_mcp_server(rounds: int, site: Site) -> None:
             text = json.dumps(answer.model_dump())
             assert {int(number) for number in EDITION.findall(text)} == {edition}
 
-    failed = with_session(talk, site.replica)
+    failed = with_session(talk, site.replica, seconds=30 + 5 * rounds)
     assert failed is None, failed
 
 

@@ -99,13 +99,19 @@ async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]
 
 
 def with_session(
-    talk: Callable[[Session], Awaitable[Any]], db: Path, *more: str, program: str = SERVE
+    talk: Callable[[Session], Awaitable[Any]],
+    db: Path,
+    *more: str,
+    program: str = SERVE,
+    seconds: float = SECONDS,
 ) -> Any:
     """Return what ``talk`` returns with a session of a new server."""
-    return run_session(stdio_session(server_of(db, *more, program=program)), talk)
+    return run_session(stdio_session(server_of(db, *more, program=program)), talk, seconds)
 
 
-def run_session(opened: Any, talk: Callable[[Session], Awaitable[Any]]) -> Any:
+def run_session(
+    opened: Any, talk: Callable[[Session], Awaitable[Any]], seconds: float = SECONDS
+) -> Any:
     """Return what ``talk`` returns with the session of a context manager."""
 
     async def run() -> Any:
@@ -116,7 +122,7 @@ def run_session(opened: Any, talk: Callable[[Session], Awaitable[Any]]) -> Any:
                 # Raised outside, where no task group wraps it.
                 return error
 
-    outcome = asyncio.run(asyncio.wait_for(run(), SECONDS))
+    outcome = asyncio.run(asyncio.wait_for(run(), seconds))
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome
