@@ -20,7 +20,7 @@ from rolebundle.storage.staging import staging
 def list_history(transport: Transport) -> StoreHistory:
     """The older states that a store still holds."""
     try:
-        return _history(transport.target, left=transport.history().states)
+        return _history(transport.target, left=transport.history())
     except RolebundleError as error:
         return _history(transport.target, problem=f"not listed: {_text_of(error)}")
 

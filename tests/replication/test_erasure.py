@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from rolebundle.contracts.receipt import StoreHistory
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.replication.erasure import erase_history, list_history, visit_stores
-from rolebundle.replication.transports.transport import History, Transport
+from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import save_publication
 from support.corpora import build
@@ -44,10 +45,10 @@ class FakeTransport:
     def fetch(self, copy: Path) -> int:
         raise NotImplementedError
 
-    def history(self) -> History:
+    def history(self) -> Sequence[str]:
         if "history" in self.errors:
             raise self.errors["history"]
-        return History(tuple(self.states), removable=not self.stuck)
+        return tuple(self.states)
 
     def erase_history(self) -> None:
         self.states = [state for state in self.states if state in self.stuck]

@@ -298,15 +298,14 @@ def test_leftovers_are_listed_and_removed(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"old")
     history = transport.history()
-    assert sorted(history.states) == sorted(map(str, states))
-    assert history.removable
+    assert sorted(history) == sorted(map(str, states))
     transport.erase_history()
-    assert not transport.history().states
+    assert not transport.history()
     assert not any(path.exists() for path in states)
     assert all(path.exists() for path in kept)
     assert all((share / name).exists() for name in FILES)
 
 
 def test_the_history_of_a_folder_that_is_missing(transport: FolderTransport) -> None:
-    assert not transport.history().states
+    assert not transport.history()
     transport.erase_history()

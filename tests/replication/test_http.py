@@ -106,7 +106,7 @@ def test_it_only_reads(transport: HttpTransport, replica: Replica) -> None:
     with pytest.raises(UsageError) as raised:
         transport.push(replica.path, replica.manifest)
     assert code_of(raised) == "transport_reads_only"
-    assert not transport.history().removable
+    assert not transport.history()
     transport.erase_history()
 
 

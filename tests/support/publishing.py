@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
-from rolebundle.replication.transports.transport import History
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
@@ -63,8 +62,8 @@ class Nowhere:
     def manifest(self) -> bytes | None:
         return None
 
-    def history(self) -> History:
-        return History()
+    def history(self) -> Sequence[str]:
+        return ()
 
     def erase_history(self) -> None:
         """There is none."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -35,7 +36,6 @@ from rolebundle.replication.transports.blocks import (
     open_regular,
     storage_error,
 )
-from rolebundle.replication.transports.transport import History
 from rolebundle.storage.partial import partial_file, stale_partials, sync_folder
 
 # What Syncthing keeps: the version of one machine when two changed a file, and replaced files.
@@ -171,14 +171,14 @@ class FolderTransport:
         except OSError as error:
             raise storage_error(path, error) from error
 
-    def history(self) -> History:
+    def history(self) -> Sequence[str]:
         """See :meth:`Transport.history`.
 
         There are no former replicas: each one takes the place of the one before. What is listed
         are partial files of killed pushes and what Syncthing keeps on this machine. What it keeps
         on other machines, and snapshots of a file server, cannot be seen from here.
         """
-        return History([str(path) for path in self._leftovers()])
+        return [str(path) for path in self._leftovers()]
 
     def erase_history(self) -> None:
         """See :meth:`Transport.erase_history`."""

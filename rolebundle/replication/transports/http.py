@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -31,7 +31,6 @@ from rolebundle.replication.transports.blocks import (
     manifest_too_large,
     nothing_published,
 )
-from rolebundle.replication.transports.transport import History
 
 # A fetch may take this long, and longer for what is large: a host that is slower is refused.
 _BASE_SECONDS = 60.0
@@ -95,9 +94,9 @@ class HttpTransport:
 
         return make_equal(copy, opened, self.target) + read
 
-    def history(self) -> History:
+    def history(self) -> Sequence[str]:
         """See :meth:`Transport.history`. What the host keeps cannot be seen."""
-        return History(removable=False)
+        return ()
 
     def erase_history(self) -> None:
         """See :meth:`Transport.erase_history`. There is nothing that can be removed."""

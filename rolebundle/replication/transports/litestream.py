@@ -37,7 +37,6 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.replication.transports.transport import History
 from rolebundle.storage.engines import (
     is_same_generation,
     log_kept,
@@ -183,7 +182,7 @@ class LitestreamTransport:
             raise failed(self.target, f"{copy}: {error.strerror}") from error
         return sum(int(link["size"]) for link in plan["files"])
 
-    def history(self) -> History:
+    def history(self) -> Sequence[str]:
         """See :meth:`Transport.history`.
 
         Each link before the last one holds pages of older states. Only those of a folder are
@@ -192,8 +191,7 @@ class LitestreamTransport:
         """
         links = self._links()
         last = max((link.last for link in links), default=0)
-        older = [link.name for link in links if link.last < last]
-        return History(older, removable=self._folder is not None)
+        return [link.name for link in links if link.last < last]
 
     def erase_history(self) -> None:
         """See :meth:`Transport.erase_history`. Only for a folder.

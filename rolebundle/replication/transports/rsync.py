@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -40,7 +41,6 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.replication.transports.transport import History
 from rolebundle.storage.engines import sqlite3_rsync
 
 BUSY_SECONDS = 30.0
@@ -107,9 +107,9 @@ class RsyncTransport:
             raise nothing_published(self.target)
         return received
 
-    def history(self) -> History:
+    def history(self) -> Sequence[str]:
         """See :meth:`Transport.history`. Each replica takes the place of the one before."""
-        return History()
+        return ()
 
     def erase_history(self) -> None:
         """See :meth:`Transport.erase_history`. There is nothing to erase."""

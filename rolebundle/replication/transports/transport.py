@@ -7,22 +7,8 @@ fetches a replica verifies its signature and its content.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Older states of a replica that a transport's store holds beside the present one.
-
-    Attributes:
-        states: a name for each, such as a path or an address.
-        removable: whether :meth:`Transport.erase_history` can remove them.
-    """
-
-    states: Sequence[str] = ()
-    removable: bool = True
 
 
 class Transport(Protocol):
@@ -77,8 +63,11 @@ class Transport(Protocol):
             StorageError: it failed.
         """
 
-    def history(self) -> History:
-        """The older states of the replica that the store still holds.
+    def history(self) -> Sequence[str]:
+        """The older states of the replica that the store still holds beside the present one.
+
+        Returns:
+            A name for each, such as a path or an address.
 
         Raises:
             StorageError: they cannot be listed.
