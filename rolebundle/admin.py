@@ -723,9 +723,10 @@ class Admin:
 
         report = pull(transport, self.workspace.path, key, overlay_folders)
         self.workspace.refresh()
+        if report.manifest.policy_digest:
+            # Also if it is current: an earlier pull may have been killed before it came to this.
+            self.workspace.recorder.begin()
         if report.state == "updated":
-            if report.manifest.policy_digest:
-                self.workspace.recorder.begin()
             details = {"generation": report.manifest.generation}
             self.workspace.recorder.note(self.workspace.corpus, "pull", details=details)
         return report

@@ -45,7 +45,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     for root in known:
         click.echo(one_line(writable(_line(root)), _LINE_CHARS))
     if not known:
-        click.echo("no root yet: run `rolebundle ingest PATH`", err=True)
+        click.echo("no root: run `rolebundle ingest PATH`; a replica has none", err=True)
 
 
 def _line(root: Root) -> str:

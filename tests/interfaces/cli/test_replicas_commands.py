@@ -155,6 +155,17 @@ def test_a_publisher_is_told_that_readers_need_another_key(db: Path) -> None:
     assert "[bad_signature]" in pull(db, share, db.parent / "r.db").err
 
 
+def test_a_pull_begins_a_missing_audit(db: Path) -> None:
+    """It is missing if a pull was killed at its end, or if the replica was moved without it."""
+    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
+    publish(db, share, "--agent", "ada")
+    pull(db, share, replica)
+    audit = replica.with_name("r.db.audit")
+    audit.unlink()
+    assert "is generation 1" in pull(db, share, replica).out
+    assert audit.exists()
+
+
 def test_an_empty_replica_is_no_surprise(db: Path) -> None:
     published = publish(db, db.parent / "share", "--level", "internal", "--scopes", "enginering")
     assert published.code == 0 and "warning: it has no documents" in published.err
