@@ -50,10 +50,10 @@ from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.storage import digests
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.engines import sqlite3_rsync
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partial import sync_file
+from rolebundle.storage.sqlite_programs import sqlite3_rsync
 
 _POLICY = {
     "all": {"scopes": [], "access_level": "internal"},

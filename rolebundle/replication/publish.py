@@ -1,6 +1,6 @@
 """Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
 
-The last replica of each target is kept beside the corpus. The visible difference is applied to a
+The last replica of each target is staged beside the corpus. The visible difference is applied to a
 copy of it, which takes its name when it is complete. So a transport moves little, and a killed run
 leaves the old replica or the new one.
 """
@@ -249,7 +249,7 @@ def _forget(path: Path, staged_path: Path, target: str) -> None:
     shutil.rmtree(staged_path.parent, ignore_errors=True)
 
 
-# -- the replica beside the corpus -----------------------------------------------------------------
+# -- the staged replica ----------------------------------------------------------------------------
 
 
 def _stage(
@@ -261,7 +261,7 @@ def _stage(
     key: PrivateKey,
     options: PublishOptions,
 ) -> _BuiltReplica | None:
-    """Bring the replica beside the corpus up to date.
+    """Bring the staged replica up to date.
 
     Returns:
         The replica; ``None`` if something was purged meanwhile, and it must be built again.

@@ -34,7 +34,7 @@ from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import Report, run_child
-from support.replicas import Site, assert_sound_replica, editions_in, manifest_in, names_in
+from support.replication_site import Site, assert_sound_replica, editions_in, manifest_in, names_in
 from support.shim import shimmed_disk
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")

@@ -42,7 +42,7 @@ from support.operations import (
     small_batches,
     stored_rows,
 )
-from support.publishing import stage
+from support.publications import stage
 from support.shim import Operation, shimmed_disk
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed

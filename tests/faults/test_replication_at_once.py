@@ -27,7 +27,7 @@ from rolebundle.storage.publications import carrying, publications
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
 from support.full_disk import FILLER, fill_up, on_own_file_system
-from support.replicas import Site, assert_sound_replica, editions_in, manifest_in, names_in
+from support.replication_site import Site, assert_sound_replica, editions_in, manifest_in, names_in
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs, and permissions of Linux")
 

@@ -28,7 +28,7 @@ from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.commands import run
 from support.mcp import Session, with_session
-from support.replicas import Site
+from support.replication_site import Site
 from support.served import Served
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")

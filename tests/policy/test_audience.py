@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rolebundle.policy.audience import publish_command
 from rolebundle.storage.publications import Publication
-from support.publishing import publication_of
+from support.publications import publication_of
 
 
 def test_the_command_that_publishes_again() -> None:

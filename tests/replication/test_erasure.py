@@ -16,7 +16,7 @@ from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import save_publication
 from support.corpora import build
-from support.publishing import publication_of
+from support.publications import publication_of
 
 
 def found(target: str, **fields: Any) -> StoreHistory:

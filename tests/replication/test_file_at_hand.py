@@ -16,7 +16,7 @@ from rolebundle.replication.pull import pull
 from rolebundle.replication.transports.blocks import DATABASE
 from rolebundle.storage.opening import open_writer
 from support.corpora import build
-from support.replicas import Site, names_in, said
+from support.replication_site import Site, names_in, said
 from support.tampering import Bare, World, new_world, other_application, read
 
 

@@ -47,7 +47,7 @@ from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, embed, file_of, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.publishing import published
+from support.publications import published
 from support.strategies import choices, documents, word_text
 from support.vectors import TextByText
 

@@ -40,7 +40,7 @@ from rolebundle.storage.replica import PUBLISHED
 from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
 from support.commands import invoke
 from support.inspecting import inspecting
-from support.publishing import publication_of
+from support.publications import publication_of
 from support.replica_files import EXPIRES_AT, LONG_AGO, PUBLISHED_AT, PUBLISHER, make_replica
 
 POLICY = """

@@ -14,8 +14,8 @@ from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.replication.transports import rsync
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
-from rolebundle.storage import engines
-from rolebundle.storage.engines import sqlite3_rsync
+from rolebundle.storage import sqlite_programs
+from rolebundle.storage.sqlite_programs import sqlite3_rsync
 from support.ssh_server import SshServer, shared_ssh_server
 from support.transports import Replica, change, rows_of
 
@@ -165,7 +165,7 @@ def test_the_program_on_path_is_preferred(tmp_path: Path, monkeypatch: pytest.Mo
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert engines.sqlite3_rsync() == str(program)
+    assert sqlite_programs.sqlite3_rsync() == str(program)
 
 
 def test_the_other_end_is_killed_while_it_writes(

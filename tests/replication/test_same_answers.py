@@ -39,7 +39,7 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW, document, fill
 from support.fake_embedder import HashingProvider
-from support.publishing import published
+from support.publications import published
 from support.rich_corpus import RICH_ROLE, rich_corpus
 from support.values import WORDS
 

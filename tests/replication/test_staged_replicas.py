@@ -18,7 +18,7 @@ from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.storage import replica_file
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.replica import save_manifest, stored_manifest
-from support.replicas import Site, assert_sound_replica, editions_in
+from support.replication_site import Site, assert_sound_replica, editions_in
 
 
 def insert_document(staged: Path) -> None:

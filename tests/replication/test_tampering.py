@@ -28,7 +28,7 @@ from rolebundle.replication.signatures import PrivateKey, key_id
 from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
 from rolebundle.storage.connection import Corpus
 from support.commands import CODED, invoke
-from support.replicas import names_in
+from support.replication_site import names_in
 from support.sound import contents
 from support.tampering import Bare, Files, World, new_world, other_application
 

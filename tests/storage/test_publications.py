@@ -22,7 +22,7 @@ from rolebundle.storage.publications import (
     with_carried,
 )
 from support.corpora import build, scratch_folder
-from support.publishing import publication_of
+from support.publications import publication_of
 
 _NAMES = st.sets(st.sampled_from([*"abcdef", decision_name(("shared", 1))]))
 

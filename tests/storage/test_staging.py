@@ -20,7 +20,7 @@ from rolebundle.storage.staging import staging
 from support.canaries import files_of, found_in
 from support.corpora import build, document
 from support.killing import Report, run_child
-from support.publishing import stage
+from support.publications import stage
 
 WORD = "xqzjkvwp"
 

@@ -21,7 +21,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.replica import save_manifest, stored_manifest
 from support.fake_embedder import HashingProvider
-from support.replicas import Site
+from support.replication_site import Site
 
 Files = dict[str, bytes]
 

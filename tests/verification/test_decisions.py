@@ -25,7 +25,7 @@ from rolebundle.verification.decisions import (
 from support.canaries import files_of, found_in
 from support.commands import invoke
 from support.corpora import build, document
-from support.publishing import stage
+from support.publications import stage
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -36,7 +36,7 @@ from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.publishing import stage
+from support.publications import stage
 
 PAGE = "https://example.com/limits"
 LIMITS = [

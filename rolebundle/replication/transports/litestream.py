@@ -37,7 +37,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.storage.engines import (
+from rolebundle.storage.sqlite_programs import (
     is_same_generation,
     log_kept,
     make_private_rollback_file,

@@ -15,7 +15,7 @@ from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.staging import staging
 from support.commands import invoke, is_coded
-from support.publishing import stage
+from support.publications import stage
 from support.sound import assert_sound
 
 WORD = "xqvzkjwolvex"
