@@ -194,7 +194,7 @@ def found(path: Path, expect: str = "") -> bool:
     return not verification.ok
 
 
-@rounds(100, 10_000)
+@rounds(40, 10_000)
 def test_every_random_tampering_is_found(sound: tuple[Path, Path], rounds: int) -> None:
     folder, path = sound
     before = dump(path)
@@ -251,7 +251,7 @@ def test_every_column_of_every_row_counts(sound: tuple[Path, Path], step: int) -
                     Path(f"{copy}{suffix}").unlink(missing_ok=True)
 
 
-@rounds(40, 200)
+@rounds(20, 200)
 def test_flipped_bits_are_found_or_change_nothing(sound: tuple[Path, Path], rounds: int) -> None:
     folder, path = sound
     with AuditLog(folder / "sound.db") as log:

@@ -12,6 +12,7 @@ from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlay_reach import Reach, rule_reach
 from rolebundle.policy.source_rules import rule_matches, rule_subject
 from rolebundle.storage.documents import DocumentKind, KindCount, document_kinds, kind_counts
+from support.amounts import few_examples
 from support.corpora import built, document
 
 names = st.sampled_from(["runbooks", "Runs", "notes", "old/notes"])
@@ -25,6 +26,7 @@ kinds = st.builds(
 )  # fmt: skip
 
 
+@few_examples
 @given(st.lists(kinds, max_size=6), names)
 def test_a_rule_touches_what_retrieval_matches(counts: list[KindCount], name: str) -> None:
     policy = SourcePolicy.model_validate(

@@ -115,7 +115,7 @@ def best(found: dict[int, float]) -> list[int]:
     return list(found)[: lexical.EXACT_BEST]
 
 
-@rounds(10, 60)
+@rounds(4, 60)
 @pytest.mark.usefixtures("few_rows")
 def test_with_the_true_bound_the_best_are_the_same(
     zipf: Corpus, monkeypatch: pytest.MonkeyPatch, rounds: int
@@ -128,7 +128,7 @@ def test_with_the_true_bound_the_best_are_the_same(
         assert len(ours) == len(theirs)
 
 
-@rounds(10, 60)
+@rounds(4, 60)
 @pytest.mark.usefixtures("few_rows")
 def test_overlap_with_the_full_search(
     zipf: Corpus, monkeypatch: pytest.MonkeyPatch, rounds: int

@@ -257,6 +257,7 @@ def codes(draft: str, *evidence: str | Passage, **more: Mapping[int, Sequence[in
     return [finding.code for finding in figures(draft, *evidence, **more)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("evidence", "draft"), SAME)
 def test_a_figure_is_found_in_another_notation(evidence: str, draft: str) -> None:
     found = codes(draft, evidence)
@@ -269,7 +270,7 @@ def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
     assert "unsupported_figure" in codes(draft, evidence)
 
 
-@rounds(sample=40, full=1000)
+@rounds(sample=15, full=1000)
 def test_generated_figures_are_found_in_another_notation(rounds: int) -> None:
     missed = [
         case
@@ -279,7 +280,7 @@ def test_generated_figures_are_found_in_another_notation(rounds: int) -> None:
     assert len(missed) <= 0.02 * rounds, missed[:5]
 
 
-@rounds(sample=40, full=1000)
+@rounds(sample=15, full=1000)
 def test_no_generated_figure_passes_if_its_value_stands_nowhere(rounds: int) -> None:
     passed = [
         case
