@@ -1095,13 +1095,13 @@ class Admin:
                 "path_flags": remembered,
                 "publications": [
                     PublicationStatus(
-                        target=known.target,
-                        agent=known.agent,
-                        generation=known.generation,
-                        published_at=known.published_at,
-                        purge_pending=known.is_outdated,
+                        target=publication.target,
+                        agent=publication.agent,
+                        generation=publication.generation,
+                        published_at=publication.published_at,
+                        purge_pending=publication.is_outdated,
                     )
-                    for known in publications(corpus)
+                    for publication in publications(corpus)
                 ],
                 "watch": read_heartbeat(self.workspace.path),
             }

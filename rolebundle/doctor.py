@@ -284,13 +284,14 @@ def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
             yield _warning("replica", f"{message}; to be renewed by {record.expires_at}", PULL)
         else:
             yield _ok("replica", message)
-    for known in publications(corpus):
-        if known.is_outdated:
+    for publication in publications(corpus):
+        if publication.is_outdated:
             yield _warning(
                 "publications",
-                f"{known.target}: what was purged since "
-                f"{known.published_at or 'a publish that was not completed'} may still be there",
-                publish_command(known),
+                f"{publication.target}: what was purged since "
+                f"{publication.published_at or 'a publish that was not completed'} may still be "
+                "there",
+                publish_command(publication),
             )
 
 

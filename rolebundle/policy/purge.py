@@ -124,20 +124,20 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
 
 def published_copies(corpus: Corpus) -> tuple[PublishedCopy, ...]:
     """The publications that were not renewed since a purge of what they ever held."""
-    return _copies([known for known in publications(corpus) if known.is_outdated])
+    return _copies([each for each in publications(corpus) if each.is_outdated])
 
 
-def _copies(known: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
+def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
     return tuple(
         PublishedCopy(
-            target=one.target,
-            agent=one.agent,
-            generation=one.generation,
-            published_at=one.published_at,
-            refuses_at=one.refuses_at,
-            next_step=publish_command(one),
+            target=publication.target,
+            agent=publication.agent,
+            generation=publication.generation,
+            published_at=publication.published_at,
+            refuses_at=publication.refuses_at,
+            next_step=publish_command(publication),
         )
-        for one in known
+        for publication in affected
     )
 
 

@@ -69,13 +69,13 @@ def visit_stores(
     Raises:
         CorpusBusy: another process publishes.
     """
-    known = publications(corpus)
-    if not known:
+    present = publications(corpus)
+    if not present:
         return []
     visit = erase_history if erase else list_history
     histories = []
     with staging(corpus.path) if erase else nullcontext():
-        for publication in known:
+        for publication in present:
             try:
                 history = visit(open_store(publication.target))
             except RolebundleError as error:

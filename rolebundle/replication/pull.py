@@ -70,9 +70,9 @@ def pull(
     lock = FolderLock(file, exclusive=True)
     try:
         at_hand = _at_hand(file)
-        known = at_hand or _expected(file, key)
+        accepted = at_hand or _expected(file, key)
         try:
-            fetched = _fetch(transport, file, key, known)
+            fetched = _fetch(transport, file, key, accepted)
         except RolebundleError as error:
             _discard_if_empty(file)
             # A purge may have removed it.
@@ -158,7 +158,7 @@ def _expected(path: Path, key: PublicKey) -> ReplicaManifest | None:
 
 
 def _fetch(
-    transport: Transport, path: Path, key: PublicKey, known: ReplicaManifest | None
+    transport: Transport, path: Path, key: PublicKey, accepted: ReplicaManifest | None
 ) -> _Fetched:
     """Fetch until the files of the publisher fit together.
 
@@ -166,46 +166,48 @@ def _fetch(
         transport: where it is published.
         path: the replica at hand, if there is one.
         key: the publisher's key.
-        known: the manifest that must not be older than the published one.
+        accepted: the manifest that was accepted last. The published one must not be older.
     """
     for attempt in range(_ATTEMPTS):
-        beside = transport.manifest()
-        offered = read_manifest(beside, transport.target, key) if beside is not None else None
-        if beside is not None and offered is not None:
-            check_acceptable(offered.manifest, known, transport.target)
-            if without_file_digest(offered.manifest) == known and _is_intact(
+        content = transport.manifest()
+        offered = read_manifest(content, transport.target, key) if content is not None else None
+        if content is not None and offered is not None:
+            check_acceptable(offered.manifest, accepted, transport.target)
+            if without_file_digest(offered.manifest) == accepted and _is_intact(
                 path, offered.manifest
             ):
                 _discard(path)
                 with suppress(OSError):  # A pull that was killed after it replaced the file.
                     expected_manifest(path).unlink()
                 return _Fetched(offered, "current", 0)
-            if _is_purged(offered.manifest, known):
-                _erase_purged(path, beside)
+            if _is_purged(offered.manifest, accepted):
+                _erase_purged(path, content)
         moved = transport.fetch(_prepare(path))
         try:
             signed = verify_replica(fetched_replica(path), transport.target, key, offered)
-            check_acceptable(signed.manifest, known, transport.target)
+            check_acceptable(signed.manifest, accepted, transport.target)
         except (CorpusCorrupt, WrongFile):
             # The publisher may have replaced one of two files between the two reads.
-            if attempt + 1 < _ATTEMPTS and transport.manifest() != beside:
+            if attempt + 1 < _ATTEMPTS and transport.manifest() != content:
                 continue
             _discard(path)
             raise
         break
-    is_rebuilt = known is not None and known.built_generation != signed.manifest.built_generation
-    if is_rebuilt or _is_purged(signed.manifest, known):
+    is_rebuilt = (
+        accepted is not None and accepted.built_generation != signed.manifest.built_generation
+    )
+    if is_rebuilt or _is_purged(signed.manifest, accepted):
         # It may have vectors of what may not be seen any more. Before the file is replaced: a later
         # pull would not do it any more.
         rerank_cache.erase(path)
-    is_current = signed.manifest == known and path.exists()
+    is_current = signed.manifest == accepted and path.exists()
     _replace(path)
     return _Fetched(signed, "current" if is_current else "updated", moved)
 
 
-def _is_purged(manifest: ReplicaManifest, known: ReplicaManifest | None) -> bool:
+def _is_purged(manifest: ReplicaManifest, accepted: ReplicaManifest | None) -> bool:
     """Whether something was purged of what is at hand."""
-    return known is not None and known.purge_generation < manifest.purge_generation
+    return accepted is not None and accepted.purge_generation < manifest.purge_generation
 
 
 def _is_intact(path: Path, manifest: ReplicaManifest) -> bool:

@@ -80,20 +80,20 @@ def erase_outdated(corpus: Corpus, patience_ms: int | None = None) -> None:
         CorpusBusy: another process publishes.
         StorageError: one of them cannot be deleted.
     """
-    if not _doomed(corpus):
+    if not _outdated(corpus):
         return
     with staging(corpus.path, patience_ms):
         # Nobody publishes now, so no partial file is in use.
-        for path in _doomed(corpus):
+        for path in _outdated(corpus):
             _delete(path)
             sync_folder(path.parent)
 
 
-def _doomed(corpus: Corpus) -> list[Path]:
+def _outdated(corpus: Corpus) -> list[Path]:
     staged_replicas = (
-        staged_replica(corpus.path, known.target)
-        for known in publications(corpus)
-        if not known.is_outdated
+        staged_replica(corpus.path, publication.target)
+        for publication in publications(corpus)
+        if not publication.is_outdated
     )
     current = {staged.parent.name: staged for staged in staged_replicas}
     try:
@@ -102,12 +102,12 @@ def _doomed(corpus: Corpus) -> list[Path]:
         return []
     except OSError as error:
         raise _stays(published_folder(corpus.path), error) from error
-    doomed = []
+    outdated = []
     for entry in entries:
         if _OF_A_TARGET.fullmatch(entry.name):
             staged = current.get(entry.name)
-            doomed += [entry] if staged is None else partials(staged)
-    return doomed
+            outdated += [entry] if staged is None else partials(staged)
+    return outdated
 
 
 def _delete(path: Path) -> None:

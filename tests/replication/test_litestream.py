@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -12,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -21,7 +19,7 @@ from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.replication.transports import litestream
 from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.replication.transports.registry import open_transport
-from support.killing import run_child
+from support.killing import killing_at, run_child
 from support.ssh_server import shared_ssh_server
 from support.transports import Replica, change, rows_of
 
@@ -225,18 +223,7 @@ def test_erasing_is_killed(
         push(store, replica)
 
     def erase(_: object) -> None:
-        calls = 0
-
-        def killing(function: Any) -> Any:
-            def call(*args: Any, **options: Any) -> Any:
-                nonlocal calls
-                calls += 1
-                if calls == moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return function(*args, **options)
-
-            return call
-
+        killing = killing_at(moment)
         subprocess.Popen = killing(subprocess.Popen)  # type: ignore[assignment,misc]
         os.unlink = killing(os.unlink)
         store.erase_history()

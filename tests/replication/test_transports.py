@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rolebundle.errors import UsageError
-from support.killing import run_child
+from support.killing import killing_at, run_child
 from support.transports import PLACES, Place, Replica, change, shrink
 
 
@@ -141,18 +139,7 @@ def test_a_push_is_killed(place: Place, small_replica: Replica, copy: Path, is_f
 
 
 def _push_killed_at(moment: int, place: Place, replica: Replica) -> None:
-    calls = 0
-
-    def killing(function: Any) -> Any:
-        def call(*args: Any, **options: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == moment:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **options)
-
-        return call
-
+    killing = killing_at(moment)
     os.fsync, os.replace = killing(os.fsync), killing(os.replace)  # type: ignore[assignment]
     subprocess.Popen = killing(subprocess.Popen)  # type: ignore[assignment,misc]
     push(place, replica)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 Report = Callable[[str], None]
 
@@ -62,3 +63,20 @@ def run_child(work: Callable[[Report], None], kill_after: float | None = None) -
 
 def _write(descriptor: int, line: str) -> None:
     os.write(descriptor, f"{line}\n".encode())
+
+
+def killing_at(moment: int) -> Callable[[Callable[..., Any]], Any]:
+    """What wraps functions so that, of all their calls, the one of this number kills the process."""
+    calls = 0
+
+    def killing(function: Callable[..., Any]) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **options)
+
+        return call
+
+    return killing
