@@ -45,9 +45,9 @@ from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.partial import partial_file, sync_file, sync_folder
 from rolebundle.storage.publications import (
     Publication,
+    carried_names,
     delete_publication,
     find_publication,
-    names_in,
     publication_id,
     save_publication,
     with_carried,
@@ -104,7 +104,7 @@ def publish(
         options: how to publish.
 
     Raises:
-        CorpusBusy: another process publishes to this target.
+        CorpusBusy: another process publishes from this corpus.
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     options = replace(options, publisher=_publisher_name(options.publisher))
@@ -291,7 +291,7 @@ def _stage(
                     manifest = _manifest(replica, audience, view, last, options, digest, built)
                     signed = sign(manifest, key)
                     replicas.save_manifest(replica, signed.model_dump_json())
-                names = names_in(replica)
+                names = carried_names(replica)
                 replica_file.prepare_for_readers(replica)
             sync_file(partial)
             recorded = _record_before_push(path, last, signed, names, purges)

@@ -74,7 +74,7 @@ def decision_name(decision: DecisionKey) -> str:
     return f"decision:{decision[0]}-{decision[1]}"
 
 
-def names_in(replica: Corpus) -> list[str]:
+def carried_names(replica: Corpus) -> list[str]:
     """The names of all that a replica holds, as in ``carried``."""
     documents = replica.rows("SELECT document_id FROM document")
     decided = replica.rows("SELECT scope, number FROM decision")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.audience import Audience
-from rolebundle.replication.publish import PublishOptions, publish
+from rolebundle.replication.publish import publish
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.publications import Publication, save_publication, with_carried
+from support.replication_site import OPTIONS
 
 
 def publication_of(target: str, agent: str = "ana") -> Publication:
@@ -71,5 +71,4 @@ class Nowhere:
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
     """Publish to the folder of staged replicas only."""
-    options = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
-    return publish(db, audience, Nowhere(target), key, options)  # type: ignore[arg-type]
+    return publish(db, audience, Nowhere(target), key, OPTIONS)  # type: ignore[arg-type]

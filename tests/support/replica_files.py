@@ -21,31 +21,41 @@ NEVER = "9999-01-01T00:00:00Z"
 LONG_AGO = "2026-11-09T00:00:00Z"
 
 
+def manifest(**changes: Any) -> ReplicaManifest:
+    """A manifest for tests. ``changes`` are some of its fields."""
+    fields: dict[str, Any] = {
+        "publisher": PUBLISHER,
+        "agent": "",
+        "corpus_id": "corpus",
+        "generation": 12,
+        "purge_generation": 2,
+        "content_digest": "c",
+        "stored_digest": "s",
+        "built_generation": 1,
+        "schema_version": latest_version(),
+        "documents": 1,
+        "chunks": 1,
+        "quarantined": 0,
+        "indexes": [],
+        "overlays": {},
+        "policy_digest": "",
+        "published_at": PUBLISHED_AT,
+        "expires_at": EXPIRES_AT,
+        "refuses_at": NEVER,
+    }
+    return ReplicaManifest(**fields | changes)
+
+
 def make_replica(path: Path, **changes: Any) -> None:
     """Make a replica of a corpus, in one file. ``changes`` are fields of its manifest."""
     with open_writer(path, replica=True) as corpus:
         counts = corpus_counts(corpus)
-        fields: dict[str, Any] = {
-            "publisher": PUBLISHER,
-            "agent": "",
+        fields = {
             "corpus_id": counts.corpus_id,
-            "generation": 12,
-            "purge_generation": 2,
-            "content_digest": "c",
-            "stored_digest": "s",
-            "built_generation": 1,
-            "schema_version": latest_version(),
             "documents": counts.documents,
             "chunks": counts.chunks,
-            "quarantined": 0,
-            "indexes": [],
-            "overlays": {},
-            "policy_digest": "",
-            "published_at": PUBLISHED_AT,
-            "expires_at": EXPIRES_AT,
-            "refuses_at": NEVER,
         }
-        signed = sign(ReplicaManifest(**fields | changes), Ed25519PrivateKey.generate())
+        signed = sign(manifest(**fields | changes), Ed25519PrivateKey.generate())
         with corpus.writing():
             corpus.run("DELETE FROM root")
             corpus.run(f"UPDATE file SET location = '{PUBLISHED}' || path")

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.transports.litestream import litestream
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.sqlite_programs import sqlite3_rsync
+from support.replica_files import manifest
 from support.ssh_server import shared_ssh_server
 from support.static_host import static_host
 
@@ -25,27 +26,8 @@ _ROW_BYTES = 4_000
 
 def manifest_of(generation: int, corpus_id: str = "corpus") -> bytes:
     """A manifest whose signature nobody verifies."""
-    manifest = ReplicaManifest(
-        publisher="ada",
-        agent="",
-        corpus_id=corpus_id,
-        generation=generation,
-        built_generation=1,
-        purge_generation=0,
-        content_digest="",
-        stored_digest="",
-        schema_version=10,
-        documents=1,
-        chunks=1,
-        quarantined=0,
-        indexes=[],
-        overlays={},
-        policy_digest="",
-        published_at="2026-11-01T00:00:00Z",
-        expires_at="2026-12-01T00:00:00Z",
-        refuses_at="2027-01-01T00:00:00Z",
-    )
-    return SignedManifest(manifest=manifest, key_id="", signature="").model_dump_json().encode()
+    described = manifest(generation=generation, corpus_id=corpus_id)
+    return SignedManifest(manifest=described, key_id="", signature="").model_dump_json().encode()
 
 
 @dataclass
