@@ -66,7 +66,7 @@ _COPIES = 3
 BLOCK_SIZES = (4 << 10, BLOCK_BYTES, 64 << 10)
 _PUBLISH_PARTS = {
     "verify the last": "rolebundle.replication.staged.verify_replica",
-    "look for what is hidden now": "rolebundle.replication.staged.has_any",
+    "list what it held": "rolebundle.replication.staged.content_keys",
     "read, compare, write": "rolebundle.storage.visible_copy.synchronize",
     "compact": "rolebundle.storage.replica_file.compact",
     "digest of the content": "rolebundle.storage.visible_content.content_digest",
