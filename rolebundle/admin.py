@@ -715,6 +715,15 @@ class Admin:
         self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
         return report
 
+    def forget_target(self, target: str, *, confirmed: bool = False) -> None:
+        """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
+        from rolebundle.replication.publish import forget
+
+        refuse_changes(self.workspace.corpus)
+        publication = forget(self.workspace.path, target, confirmed=confirmed)
+        details = {"forgotten": publication.generation, "for": publication.agent}
+        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
+
     def pull(
         self, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
     ) -> PullReport:

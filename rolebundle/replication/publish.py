@@ -49,6 +49,7 @@ from rolebundle.storage.publications import (
     delete_publication,
     find_publication,
     publication_id,
+    publications,
     save_publication,
     with_carried,
 )
@@ -85,6 +86,8 @@ class _BuiltReplica:
     difference: Difference
     rebuilt: str
     recorded: Publication
+    file_digest: str
+    file_bytes: int
 
 
 def publish(
@@ -119,12 +122,12 @@ def publish(
             except OSError as error:
                 raise storage_error(staged_path, error) from error
         manifest = staged.signed.manifest
-        with_digest = manifest.model_copy(update={"file_digest": sha256_of(staged_path)})
+        with_digest = manifest.model_copy(update={"file_digest": staged.file_digest})
         content = sign(with_digest, key).model_dump_json(indent=2).encode()
         try:
             moved = transport.push(staged_path, content)
         except (UsageError, ConfigurationError):
-            # Nothing was moved.
+            # Nothing was moved, so no purge needs to name this target.
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
@@ -132,7 +135,6 @@ def publish(
         is_rebuilt = bool(staged.rebuilt and last.generation)
         history = erase_history(transport) if is_rebuilt else None
         _record_after_push(path, staged.recorded, manifest, audience)
-        file_bytes = staged_path.stat().st_size
     return PublishReport(
         target=transport.target,
         manifest=manifest,
@@ -142,7 +144,7 @@ def publish(
         added=staged.difference.added,
         updated=staged.difference.updated,
         removed=staged.difference.removed,
-        file_bytes=file_bytes,
+        file_bytes=staged.file_bytes,
         moved_bytes=moved,
         history=history,
     )
@@ -242,8 +244,46 @@ def _record_after_push(
         save_publication(corpus, pushed)
 
 
+def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
+    """Forget a target to which nothing is published any more. Nothing there is changed.
+
+    Args:
+        path: the publisher's corpus.
+        target: the address, as :attr:`Transport.target`.
+        confirmed: also if replicas that were pulled from there may still answer. No purge counts
+            for them any more.
+
+    Returns:
+        What was known of it.
+
+    Raises:
+        UsageError: ``not_published``: nothing was published there; ``may_answer``: it is not
+            confirmed.
+        CorpusBusy: another process publishes from this corpus.
+        StorageError: it could not be forgotten.
+    """
+    with staging(path):
+        with open_reader(path) as corpus:
+            publication = find_publication(corpus, target)
+            others = [known.target for known in publications(corpus)]
+        if publication is None:
+            raise UsageError(
+                "not_published",
+                f"{target}: nothing was published there from this corpus",
+                f"what was published: {', '.join(others)}" if others else "nothing was published",
+            )
+        if publication.refuses_at > _now() and not confirmed:
+            raise UsageError(
+                "may_answer",
+                f"{target}: replicas that were pulled from there may answer until "
+                f"{publication.refuses_at}, and no purge would count for them any more",
+                "wait until then, or give --yes to forget it now",
+            )
+        _forget(path, staged_replica(path, target), target)
+    return publication
+
+
 def _forget(path: Path, staged_path: Path, target: str) -> None:
-    """Forget a publication of which nothing was ever moved: no purge needs to name it."""
     with open_writer(path) as corpus, corpus.writing():
         delete_publication(corpus, target)
     shutil.rmtree(staged_path.parent, ignore_errors=True)
@@ -303,7 +343,8 @@ def _stage(
             if reusable is None:
                 save_removed(staged_path, ContentKeys())
             sync_folder(staged_path.parent)
-    return _BuiltReplica(signed, difference, rebuilt, recorded)
+    digest, size = sha256_of(staged_path), staged_path.stat().st_size
+    return _BuiltReplica(signed, difference, rebuilt, recorded, digest, size)
 
 
 def _pseudonym_key(key: PrivateKey) -> bytes:

@@ -111,6 +111,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("read", ("{}/golden.toml", "--role", "mossline-docs-writer", *LEXICAL)),
         Use("scratch", ("{}/ingesting.toml", "--role", "mossline-docs-writer", "--lexical-only")),
     ),
+    "publish forget": (Use("read", ("{}/nowhere", *DB), code=2),),
     "publish keygen": (Use("write", ("{}/new.key",)),),
     "publish to": (
         Use("write", ("{}/share", *PUBLISHED, *DB)),

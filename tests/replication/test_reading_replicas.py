@@ -402,6 +402,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "promote_fact": lambda a, _: a.promote_fact("fact", "Ana"),
     "forget_fact": lambda a, _: a.forget_fact("fact", "Ana"),
     "publish": _publish,
+    "forget_target": lambda a, _: a.forget_target("/mnt/share", confirmed=True),
     "purge": lambda a, _: a.purge(PurgeSelection([NOTE])),
     "finish_purges": lambda a, _: a.finish_purges(),
     "approve_manifest": lambda a, more: a.approve_manifest(more),

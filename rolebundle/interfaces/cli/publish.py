@@ -1,14 +1,15 @@
-"""`rolebundle publish TARGET` and `publish keygen`: replicas with only what one agent may see."""
+"""`rolebundle publish TARGET | keygen | forget`: replicas with only what one agent may see."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import click
 
 from rolebundle.contracts.replica import PublishReport
-from rolebundle.errors import UsageError
+from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
@@ -36,7 +37,9 @@ class _TargetGroup(click.Group):
 
 
 @click.group(
-    cls=_TargetGroup, options_metavar="", subcommand_metavar="TARGET [OPTIONS]... | keygen FILE"
+    cls=_TargetGroup,
+    options_metavar="",
+    subcommand_metavar="TARGET [OPTIONS]... | keygen FILE | forget TARGET",
 )
 def publish() -> None:
     """Publish a replica of the corpus that holds only what one agent may see.
@@ -192,3 +195,25 @@ def keygen(file: Path) -> None:
     click.echo(
         writable(f"{public}: public key {key_id(load_public_key(public))}; for `pull --key`")
     )
+
+
+@publish.command()
+@click.argument("target")
+@db_option
+@click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
+def forget(target: str, db: str | None, yes: bool) -> None:
+    """Forget TARGET, to which nothing is published any more.
+
+    What is there is not changed: delete it with the tools of the store. Purges and `status` name
+    TARGET no longer, and no purge reaches replicas that were pulled from there.
+
+    \b
+    rolebundle publish forget /mnt/share/reviewer
+    """
+    from rolebundle.replication.transports.registry import open_transport
+
+    with suppress(RolebundleError):
+        target = open_transport(target).target
+    with admin_for(db) as admin:
+        admin.forget_target(target, confirmed=yes)
+    click.echo(writable(f"{target}: forgotten; what is there was not changed"))

@@ -171,6 +171,22 @@ def test_an_empty_replica_is_no_surprise(db: Path) -> None:
     assert published.code == 0 and "warning: it has no documents" in published.err
 
 
+def test_a_target_is_forgotten(db: Path) -> None:
+    """Only if its readers answer no more, or if that is meant."""
+    share = db.parent / "share"
+    options = ("--agent", "ada", "--expires", "1s", "--grace", "1d")
+    assert publish(db, share, *options).code == 0
+    nothing = invoke("publish", "forget", db.parent / "other", "--db", db)
+    assert nothing.code == 2 and "[not_published]" in nothing.err and str(share) in nothing.err
+    refused = invoke("publish", "forget", share, "--db", db)
+    assert refused.code == 2 and "[may_answer]" in refused.err
+    assert targets(db) == [str(share)] and staged(db)
+    assert invoke("publish", "forget", share, "--yes", "--db", db).code == 0
+    assert targets(db) == [] and staged(db) == []
+    assert (share / "replica.db").exists()
+    assert publish(db, share, "--agent", "ada").code == 0
+
+
 def test_a_clock_that_was_put_back_stops_no_reader(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
