@@ -10,6 +10,7 @@ CREATE TABLE publication (
     generation       INTEGER NOT NULL,  -- rises with each change of what the replica holds
     purge_generation INTEGER NOT NULL,  -- rises with each purge of what the replica ever held
     content_digest   TEXT    NOT NULL,  -- of what the last replica holds
+    file_digest      TEXT    NOT NULL,  -- SHA-256 of the staged replica
     published_at     TEXT    NOT NULL,  -- ISO 8601 in UTC, as all times
     refuses_at       TEXT    NOT NULL,  -- from then on replicas that were not renewed do not answer
     published_purges INTEGER NOT NULL,  -- the purge generation of the last replica

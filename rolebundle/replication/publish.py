@@ -86,7 +86,6 @@ class _BuiltReplica:
     difference: Difference
     rebuilt: str
     recorded: Publication
-    file_digest: str
     file_bytes: int
 
 
@@ -122,7 +121,7 @@ def publish(
             except OSError as error:
                 raise storage_error(staged_path, error) from error
         manifest = staged.signed.manifest
-        with_digest = manifest.model_copy(update={"file_digest": staged.file_digest})
+        with_digest = manifest.model_copy(update={"file_digest": staged.recorded.file_digest})
         content = sign(with_digest, key).model_dump_json(indent=2).encode()
         try:
             moved = transport.push(staged_path, content)
@@ -195,7 +194,12 @@ def _last_publication(
 
 
 def _record_before_push(
-    path: Path, last: Publication, signed: SignedManifest, names: list[str], purges: set[str]
+    path: Path,
+    last: Publication,
+    signed: SignedManifest,
+    file_digest: str,
+    names: list[str],
+    purges: set[str],
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
@@ -203,6 +207,7 @@ def _record_before_push(
         path: the publisher's corpus.
         last: the publication when the replica was built.
         signed: its manifest.
+        file_digest: the SHA-256 of its file.
         names: what it holds.
         purges: the ids of the purges before that.
 
@@ -222,6 +227,7 @@ def _record_before_push(
             # The manifest's is higher if this corpus was restored from a backup.
             purge_generation=max(present.purge_generation, manifest.purge_generation),
             content_digest=manifest.content_digest,
+            file_digest=file_digest,
             # An earlier replica, which somebody still has, may answer longer.
             refuses_at=max(present.refuses_at, manifest.refuses_at),
         )
@@ -334,7 +340,8 @@ def _stage(
                 names = carried_names(replica)
                 replica_file.prepare_for_readers(replica)
             sync_file(partial)
-            recorded = _record_before_push(path, last, signed, names, purges)
+            file_digest, file_bytes = sha256_of(partial), partial.stat().st_size
+            recorded = _record_before_push(path, last, signed, file_digest, names, purges)
             if recorded is None:
                 return None
             if reusable is not None:
@@ -343,8 +350,7 @@ def _stage(
             if reusable is None:
                 save_removed(staged_path, ContentKeys())
             sync_folder(staged_path.parent)
-    digest, size = sha256_of(staged_path), staged_path.stat().st_size
-    return _BuiltReplica(signed, difference, rebuilt, recorded, digest, size)
+    return _BuiltReplica(signed, difference, rebuilt, recorded, file_bytes)
 
 
 def _pseudonym_key(key: PrivateKey) -> bytes:

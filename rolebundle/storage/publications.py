@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "target, agent, visibility, publisher, key_id, generation, purge_generation, content_digest, "
-    "published_at, refuses_at, published_purges, carried"
+    "file_digest, published_at, refuses_at, published_purges, carried"
 )
-_TYPES = (str, str, str, str, str, int, int, str, str, str, int, bytes)
+_TYPES = (str, str, str, str, str, int, int, str, str, str, str, int, bytes)
 _HASH_SIZE = 8
 
 
@@ -34,6 +34,7 @@ class Publication(NamedTuple):
     generation: int = 0
     purge_generation: int = 0
     content_digest: str = ""
+    file_digest: str = ""
     published_at: str = ""
     refuses_at: str = ""
     published_purges: int = 0
@@ -65,7 +66,7 @@ def save_publication(corpus: Corpus, publication: Publication) -> None:
 
 
 def delete_publication(corpus: Corpus, target: str) -> None:
-    """Forget a target. Call it inside a write transaction, if nothing was published there."""
+    """Forget a target. Call it inside a write transaction."""
     corpus.run("DELETE FROM publication WHERE target = ?", (target,))
 
 

@@ -73,7 +73,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             corpus.run("INSERT INTO replica VALUES (1, '{}')")
             corpus.run(
                 "INSERT INTO publication VALUES ('/r', 'bot', '{}', 'team', 'key', 1, 0, 'hash', "
-                "'now', 'then', 0, x'')"
+                "'file', 'now', 'then', 0, x'')"
             )
         assert find_problems(corpus, deny_matcher(corpus)) == []
     return path.read_bytes()
