@@ -83,7 +83,17 @@ DOCUMENTS = sorted(
 )
 LONG_DOCUMENTS = frozenset(
     f"docs/{name}.md"
-    for name in ("agents", "decisions-and-marks", "inspect", "operations", "overlays", "quality")
+    for name in (
+        "agents",
+        "decisions-and-marks",
+        "folders",
+        "inspect",
+        "operations",
+        "overlays",
+        "quality",
+        "replicas",
+        "security",
+    )
 )
 """Their blocks take seconds. They run in `.ci/run` and with ``pytest -m slow``."""
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1\2[ ]*$", re.DOTALL | re.MULTILINE)

@@ -134,6 +134,7 @@ def test_the_answer_to_a_form_is_text_and_accessible(
     assert violations(auditor, axe) == []
 
 
+@pytest.mark.slow
 def test_an_answer_in_a_file_loads_nothing(
     visitor: Visitor, hostile: Corpus, tmp_path: Path
 ) -> None:

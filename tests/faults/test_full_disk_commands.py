@@ -364,7 +364,7 @@ def run_all(
 
 @pytest.mark.parametrize(
     ("state", "step"),
-    [("open", 13), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in STATES)],
+    [("open", 37), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in STATES)],
 )
 def test_commands_with_0_bytes_free(
     state: str, step: int, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

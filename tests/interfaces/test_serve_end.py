@@ -121,7 +121,7 @@ def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) ->
 
 
 def test_the_end_of_input_waits_as_long_as_the_deadline_of_a_request(small_db: Path) -> None:
-    with Served("--db", small_db, before=SLOW.format(seconds=1.5)) as server:
+    with Served("--db", small_db, before=SLOW.format(seconds=0.7)) as server:
         alive(server)
         server.send(
             request(1, "status", deadline_ms=10), request(2, "status"), request(3, "roles.list")

@@ -101,7 +101,7 @@ def session(db: Path, number: int, requests: int, until_signal: float | None = N
     return Ended(process.returncode, answers, err.decode(), time.monotonic() - started)
 
 
-@rounds(3, 200)
+@rounds(2, 200)
 def test_every_piped_request_is_answered(slow: Slow, rounds: int) -> None:
     chance = random.Random(rounds)
     counts = [chance.choice((1, 1, 2)) for _ in range(rounds)]

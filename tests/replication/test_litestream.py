@@ -169,6 +169,7 @@ def test_the_manifest_tells_whether_the_working_copy_is_up_to_date(
     assert fetched(store, copy) == rows_of(replica.path)
 
 
+@pytest.mark.slow
 def test_a_long_chain_gets_a_link_with_all_pages(
     store: LitestreamTransport, replica: Replica, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +255,7 @@ def moves(store: LitestreamTransport, replica: Replica, copy: Path) -> None:
     assert len(store.history()) == 1
 
 
+@pytest.mark.slow
 def test_sftp(
     replica: Replica, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,8 +197,8 @@ def test_a_fetch_ends_at_its_deadline(
     change_all(replica)
     transport(server, far).push(replica.path, replica.manifest)
     stalled = cut(tmp_path / "stalled", "stdout", 3_500_000, "stall")
-    with pytest.raises(StorageError, match="did not end within 2 s"):
-        transport(server, far, exe=stalled, seconds=2).fetch(copy)
+    with pytest.raises(StorageError, match="did not end within 1 s"):
+        transport(server, far, exe=stalled, seconds=1).fetch(copy)
     assert rows_of(copy) == former
     transport(server, far).fetch(copy)
     assert rows_of(copy) == rows_of(replica.path)
