@@ -26,7 +26,7 @@ class Extent(NamedTuple):
 
 
 class CandidateSource(Protocol):
-    """Where the lanes get candidates from, opened for one request.
+    """The source of the candidates of the lanes, opened for one request.
 
     It sees one snapshot and the compartments that the agent may see. No number and no order that it
     returns may depend on other compartments. It proposes chunks; their scores are computed from

@@ -203,7 +203,7 @@ def _unreadable(
 def _add_rows(
     collection: SqliteFile, log: SqliteFile, head: Head
 ) -> tuple[CollectedState, AuditProblem | None]:
-    """Add the rows of an audit up to its first flaw, and say how it was found."""
+    """Add the rows of an audit up to its first flaw, and return its state."""
     log_id = head.log_id
     last_before = collected_audits.extent(collection, log_id).last
     chain, first = Chain(0, genesis_hash(log_id)), 1

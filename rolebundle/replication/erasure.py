@@ -44,7 +44,7 @@ def erase_history(transport: Transport) -> StoreHistory:
         problem = _text_of(error)
     after = list_history(transport)
     if after.problem:
-        # Nobody knows what was removed.
+        # It is unknown what was removed.
         return before.model_copy(update={"problem": problem or after.problem})
     if after.left and not problem:
         problem = "the transport cannot remove them; remove them with the tools of the store"

@@ -69,7 +69,7 @@ def check_acceptable(
         )
     if manifest.expires_at <= iso_utc(datetime.now(UTC)):
         raise CorpusCorrupt(
-            "replica_expired",
+            "offer_expired",
             f"{source}: this replica expired at {manifest.expires_at}",
             "ask its publisher to publish again",
         )

@@ -58,7 +58,7 @@ def pull(
     Raises:
         UsageError: ``not_a_replica``: the file at the path is an ordinary corpus.
         CorpusCorrupt: the published replica cannot be trusted, has expired, or is older than the
-            one at hand, which stays. ``damaged_at_hand``: nobody knows what the file at the path
+            one at hand, which stays. ``damaged_at_hand``: it is unknown what the file at the path
             is.
         WrongFile: it has another schema, or is of another corpus or publication.
         CorpusBusy, ConfigurationError, StorageError: it could not be fetched.
@@ -133,7 +133,7 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
     except CorpusCorrupt as error:
         raise CorpusCorrupt(
             "damaged_at_hand",
-            f"{path}: is so damaged that nobody knows whether it is a replica; it was not changed",
+            f"{path}: is too damaged to tell whether it is a replica; it was not changed",
             "move it away and pull again",
         ) from error
     if not manifest:

@@ -171,7 +171,7 @@ def logs(collection: SqliteFile) -> list[StoredLog]:
 
 
 def save_log(collection: SqliteFile, log: StoredLog) -> None:
-    """Store where a log was found last, and how. Call it inside a write transaction."""
+    """Store the last source and the last state of a log. Call it inside a write transaction."""
     names = ", ".join(StoredLog._fields)
     collection.run(f"INSERT OR REPLACE INTO log ({names}) VALUES (?, ?, ?, ?, ?)", log)
 

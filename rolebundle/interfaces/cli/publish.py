@@ -216,4 +216,4 @@ def forget(target: str, db: str | None, yes: bool) -> None:
         target = open_transport(target).target
     with admin_for(db) as admin:
         admin.forget_target(target, confirmed=yes)
-    click.echo(writable(f"{target}: forgotten; what is there was not changed"))
+    click.echo(writable(f"{target}: forgotten; the files there were not changed"))

@@ -6,7 +6,7 @@ A folder or a static host has three files:
 - ``replica.blocks``: the BLAKE2b digests of its blocks of 16 KiB, 16 bytes each.
 - ``manifest.json``: the signed manifest.
 
-The digests say which blocks to move. They prove nothing.
+The digests show which blocks differ. They prove nothing.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _attempt(stream: BinaryIO, source: Source, *, has_digests: bool) -> tuple[bo
 
 
 def _different(stream: BinaryIO, source: Source, digests: bytes) -> list[tuple[int, int]]:
-    """Where the stream differs: start and end of each run of blocks."""
+    """The start and the end of each run of blocks that differ."""
     if not digests:
         return [(0, source.size)] if source.size else []
     runs: list[tuple[int, int]] = []

@@ -111,7 +111,7 @@ class HttpTransport:
 
 
 class _Limits:
-    """The time that is left for one fetch. The bytes are limited where a body is read."""
+    """The time that is left for one fetch. The code that reads a body limits its bytes."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -148,14 +148,14 @@ class _Host:
 
         Raises:
             UsageError: ``nothing_published``.
-            StorageError: the host does not say.
+            StorageError: the host does not report it.
         """
         with self._answer("HEAD", DATABASE) as answer:
             length = _header(answer, b"content-length")
             if answer.status in _MISSING:
                 raise nothing_published(self._target)
             if answer.status != _OK or not _NUMBER.fullmatch(length):
-                raise self._bad_response("it does not say how long the replica is")
+                raise self._bad_response("it does not report the size of the replica")
         size = int(length)
         self._limits.extend(size)
         return size

@@ -99,7 +99,7 @@ class RsyncTransport:
         try:
             received = self._transfer(copy, is_push=False)
         except StorageError as error:
-            if not any(said in error.message for said in _UNUSABLE):
+            if not any(phrase in error.message for phrase in _UNUSABLE):
                 raise
             copy.write_bytes(b"")
             received = self._transfer(copy, is_push=False)

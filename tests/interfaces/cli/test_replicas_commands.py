@@ -66,12 +66,12 @@ def test_a_folder_is_one_target_however_it_is_written(
     """Readers would refuse what is published under another target."""
     folder = db.parent
     share, replica = folder / "share", folder / "reader" / "r.db"
-    (folder / "work").mkdir()
+    (folder / "desk").mkdir()
     (folder / "link").symlink_to(folder)
-    monkeypatch.chdir(folder / "work")
+    monkeypatch.chdir(folder / "desk")
     assert publish(db, share, "--agent", "ada").code == 0
     assert pull(db, share, replica).code == 0
-    for spelling in ("../share", "../link/share", share.as_uri(), f"{folder}/work/../share/"):
+    for spelling in ("../share", "../link/share", share.as_uri(), f"{folder}/desk/../share/"):
         assert "0 added" in publish(db, spelling).out
         assert pull(db, spelling, replica).code == 0
     assert targets(db) == [str(share)]
