@@ -98,8 +98,8 @@ class PublishReport(Contract):
             likewise.
         file_bytes: size of the replica.
         moved_bytes: how many bytes the transport wrote or sent; null if it does not know.
-        history: if the file was built anew, the older states in the store that were removed, and
-            those that were not; else null.
+        history: if the file was built anew, now or by a publish that was not completed, the older
+            states in the store that were removed, and those that were not; else null.
     """
 
     target: str

@@ -130,9 +130,11 @@ def publish(
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
-        # Older states may hold what this one was built anew to be without.
-        is_rebuilt = bool(staged.rebuilt and last.generation)
-        history = erase_history(transport) if is_rebuilt else None
+        # Older states may hold what this one was built anew to be without, or the one of a publish
+        # that was not completed.
+        is_first = not last.generation
+        may_be_left = not is_first and not staged.recorded.published_at
+        history = erase_history(transport) if may_be_left else None
         _record_after_push(path, staged.recorded, manifest, audience)
     return PublishReport(
         target=transport.target,
@@ -200,6 +202,8 @@ def _record_before_push(
     file_digest: str,
     names: list[str],
     purges: set[str],
+    *,
+    is_rebuilt: bool,
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
@@ -210,6 +214,7 @@ def _record_before_push(
         file_digest: the SHA-256 of its file.
         names: what it holds.
         purges: the ids of the purges before that.
+        is_rebuilt: whether its file was built anew. Then older states are still to be removed.
 
     Returns:
         What was recorded; ``None`` if there was another purge since then. Then the replica may hold
@@ -228,6 +233,8 @@ def _record_before_push(
             purge_generation=max(present.purge_generation, manifest.purge_generation),
             content_digest=manifest.content_digest,
             file_digest=file_digest,
+            # Until older states are removed, also by a later publish, nothing counts as published.
+            published_at="" if is_rebuilt else present.published_at,
             # An earlier replica, which somebody still has, may answer longer.
             refuses_at=max(present.refuses_at, manifest.refuses_at),
         )
@@ -341,7 +348,9 @@ def _stage(
                 replica_file.prepare_for_readers(replica)
             sync_file(partial)
             file_digest, file_bytes = sha256_of(partial), partial.stat().st_size
-            recorded = _record_before_push(path, last, signed, file_digest, names, purges)
+            recorded = _record_before_push(
+                path, last, signed, file_digest, names, purges, is_rebuilt=reusable is None
+            )
             if recorded is None:
                 return None
             if reusable is not None:

@@ -31,7 +31,7 @@ from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import carried_hash, find_publication
 from support.amounts import rounds
-from support.corpora import scratch_folder
+from support.corpora import document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import Report, run_child
 from support.replication_site import Site, assert_sound_replica, editions_in, manifest_in, names_in
@@ -283,3 +283,33 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
         verify_replica(site.staged, "", site.key.public_key())
     site.publish()
     assert not site.publication().is_outdated
+
+
+@pytest.mark.parametrize("moment", ["push", "erase_history"])
+def test_the_publish_after_a_killed_rebuild_removes_older_states(
+    tmp_path: Path, moment: str
+) -> None:
+    """Older states hold what the agent may not see any more. None was purged."""
+    site = Site(tmp_path / "site")
+    site.write()
+    site.publish()
+    older = site.share / ".stversions" / "replica~20261101-000000.db"
+    older.parent.mkdir()
+    shutil.copyfile(site.staged, older)
+    with open_writer(site.db) as corpus:
+        fill(corpus, [document("d1", ["token rotation of edition1"], sensitivity="confidential")])
+
+    def publish_and_die(_: Report) -> None:
+        def die(*_: object) -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        with patch.object(FolderTransport, moment, die):
+            site.publish()
+
+    assert run_child(publish_and_die).killed
+    assert older.exists() and not site.publication().published_at
+    report = site.publish()
+    assert not report.rebuilt, "the staged replica is the one that was built anew"
+    assert report.history is not None and report.history.erased == [str(older)]
+    assert not older.exists() and site.publication().published_at
+    assert site.publish().history is None
