@@ -45,7 +45,7 @@ from rolebundle.retrieval.candidate import (
     SemanticReport,
     Weights,
 )
-from rolebundle.retrieval.evidence import Evidence, Support
+from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.evidence_kinds import shown_kinds
 from rolebundle.retrieval.fallback import decide_fallback, why_no_documents
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
@@ -95,7 +95,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         retrieval.semantic,
         {candidate.passage.document.source_id for candidate in retrieval.candidates},
     )
-    if caution := _caution(retrieval.evidence, supports, has_role=request.overlay is not None):
+    if caution := _caution(retrieval, supports, has_role=request.overlay is not None):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
     if stale := _stale_replica(retrieval.corpus.replica, request.now):
         warnings.append(BundleWarning.model_construct(code="REPLICA_STALE", message=stale))
@@ -435,20 +435,31 @@ def _diagnostics(
 # -- postures and warnings -----------------------------------------------------------------------
 
 
-def _caution(evidence: Evidence, supports: Sequence[Support], *, has_role: bool) -> str:
+def _caution(retrieval: Retrieval, supports: Sequence[Support], *, has_role: bool) -> str:
     """What the reader should know about the evidence of an answer; empty if it is sound."""
     if not supports:
         return ""
+    task, vagueness = retrieval.evidence.task, retrieval.vagueness
     best = max(supports, key=lambda support: support.strength)
-    if evidence.task == "off_topic":
+    if task == "off_topic":
         problem = "the corpus has nothing for this task, so these passages are guesses"
+    elif task == "supported" and best.is_for_task:
+        return ""
+    elif vagueness and not vagueness.intent.has_topic:
+        return (
+            f"the task is vague: it asks {vagueness.intent.asked}, and names no topic, so the "
+            "passages are those that fit this and the role best"
+        )
+    elif vagueness:
+        problem = (
+            f"the task is vague, so treat the passages as hints: besides its topic it asks "
+            f"{vagueness.intent.asked}, and the passages were chosen by this and by the role, too"
+        )
     elif not best.is_for_task:
         problem = "no passage has what the task asks for"
         problem += "; they are here for the role" if has_role else ""
-    elif evidence.task == "weak":
-        problem = "thin evidence, so treat the passages as hints"
     else:
-        return ""
+        problem = "thin evidence, so treat the passages as hints"
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
     words = counted(best.words, "word")
     return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"

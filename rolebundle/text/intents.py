@@ -7,7 +7,9 @@ of such a task tell which kind of passage is meant, and are no topic. English on
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from rolebundle.text.stop_words import ENGLISH, GENERAL_WORDS, INTENT_HINTS
@@ -16,6 +18,10 @@ Intent = Literal["recency", "orientation", "trouble"]
 """``recency``: the newest. ``orientation``: where a reader begins. ``trouble``: what goes wrong."""
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
+ASKED: Mapping[Intent, str] = MappingProxyType(
+    {"recency": "for what is new", "orientation": "where to begin", "trouble": "what goes wrong"}
+)
+"""What a task with this intent asks, in words."""
 
 _SUBJECT = r"(?:\s+(?:i|we|you|one|people|someone|a\s+\w+))?"
 _PATTERNS: dict[Intent, str] = {
@@ -66,6 +72,11 @@ class TaskIntent(NamedTuple):
     def has_topic(self) -> bool:
         """Whether some of the task's words do not belong to an intent."""
         return not self.intents or self.share < 1
+
+    @property
+    def asked(self) -> str:
+        """What it asks besides its topic, in words."""
+        return " and ".join(ASKED[intent] for intent in self.intents)
 
 
 def task_intent(task: str) -> TaskIntent:

@@ -16,6 +16,8 @@ from rolebundle.retrieval.candidate import (
     SemanticReport,
 )
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.vague import Vagueness
+from rolebundle.text.intents import task_intent
 from support.corpora import overlay, resolved
 from support.values import evidence, passage, query, ranked, rejected, weights
 
@@ -32,6 +34,7 @@ def bundle_of(
     role: Any = None,
     fusion: Any = None,
     of_evidence: Evidence = SUPPORTED,
+    vagueness: Vagueness | None = None,
 ) -> RetrievalBundle:
     left_out = [one.candidate for one in (*before, *selection.rejected)]
     request = resolved(role, task="token token rotation", fusion=fusion)
@@ -47,6 +50,7 @@ def bundle_of(
         rejected=before,
         ranked=selection.selected,
         selection=selection,
+        vagueness=vagueness,
     )
     return assemble(request, retrieval, 0.001)
 
@@ -284,9 +288,12 @@ class TestEvidence:
 
 
 class TestWeakEvidence:
-    def caution(self, of_evidence: Evidence, role: Any = ROLE) -> str:
+    def caution(self, of_evidence: Evidence, role: Any = ROLE, asks: str = "") -> str:
         """The message of the warning, which comes first and is a part of the fallback's."""
-        bundle = bundle_of(chosen(a="authoritative"), role=role, of_evidence=of_evidence)
+        vagueness = Vagueness(1.0, task_intent(asks)) if asks else None
+        bundle = bundle_of(
+            chosen(a="authoritative"), role=role, of_evidence=of_evidence, vagueness=vagueness
+        )
         if "WEAK_EVIDENCE" not in codes(bundle):
             return ""
         assert bundle.fallback is not None
@@ -322,6 +329,21 @@ class TestWeakEvidence:
         )
         assert self.caution(elsewhere, None) == (
             "no passage has what the task asks for: the best has 0 of the task's 2 words"
+        )
+
+    def test_a_vague_task_without_a_topic(self) -> None:
+        """No passage needs its words."""
+        for of_evidence in (evidence({7: {0, 1}}), evidence({1: {0}}, cosines={1: 0.4})):
+            assert self.caution(of_evidence, asks="Where do I start? What goes wrong?") == (
+                "the task is vague: it asks where to begin and what goes wrong, and names no topic, "
+                "so the passages are those that fit this and the role best"
+            )
+
+    def test_a_vague_task_with_a_topic(self) -> None:
+        assert self.caution(evidence({7: {0, 1}}), asks="What changed lately in tokens?") == (
+            "the task is vague, so treat the passages as hints: besides its topic it asks for what "
+            "is new, and the passages were chosen by this and by the role, too: the best has 0 of "
+            "the task's 2 words"
         )
 
 

@@ -230,7 +230,7 @@ def test_weak_evidence_is_the_first_point(budget: int | None) -> None:
     warnings = [BundleWarning(code=code, message=f"about {code} " * 90) for code in CODES]
     text = packet(bundle.model_copy(update={"warnings": warnings}), ROLE, budget)
     assert section(text, POINTS)[0].startswith("- about WEAK_EVIDENCE")
-    assert "Say that the evidence is weak" in section(text, POINTS)[0]
+    assert "Say so, and state no more" in section(text, POINTS)[0]
     assert text.index("WEAK_EVIDENCE") < text.index(BRIEF) < text.index(PASSAGES)
 
 

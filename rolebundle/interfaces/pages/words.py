@@ -20,6 +20,7 @@ from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
 from rolebundle.retrieval import packet
+from rolebundle.text.intents import ASKED
 
 REJECTION: Mapping[RejectionCode, str] = {
     "forbidden_source": "from a source that this role may not use",
@@ -155,9 +156,7 @@ _RULE_NAMES: Mapping[str, str] = {
     "applicable-role": "written for this role",
     "role-mismatch": "written for other roles",
     "stale": "too old",
-    "recency": "the task asks for what is new",
-    "orientation": "the task asks for a beginning",
-    "trouble": "the task asks what goes wrong",
+    **{intent: f"the task asks {asked}" for intent, asked in ASKED.items()},
     "little-prose": "little prose",
 }
 
