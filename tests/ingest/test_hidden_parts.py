@@ -143,9 +143,12 @@ def test_instructions_that_markdown_hides_are_quarantined(tmp_path: Path) -> Non
     [
         "<!-- a",
         "<!-- a -->",
+        "a <!-- ",
+        "a <? a ?>",
         "`",
         "`` ` ",
         "<b hidden>",
+        "<b>a</b> ",
         "</b>",
         "[a](b 'c",
         "\n[a b c]: d\n\n",

@@ -6,7 +6,7 @@ Code is left alone: it is shown as it is. The lines stay, so that locators are c
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
@@ -104,14 +104,15 @@ def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[H
 
     ``offset`` is that of the text in the file.
     """
+    starts = _Lines(text).starts
     for part in ranges:
-        start = text.rfind("\n", 0, part.start) + 1
-        end = text.find("\n", max(part.start, part.end - 1))
+        start = starts[bisect_right(starts, part.start) - 1]
+        end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
         yield HiddenPart(
             part.kind,
             " ".join(part.text.split()),
             offset + start,
-            offset + (len(text) if end < 0 else end),
+            offset + end,
             part.is_labelled,
             part.is_kept,
         )
@@ -158,6 +159,7 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]]
     comments: list[Hidden] = []
     tags: list[tuple[int, int]] = []
     covered: list[tuple[int, int]] = []
+    missing: set[str] = set()
     at = 0
     while (match := _TOKEN.search(masked, at)) is not None:
         mark, start, at = match[0], match.start(), match.end()
@@ -168,11 +170,14 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]]
                 at = same[following] + len(mark)
                 covered.append((start, at))
         elif mark[0] == "<" and mark[1] in "!?":
-            end = masked.find(_CLOSERS.get(mark, ">"), at)
-            is_block = not masked[masked.rfind("\n", 0, start) + 1 : start].strip(" >")
-            if end < 0 and not (is_block and mark == "<!--"):
-                continue
-            end = len(masked) if end < 0 else end + len(_CLOSERS.get(mark, ">"))
+            closer = _CLOSERS.get(mark, ">")
+            end = -1 if closer in missing else masked.find(closer, at)
+            is_block = _begins_line(masked, start)
+            if end < 0:
+                missing.add(closer)
+                if not (is_block and mark == "<!--"):
+                    continue
+            end = len(masked) if end < 0 else end + len(closer)
             if is_block or end <= _next(blanks, at, len(masked)):
                 comments.append(Hidden(start, end, "markup_comment", masked[at : end - 1]))
                 covered.append((start, end))
@@ -180,6 +185,13 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]]
         elif mark[0] == "<":
             tags.append(match.span())
     return comments, tags, _blanked(masked, covered)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether nothing but blanks and marks of quotes is before it in its line."""
+    while at and text[at - 1] in " >":
+        at -= 1
+    return not at or text[at - 1] == "\n"
 
 
 def _next(offsets: Sequence[int], at: int, default: int) -> int:
@@ -258,18 +270,21 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
     open_elements: list[tuple[Any, int]] = [(root, 0)]
     last, done = root, 0
 
-    def add_text(end: int) -> None:
-        text = _NOT_XML.sub(" ", masked[done:end])
+    texts: list[str] = []
+
+    def add_texts() -> None:
+        text = _NOT_XML.sub(" ", "".join(texts))
+        texts.clear()
         if last is open_elements[-1][0] and not len(last):
-            last.text = (last.text or "") + text
+            last.text = text
         else:
-            last.tail = (last.tail or "") + text
+            last.tail = text
 
     def close(count: int, end: int) -> Any:
         for element, start in open_elements[len(open_elements) - count :]:
             is_block = element.tag in _OPEN_BLOCKS
-            blank = None if is_block else _BLANK.search(masked, start)
-            spans[element] = start, end if blank is None else min(end, blank.start())
+            blank = None if is_block else _BLANK.search(masked, start, end)
+            spans[element] = start, end if blank is None else blank.start()
         element = open_elements[len(open_elements) - count][0]
         del open_elements[len(open_elements) - count :]
         return element
@@ -278,19 +293,21 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
         match = _TAG.match(masked, start)
         if match is None or start < done:
             continue
-        add_text(start)
+        texts.append(masked[done:start])
         done, name = end, match[2].lower()
         if match[1]:
             depth = next(
                 (i for i, (e, _) in enumerate(reversed(open_elements[1:]), 1) if e.tag == name), 0
             )
             if depth:
+                add_texts()
                 unclosed = open_elements[len(open_elements) - depth][1]
                 last = close(depth, end)
                 spans[last] = unclosed, end
             continue
         if len(open_elements) > 200:
             continue
+        add_texts()
         attributes = {
             attribute.lower(): _NOT_XML.sub(" ", unescape(value.strip("\"'")))
             for attribute, value in _ATTRIBUTE.findall(masked[match.end() : end])
@@ -300,6 +317,7 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
         spans[last] = start, end
         if name not in _VOID and not masked.startswith("/>", end - 2):
             open_elements.append((last, start))
-    add_text(len(masked))
+    texts.append(masked[done:])
+    add_texts()
     close(len(open_elements), len(masked))
     return root, spans
