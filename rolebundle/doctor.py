@@ -31,6 +31,7 @@ from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audience import publish_command
+from rolebundle.policy.audit_collection import verify_collection
 from rolebundle.policy.audit_verification import verify_file
 from rolebundle.storage import purge, salvage, store, stored_policy
 from rolebundle.storage import roots as root_storage
@@ -84,7 +85,8 @@ def examine(path: Path) -> DoctorReport:
         damage = _problem("content", error.message, REPAIR)
     checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
     checks += [damage] if damage else _examine_content(path)
-    checks += [_audit(audit_path(path)), *_watch(path)]
+    checks += [_audit(audit_path(path)), *_collected_audits(collected_audits_path(path))]
+    checks += _watch(path)
     return _report(path, checks)
 
 
@@ -404,7 +406,7 @@ def _watch(path: Path) -> Iterator[DoctorCheck]:
         yield _ok("watch", f"{watch.state}, last heard {silent}, changes wait for {waiting:.0f} s")
 
 
-# -- the audit -------------------------------------------------------------------------------------
+# -- the audits ------------------------------------------------------------------------------------
 
 
 def _audit(path: Path) -> DoctorCheck:
@@ -419,3 +421,26 @@ def _audit(path: Path) -> DoctorCheck:
     if result.problem is not None:
         return _problem("audit", f"{path}: {result.problem.message}", remedy)
     return _ok("audit", f"{counted(result.rows, 'row')}, head {result.head}")
+
+
+def _collected_audits(path: Path) -> Iterator[DoctorCheck]:
+    """Whether the chains of the audits that were collected from replicas are as they were."""
+    if not is_there(path):
+        return
+    name, copy = "collected audits", path
+    try:
+        with private_copy(path) as copy:
+            results = verify_collection(copy)
+    except RolebundleError as error:
+        yield _problem(name, error.message.replace(str(copy), str(path)), error.hint)
+        return
+    for log_id, result in results.items():
+        if result.problem is not None:
+            yield _problem(
+                name,
+                f"{path}: {log_id}: {result.problem.message}",
+                f"keep the file as evidence; see rolebundle audit verify --collected {log_id}",
+            )
+    if all(result.ok for result in results.values()):
+        rows = sum(result.rows for result in results.values())
+        yield _ok(name, f"{counted(len(results), 'audit')}, {counted(rows, 'row')}")

@@ -71,13 +71,28 @@ class CollectedLog(AuditLog):
 
     def verify(self, expect: str = "") -> AuditVerification:
         """Check the chain of the collected rows again, as :meth:`AuditLog.verify`."""
+        return _verify(self.path, self.log_id, expect)
 
-        def end_problem(_: Chain) -> AuditProblem | None:
-            problem = collected_audits.collection_problem(log)
-            return AuditProblem(code="file_damaged", message=problem) if problem else None
 
-        with self._open_reader() as log, log.reading():
-            return verify_rows(log, self.log_id, expect, end_problem)
+def verify_collection(path: Path) -> dict[str, AuditVerification]:
+    """Check the chains of all audits of a collection, by their ids.
+
+    Raises:
+        UsageError: there is no collection.
+        WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+    """
+    with open_collection(path) as collection:
+        ids = [log.log_id for log in collected_audits.logs(collection)]
+    return {log_id: _verify(path, log_id) for log_id in ids}
+
+
+def _verify(path: Path, log_id: str, expect: str = "") -> AuditVerification:
+    def end_problem(_: Chain) -> AuditProblem | None:
+        problem = collected_audits.collection_problem(log)
+        return AuditProblem(code="file_damaged", message=problem) if problem else None
+
+    with open_collected_log(path, log_id) as log, log.reading():
+        return verify_rows(log, log_id, expect, end_problem)
 
 
 def collected_logs(corpus: Path) -> list[CollectedAudit]:

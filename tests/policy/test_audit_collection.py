@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,13 @@ from rolebundle.storage import audit
 from rolebundle.storage.audit import open_audit_writer, read_head, row_hash, seal
 from rolebundle.storage.location import audit_path, collected_audits_path
 from support import commands
+from support.amounts import rounds
 from support.collecting import NOW, collect_one, collected, execute, exported, stored_rows, write
 from support.commands import Outcome, invoke
 from support.corpora import build, document
 from support.killing import Report, run_child
 
+SIDECARS = ("-wal", "-shm", "-journal")
 COLUMNS = (
     "seq time kind agent role action query bundle_digest allowed blocked details previous hash"
 ).split()
@@ -374,6 +379,114 @@ def test_a_log_is_named_by_the_beginning_of_its_id(home: Path, replica: Path, fi
             CollectedLog(home, name)
         assert unknown.value.code == "no_such_log"
     assert CollectedLog(home, log_id).log_id == log_id
+
+
+# -- what is no audit ----------------------------------------------------------------------------
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _another_application(path: Path) -> None:
+    execute(path, "CREATE TABLE entry (x)", "PRAGMA application_id = 7")
+
+
+def _newer(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 3)
+    execute(path, "PRAGMA user_version = 2")
+
+
+def _other_tables(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 3)
+    execute(path, "ALTER TABLE entry ADD COLUMN more INT AS (length(query)) VIRTUAL")
+
+
+def _view(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 3)
+    execute(path, "ALTER TABLE entry RENAME TO e", "CREATE VIEW entry AS SELECT * FROM e")
+
+
+def _no_head(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 3)
+    execute(path, "DELETE FROM head")
+
+
+def _odd_id(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 3)
+    execute(path, "UPDATE head SET log_id = char(27) || '[2J'")
+
+
+def _cut_off(path: Path) -> None:
+    write(path.with_name(path.name.removesuffix(".audit")), 300)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+NO_AUDITS: dict[str, Callable[[Path], Any]] = {
+    "missing": lambda path: None,
+    "empty": lambda path: path.touch(),
+    "garbage": lambda path: path.write_bytes(b"\xff\x00SQLite" * 3000),
+    "another application": _another_application,
+    "newer": _newer,
+    "other tables": _other_tables,
+    "a view": _view,
+    "no head": _no_head,
+    "odd id": _odd_id,
+    "cut off": _cut_off,
+    "pipe": os.mkfifo,
+    "loop": _loop,
+    "folder": lambda path: path.mkdir(),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and links")
+@pytest.mark.parametrize("kind", NO_AUDITS)
+def test_a_file_that_is_no_audit(home: Path, replica: Path, file: Path, kind: str) -> None:
+    collect_one(home, file)
+    before = stored_rows(home)
+    other = replica.with_name("other.db.audit")
+    NO_AUDITS[kind](other)
+    report = collect_one(home, other)
+    assert (report.state, report.log_id, report.rows) == ("unreadable", "", 0)
+    assert stored_rows(home) == before
+    # And where the sound one was.
+    for suffix in ("", *SIDECARS):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    NO_AUDITS[kind](file)
+    report = collect_one(home, file)
+    assert (report.state, report.rows) == ("unreadable", 12)
+    assert [log.state for log in collected_logs(home)] == ["unreadable"]
+    assert stored_rows(home) == before
+
+
+@rounds(10, 300)
+def test_random_damage_of_the_file(home: Path, replica: Path, file: Path, rounds: int) -> None:
+    """What is collected from a damaged file are rows that were written, and none is lost."""
+    write(replica, 60)
+    sound, content = exported(replica), file.read_bytes()
+    chance = random.Random(23)
+    damaged = replica.with_name("damaged.audit")
+    known = False
+    for number in range(rounds):
+        if number % 10 == 0:
+            collected_audits_path(home).unlink(missing_ok=True)
+        changed = bytearray(content)
+        if chance.random() < 0.3:
+            del changed[chance.randrange(len(changed)) :]
+        for _ in range(chance.choice([1, 20])):
+            if changed:
+                changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+        damaged.write_bytes(changed)
+        report = collect_one(home, damaged)
+        if report.rows:
+            known = True
+            rows = collected(home, report.log_id)
+            assert set(rows) <= set(sound), (number, report)
+            assert len(rows) == report.rows
+    assert known
+    report = collect_one(home, file)
+    assert report.state == "ok"
+    assert collected(home, report.log_id) == sound
 
 
 # -- the command line ----------------------------------------------------------------------------
