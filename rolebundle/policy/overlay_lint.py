@@ -6,6 +6,7 @@ unintended. A note is what the overlay leaves to rolebundle.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,7 @@ from rolebundle.text.languages import likely_languages
 _PREFERRED = "source_policy.preferred_sources"
 _ALLOWED = "source_policy.allowed_sources"
 _FORBIDDEN = "source_policy.forbidden_sources"
+_WILDCARDS = re.compile("[*?]+")
 _MAX_SHOWN_DOCUMENTS = 3
 # More names take too long to compare.
 _MAX_COMPARED = 2_000
@@ -60,21 +62,31 @@ class CorpusFacts:
     _matched: dict[tuple[str | None, str | None], frozenset[RuleSubject]] = field(
         default_factory=dict, compare=False
     )
+    _texts: list[str] = field(default_factory=list, compare=False)
 
     def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
         """The subjects that a rule matches. To match many paths takes long, so it is done once."""
         condition = (rule.pattern, rule.path)
         if condition not in self._matched:
-            matched = [
-                subject
-                for subject in (self.by_names if rule.path is None else self.subjects)
-                if rule_matches(rule, subject)
-            ]
+            candidates = self.by_names if rule.path is None else self._with_text_of(rule.path)
+            matched = [subject for subject in candidates if rule_matches(rule, subject)]
             if rule.path is None:
                 names = {subject.names for subject in matched}
                 matched = [subject for subject in self.subjects if subject.names in names]
             self._matched[condition] = frozenset(matched)
         return self._matched[condition]
+
+    def _with_text_of(self, glob: str) -> Iterable[RuleSubject]:
+        """The subjects that have the longest plain text of a glob: a search is fast."""
+        if not self._texts:
+            self._texts.extend("\n".join(subject.paths).lower() for subject in self.subjects)
+        text = max((part.strip("/") for part in _WILDCARDS.split(glob)), key=len).lower()
+        return (
+            subject
+            for subject, paths in zip(self.subjects, self._texts, strict=True)
+            # Outside ASCII, letters can be equal in any case and have other small letters.
+            if text in paths or not (text.isascii() and paths.isascii())
+        )
 
     def names(self) -> RuleNames:
         """The names, for a report."""
@@ -442,10 +454,10 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
             if _covering(policy.forbidden_sources, rule) is not None:
                 continue  # Reported already, without the corpus.
             all_matched = facts.matched(rule)
+            if excluded_subjects.isdisjoint(all_matched):
+                continue
             matched = [subject for subject in subjects if subject in all_matched]
             excluded = [subject for subject in matched if subject in excluded_subjects]
-            if not excluded:
-                continue
             names = list(dict.fromkeys(_shown(rule, subject) for subject in excluded))
             shown = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
             hidden_count = len(names) - _MAX_SHOWN_DOCUMENTS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.overlay import SourcePolicy, SourceRule
 from rolebundle.policy.overlay_lint import CorpusFacts
 from rolebundle.policy.policy_json import dotted
-from rolebundle.policy.source_rules import rule_subject
+from rolebundle.policy.source_rules import RuleSubject, rule_subject
 from rolebundle.storage.documents import KindCount
 
 MAX_EXAMPLES = 3
@@ -48,12 +49,15 @@ def rule_reach(
 def _touched(
     policy: SourcePolicy, counts: Sequence[KindCount], facts: CorpusFacts
 ) -> Iterator[tuple[str, list[KindCount]]]:
-    subjects = [(rule_subject(each.kind, each.kind.path), each) for each in counts]
+    # The place of each count, so that a rule costs as much as what it matches.
+    places = defaultdict[RuleSubject, list[int]](list)
+    for place, each in enumerate(counts):
+        places[rule_subject(each.kind, each.kind.path)].append(place)
     for name in ("preferred_sources", "allowed_sources", "forbidden_sources"):
         rules: list[SourceRule] = getattr(policy, name)
         for index, rule in enumerate(rules):
-            matched = facts.matched(rule)
-            touched = [each for subject, each in subjects if subject in matched]
+            matched = sorted(place for subject in facts.matched(rule) for place in places[subject])
+            touched = [counts[place] for place in matched]
             yield dotted(("source_policy", name, index)), touched
     for name, key in (
         ("trust_tier_boosts", "trust_tier"),

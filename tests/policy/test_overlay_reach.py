@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.contracts.document import REMEMBERED_KIND
 from rolebundle.contracts.overlay import SourcePolicy
 from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlay_reach import Reach, rule_reach
@@ -47,6 +49,33 @@ def test_a_rule_touches_what_retrieval_matches(counts: list[KindCount], name: st
     assert reach[f"source_policy.domain_boosts.{name}"].documents == sum(
         each.documents for each in counts if each.kind.domain == name
     )
+
+
+PATHS = [
+    "a/b.md",
+    "A/B/c.md",
+    "b.md",
+    "\u017fecurity.md",
+    "\u212aey.md",
+    "\u0130d/\u0131d.md",
+    "a/stra\u00dfe.md",
+]
+
+
+@pytest.mark.parametrize(
+    "glob",
+    ["**", "**/b*", "A/**/b.md", "*/B/*", "**/*SECURITY*", "key*", "id/**", "**/?D.md", "*STRASSE*",
+     "a/stra\u1e9ee.md", "a//b"],
+)  # fmt: skip
+def test_a_glob_touches_what_retrieval_matches(glob: str) -> None:
+    kinds = [DocumentKind("s", "t", "d", "file", "general", path) for path in PATHS]
+    kinds.append(kinds[0]._replace(source_kind=REMEMBERED_KIND, path="x/a.md/1"))
+    policy = SourcePolicy.model_validate({"preferred_sources": [{"path": glob}]})
+    (rule,) = policy.preferred_sources
+    (reach,) = rule_reach(
+        policy, [KindCount(k, 1, "") for k in kinds], corpus_facts(kinds)
+    ).values()
+    assert reach.documents == sum(rule_matches(rule, rule_subject(k, k.path)) for k in kinds)
 
 
 def test_documents_are_counted_once_and_named(tmp_path: Path) -> None:
