@@ -379,7 +379,7 @@ def _left_out(survey: Survey, ignored: Sequence[str]) -> str:
     """A comment on what an ingest leaves out, and a proposal of more."""
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for skipped in survey.skipped:
-        if skipped.code not in ("note", "claim_refused"):
+        if skipped.code not in ("note", "claim_refused", "glob_matches_nothing"):
             reason = skipped.message if skipped.code == "ignored" else skipped.code
             reasons[_plain(reason.removeprefix(f"{skipped.path}: "))].append(skipped.path)
     lines = [_title("What is left out")]

@@ -71,7 +71,8 @@ class IngestResult(Contract):
         quarantined: number of documents of this run that were put into quarantine.
         notes: notes on files that were ingested, and on manifests. The code ``claim_refused`` means
             that a document or manifest declares what the owner does not allow;
-            ``manifest_ignored`` that a manifest does not count.
+            ``manifest_ignored`` that a manifest does not count; ``glob_matches_nothing`` that a
+            glob of a manifest has no file.
         grants: who raised the trust of documents of this run.
         documents: number of documents in the corpus after the run.
         chunks: number of chunks in the corpus after the run.

@@ -32,7 +32,6 @@ from rolebundle.ingest.authority import (
 )
 from rolebundle.ingest.readers import reader_names
 from rolebundle.storage.decisions import DECISION_TYPE
-from rolebundle.text.globs import matches
 
 C = TypeVar("C", bound=Contract)
 
@@ -93,6 +92,11 @@ class Manifest:
     """``size``, ``overlap`` and ``maximum``; only used in the outermost manifest."""
     sources: frozenset[str] = frozenset()
     """All source ids that it assigns, casefolded."""
+
+    def globs(self) -> list[tuple[str, str]]:
+        """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
+        rules = [(f"rule {number}", rule.glob) for number, rule in enumerate(self.rules, start=1)]
+        return [*(("ignore", glob) for glob in self.ignore), *rules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +190,20 @@ def check_reader(name: str, place: str) -> None:
 
 
 def with_manifest(
-    above: FileDefaults, manifest: Manifest, path: str, manifest_path: str, *, is_owner: bool
+    above: FileDefaults,
+    manifest: Manifest,
+    rules: Iterable[Rule],
+    manifest_path: str,
+    *,
+    is_owner: bool,
 ) -> tuple[FileDefaults, tuple[str, ...]]:
     """What holds for a file after a manifest has had its say.
 
     Args:
         above: what the levels above say.
-        manifest: the next manifest. Its later rules override earlier ones and its defaults.
-        path: the path of the file, relative to the manifest.
+        manifest: the next manifest.
+        rules: those of its rules that match the file. Later ones override earlier ones and the
+            manifest's defaults.
         manifest_path: the path of the manifest, for reports.
         is_owner: whether it is the outermost manifest.
 
@@ -203,14 +213,13 @@ def with_manifest(
     values = dict(manifest.defaults)
     reader, separator = above.reader, above.separator
     max_trust, trust_documents = manifest.max_trust, manifest.trust_documents
-    for rule in manifest.rules:
-        if matches(rule.glob, path):
-            values.update(rule.values)
-            reader = rule.reader or reader
-            separator = rule.separator or separator
-            max_trust = rule.max_trust or max_trust
-            if rule.trust_documents is not None:
-                trust_documents = rule.trust_documents
+    for rule in rules:
+        values.update(rule.values)
+        reader = rule.reader or reader
+        separator = rule.separator or separator
+        max_trust = rule.max_trust or max_trust
+        if rule.trust_documents is not None:
+            trust_documents = rule.trust_documents
     authority, refused = above.authority.with_level(
         values,
         path=manifest_path,

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -307,11 +307,8 @@ class _Planner:
                 return name
             if parent.name:
                 name = f"{source_name(parent)}-{name}"
-        return next(
-            candidate
-            for candidate in (name, *(f"{name}-{number}" for number in count(2)))
-            if candidate.casefold() not in taken
-        )
+        numbered = (f"{name}-{number}" for number in count(2))
+        return next(each for each in chain([name], numbered) if each.casefold() not in taken)
 
 
 def _prefix(location: str, base: Path) -> str:

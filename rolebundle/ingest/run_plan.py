@@ -43,7 +43,7 @@ from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.text.counts import counted
 
-_MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused"})
+_MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
 
 
 @dataclass(frozen=True, slots=True)

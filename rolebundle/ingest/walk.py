@@ -38,7 +38,7 @@ from rolebundle.ingest.manifests import (
     read_manifest,
 )
 from rolebundle.ingest.metadata import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
-from rolebundle.text.globs import matches
+from rolebundle.text.globs import matches, meant_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
@@ -94,7 +94,8 @@ def walk(
 ) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
 
-    Manifests that do not count, and what the others declare in vain, are at the end.
+    Manifests that do not count, and what the others declare in vain, are at the end. So are globs
+    that match no file, if the walk sees all files of their manifest.
 
     Args:
         root: the folder that paths are relative to, with the outermost manifest.
@@ -113,6 +114,8 @@ def walk(
     folder = _Folder(root, root, "", _own_manifest(root, root, "", findings), findings)
     for part in start.relative_to(root).parts[:-1]:
         folder = folder.child(part)
+    if start != root:
+        findings.complete.clear()
     # One list for all folders: nested generators would pass each file through every level.
     context = _Walk(nested_flags, excluded, ignore)
     if start.is_dir() and not start.is_symlink():
@@ -123,7 +126,10 @@ def walk(
     else:
         entry = _entry_for(folder, start.name, str(start), start.lstat(), flags)
         context.entries.append(entry)
-    return context.entries + findings.notes()
+    notes = findings.notes()
+    if not excluded:
+        notes += findings.unmatched_globs(context.entries)
+    return context.entries + notes
 
 
 def leaves_out(root: Root, path: Path) -> bool:
@@ -162,6 +168,10 @@ class _Findings:
     ignored: list[Skipped] = field(default_factory=list)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(path of a manifest, claim) → the number of files for which it is refused."""
+    complete: list[_OwnManifest] = field(default_factory=list)
+    """The manifests of which the walk sees all files."""
+    matched: set[tuple[str, str]] = field(default_factory=set)
+    """(path of a manifest, glob) that matches a file."""
 
     def notes(self) -> list[Skipped]:
         refused = [
@@ -169,6 +179,26 @@ class _Findings:
             for (path, claim), count in self.refused.items()
         ]
         return [*self.ignored, *refused]
+
+    def unmatched_globs(self, entries: Iterable[FileEntry | Skipped]) -> list[Skipped]:
+        """A note on each glob without a file, which may be a mistake of the owner."""
+        globs = [
+            (own, place, glob)
+            for own in self.complete
+            for place, glob in own.manifest.globs()
+            if (own.path, glob) not in self.matched
+        ]
+        paths = [entry.path for entry in entries] if globs else []
+        notes = []
+        for own, place, glob in globs:
+            prefix = own.path[: own.prefix_length]
+            inner = [path[len(prefix) :] for path in paths if path.startswith(prefix)]
+            meant = meant_glob(glob, inner)
+            if meant or place != "ignore":  # What is ignored may well be absent.
+                guess = f"; did you mean {meant!r}?" if meant else ""
+                message = f"{own.path}: {place}: {glob!r} matches no file{guess}"
+                notes.append(Skipped(own.path, "glob_matches_nothing", message))
+        return notes
 
 
 class _OwnManifest(NamedTuple):
@@ -207,7 +237,11 @@ def _own_manifest(
         message = f"{path}: ignored, because {manifest.reason}"
         findings.ignored.append(Skipped(path, "manifest_ignored", message))
         return ()
-    return () if manifest is EMPTY_MANIFEST else (_OwnManifest(len(prefix), path, manifest),)
+    if manifest is EMPTY_MANIFEST:
+        return ()
+    own = _OwnManifest(len(prefix), path, manifest)
+    findings.complete.append(own)
+    return (own,)
 
 
 def _walk_folder(
@@ -305,9 +339,12 @@ def _entry_for(
         inner_path = path[prefix_length:]
         for glob in manifest.ignore:
             if matches(glob, inner_path):
+                folder.findings.matched.add((manifest_path, glob))
                 return Skipped(path, "ignored", f"the manifest ignores {glob}")
+        rules = [rule for rule in manifest.rules if matches(rule.glob, inner_path)]
+        folder.findings.matched.update((manifest_path, rule.glob) for rule in rules)
         defaults, refused = with_manifest(
-            defaults, manifest, inner_path, manifest_path, is_owner=not prefix_length
+            defaults, manifest, rules, manifest_path, is_owner=not prefix_length
         )
         folder.findings.refused.update((manifest_path, claim) for claim in refused)
         ignore_keys |= manifest.ignore_keys

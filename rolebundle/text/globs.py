@@ -8,6 +8,7 @@ last commits to that position (an atomic group).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 _TOKEN = re.compile(r"(?:(?<=/)|^)(?:\*\*+/)+|\*\*+|\*|\?|[^*?]+")
@@ -19,6 +20,29 @@ _ANYTHING = ".*"
 def matches(glob: str, path: str) -> bool:
     """Whether a glob matches a path that is relative to the manifest's folder."""
     return _cached(glob).match(path) is not None
+
+
+def meant_glob(glob: str, paths: Sequence[str]) -> str:
+    """What a glob without a match may mean: a folder, a name in any folder, or another case.
+
+    Args:
+        glob: matches none of the paths.
+        paths: as the glob, relative to the manifest's folder.
+
+    Returns:
+        A glob that matches one of the paths; an empty text if none is likely.
+    """
+    plain = glob.removeprefix("./").strip("/")
+    for candidate in (plain, f"{plain}/**", f"**/{plain}", f"**/{plain}/**"):
+        exact, any_case = compile_glob(candidate), compile_glob(candidate.lower())
+        fixed = len(re.split("[*?]", candidate, maxsplit=1)[0])
+        for path in paths:
+            if exact.match(path):
+                return candidate
+            respelled = path[:fixed] + candidate[fixed:]
+            if any_case.match(path.lower()) and matches(respelled, path):
+                return respelled
+    return ""
 
 
 def compile_glob(glob: str) -> re.Pattern[str]:

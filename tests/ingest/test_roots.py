@@ -103,6 +103,23 @@ def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
     assert world.ids() == ["b-docs/a.md", "docs/a.md", "x-b-docs/a.md"]
 
 
+def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
+    """As the root of the file system, and `/docs` beside another source `docs`."""
+    taken = {"files", "docs", "docs-2"}
+    around = Surroundings(
+        base_of=lambda start: start,
+        sources_of_others=lambda _base, _with_foreign: set(taken),
+        is_foreign=lambda _start: False,
+        leaves_out=lambda _root, _path: False,
+    )
+    planned = plan([], [Path("/")], {}, around)
+    assert [root.source_id for root in planned.roots] == ["files-2"]
+    planned = plan([], [Path("/docs")], {}, around)
+    assert [root.source_id for root in planned.roots] == ["docs-3"]
+    taken.clear()
+    assert [root.source_id for root in plan([], [Path("/")], {}, around).roots] == ["files"]
+
+
 def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
     world.write("a/docs/a.md")
     world.write("b/docs/b.md")

@@ -124,3 +124,43 @@ def test_a_file_over_the_cap_is_not_read(tmp_path: Path, monkeypatch: pytest.Mon
         stream.truncate(1 << 40)
     with pytest.raises(DocumentError, match="1,099,511,627,776 bytes, over the cap of 10"):
         read_bytes(str(path), "huge", 10)
+
+
+@pytest.mark.parametrize(
+    ("glob", "meant"),
+    [
+        ("secret", "'secret/**'"),
+        ("secret/", "'secret/**'"),
+        ("/secret/**", "'secret/**'"),
+        ("./secret/*.md", "'secret/*.md'"),
+        ("Secret/**", "'secret/**'"),
+        ("b.md", "'**/b.md'"),
+        ("deep", "'**/deep/**'"),
+        ("secrets/**", ""),
+    ],
+)
+def test_a_glob_without_a_file_is_named(tmp_path: Path, glob: str, meant: str) -> None:
+    write(tmp_path, "a.md", "secret/c.md", "secret/deep/b.md")
+    manifest = tmp_path / "rolebundle.toml"
+    manifest.write_text(f"[[rule]]\nglob = '{glob}'\nsensitivity = 'confidential'\n", "utf-8")
+    note = walk(tmp_path, tmp_path, NOTHING)[-1]
+    assert isinstance(note, Skipped)
+    assert note.code == "glob_matches_nothing"
+    guess = f"; did you mean {meant}?" if meant else ""
+    assert note.message == f"rolebundle.toml: rule 1: {glob!r} matches no file{guess}"
+    manifest.write_text(f"ignore = ['{glob}']", "utf-8")
+    notes = [entry for entry in walk(tmp_path, tmp_path, NOTHING) if isinstance(entry, Skipped)]
+    assert len(notes) == bool(meant)
+
+
+def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
+    """Not even if the walk sees only a part of the manifest's files."""
+    write(tmp_path, "a/b.md", "c/d.md", "c/e/f.md")
+    text = "ignore = ['c/d.md']\n[[rule]]\nglob = 'a/*'\n[[rule]]\nglob = 'c/**'\n"
+    (tmp_path / "rolebundle.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "c" / "rolebundle.toml").write_text("[[rule]]\nglob = 'e/*'\n", encoding="utf-8")
+    for start in (tmp_path, tmp_path / "a", tmp_path / "c", tmp_path / "c" / "e" / "f.md"):
+        codes = walked(tmp_path, start)[1].values()
+        assert set(codes) <= {"ignored"}, start
+    without_a = walk(tmp_path, tmp_path, NOTHING, excluded=frozenset({str(tmp_path / "a")}))
+    assert all(entry.path != "rolebundle.toml" for entry in without_a)
