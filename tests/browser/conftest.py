@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from rolebundle.interfaces.inspector.application import Query
+from rolebundle.interfaces.inspector.application import Parameters
 from support.browsing import ARGUMENTS, Corpus, Visitor
 from support.corpora import NOW
 from support.hostile_pages import ROLE, TASK, document_ids, hostile_corpus
@@ -61,7 +61,7 @@ def axe() -> str:
 def _corpus(running: Inspecting, other_role: str, **request: str) -> Corpus:
     request = {"now": NOW.isoformat(), **request}
     app = running.app
-    bundle = app.engine.retrieve(app.request(Query(request.items())))
+    bundle = app.engine.retrieve(app.request(Parameters(request.items())))
     documents = document_ids(app.engine.workspace.path)
     chosen, rejection = bundle.selected[0], bundle.rejected[0]
     return Corpus(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.bundle import Rejection
-from rolebundle.interfaces.inspector.application import Query
+from rolebundle.interfaces.inspector.application import Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.site import FILE
@@ -19,8 +19,7 @@ from support.hostile_pages import ATTACKS
 DRAFT = 'Elephants need 17 tokens. "never said" [1]. ' + " ".join(
     f'It says "{attack}" [2].' for attack in ATTACKS
 )
-Parameters = dict[str, str]
-PARAMETERS: dict[str, Callable[[Corpus], list[Parameters]]] = {
+PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
     "": lambda corpus: [{}, corpus.request],
     "answer": lambda corpus: [corpus.request],
     "why": lambda corpus: [
@@ -139,7 +138,7 @@ def test_an_answer_in_a_file_loads_nothing(
     visitor: Visitor, hostile: Corpus, tmp_path: Path
 ) -> None:
     app = hostile.running.app
-    bundle = app.engine.retrieve(app.request(Query(hostile.request.items())))
+    bundle = app.engine.retrieve(app.request(Parameters(hostile.request.items())))
     path = tmp_path / "answer.html"
     path.write_text(answer_page(bundle), encoding="utf-8")
     visitor.visit(path.as_uri())
@@ -153,14 +152,14 @@ def test_ten_thousand_hostile_rejections_are_shown(
     visitor: Visitor, hostile: Corpus, tmp_path: Path, is_live: bool
 ) -> None:
     app = hostile.running.app
-    bundle = app.engine.retrieve(app.request(Query(hostile.request.items())))
+    bundle = app.engine.retrieve(app.request(Parameters(hostile.request.items())))
     rejections = [
         Rejection(chunk_id=f"{attack}#{number}", reason="forbidden_source", notes=attack)
         for number, attack in zip(range(10_000), cycle(ATTACKS), strict=False)
     ]
     bundle = bundle.model_copy(update={"rejected": rejections})
-    query = Query(hostile.request.items())
-    page = answer_page(bundle, app.site(query) if is_live else FILE)
+    parameters = Parameters(hostile.request.items())
+    page = answer_page(bundle, app.site(parameters) if is_live else FILE)
     if is_live:
         visitor.visit(hostile.running.to("answer", **hostile.request), page)
     else:
@@ -176,7 +175,7 @@ def test_an_answer_in_a_file_is_accessible(
     auditor: Visitor, axe: str, sample: Corpus, tmp_path: Path
 ) -> None:
     app = sample.running.app
-    bundle = app.engine.retrieve(app.request(Query(sample.request.items())))
+    bundle = app.engine.retrieve(app.request(Parameters(sample.request.items())))
     path = tmp_path / "answer.html"
     path.write_text(answer_page(bundle), encoding="utf-8")
     auditor.visit(path.as_uri())

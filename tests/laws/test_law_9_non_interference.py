@@ -42,7 +42,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.operations import METHODS, Operations
 from rolebundle.interfaces.tools import TOOLS
@@ -207,7 +207,9 @@ def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[
         ("corpus", {"prefix": reference}),
         ("draft", {"draft": draft, "now": NOW.isoformat()}),
     )
-    pages = [app.answer(name, Query({**given, "agent": agent}.items())) for name, given in asked]
+    pages = [
+        app.answer(name, Parameters({**given, "agent": agent}.items())) for name, given in asked
+    ]
     assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
     return [
         ["page", "access_denied" if "<code>access_denied</code>" in page else "", status.name, page]

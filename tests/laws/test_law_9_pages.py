@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.policy.access import set_policy
 from rolebundle.storage.opening import open_writer
@@ -47,7 +47,7 @@ def placed(number: int, document: StoredDocument, scope: str) -> StoredDocument:
     return StoredDocument(type(document.metadata)(**values), chunks, document.scanned)
 
 
-def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[str, Answer]:
+def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[str, Response]:
     """The pages for the agent, by view and parameters."""
     folder.mkdir(exist_ok=True)
     path = build(folder, placed_ones, HashingProvider(), name="corpus.db")
@@ -68,7 +68,7 @@ def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[st
         with Engine(workspace, (folder.parent / "roles",), agent=AGENT) as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
             return {
-                f"{view} {parameters}": app.answer(view, Query(parameters.items()))
+                f"{view} {parameters}": app.answer(view, Parameters(parameters.items()))
                 for view in VIEWS
                 for parameters in asked.get(view, [{}])
             }
@@ -76,7 +76,7 @@ def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[st
         remove(path)
 
 
-def without_times(answer: Answer) -> tuple[int, str]:
+def without_times(answer: Response) -> tuple[int, str]:
     return answer.status, re.sub(r"\d+ ms", "0 ms", answer.page)
 
 

@@ -82,7 +82,7 @@ def inspect(
         return
     # Delayed: the application needs every view.
     from rolebundle.evaluation.comparison import load_report
-    from rolebundle.interfaces.inspector.application import Inspector, Query
+    from rolebundle.interfaces.inspector.application import Inspector, Parameters
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
     from rolebundle.interfaces.inspector.views import FORMS, VIEWS
     from rolebundle.interfaces.loopback import listen
@@ -96,7 +96,7 @@ def inspect(
         address = address_of(listener, token)
         app = Inspector(engine, f"/{token}/", VIEWS, FORMS, reports)
         # So is an unusable corpus, or an agent that sees nothing.
-        app.status(Query([]))
+        app.status(Parameters([]))
         server = InspectServer(app, listener, token)
         click.echo(address)
         if not no_browser:

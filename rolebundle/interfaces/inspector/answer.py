@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.page import render
 
 
-def show_form(app: Inspector, query: Query) -> str:
+def show_form(app: Inspector, parameters: Parameters) -> str:
     """The form for a question."""
-    site = app.site(query)
-    return render("ask", site, status=app.status(query))
+    site = app.site(parameters)
+    return render("ask", site, status=app.status(parameters))
 
 
-def show(app: Inspector, query: Query) -> str:
+def show(app: Inspector, parameters: Parameters) -> str:
     """The answer to the task of the address."""
-    site = app.site(query)
-    return answer_page(app.engine.retrieve(app.request(query)), site)
+    site = app.site(parameters)
+    return answer_page(app.engine.retrieve(app.request(parameters)), site)

@@ -59,14 +59,14 @@ _STATUS: Mapping[type[RolebundleError], HTTPStatus] = {
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A page, with its HTTP status."""
 
     status: HTTPStatus
     page: str
 
 
-class Query:
+class Parameters:
     """The parameters of a view's address, or the fields of a form.
 
     Args:
@@ -141,12 +141,14 @@ class Inspector:
         self._lock = Lock()
         self._is_closed = False
 
-    def answer(self, name: str, query: Query, *, form: Query | None = None) -> Answer:
+    def answer(
+        self, name: str, parameters: Parameters, *, form: Parameters | None = None
+    ) -> Response:
         """The page of a view, or of the error that happened.
 
         Args:
             name: of the view.
-            query: the parameters of its address.
+            parameters: the parameters of its address.
             form: what a form sent, if the request is a POST.
         """
         with self._lock:
@@ -154,7 +156,7 @@ class Inspector:
                 if self._is_closed:
                     raise server_is_ending()
                 self.engine.refresh()
-                return Answer(HTTPStatus.OK, self._page(name, query, form))
+                return Response(HTTPStatus.OK, self._page(name, parameters, form))
             except RolebundleError as error:
                 return self._error(error)
             except Exception as error:
@@ -162,13 +164,13 @@ class Inspector:
                     print_exc()
                 return self._error(internal_error(error), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    def _page(self, name: str, query: Query, form: Query | None) -> str:
+    def _page(self, name: str, parameters: Parameters, form: Parameters | None) -> str:
         view = (self._views if form is None else self._forms).get(name)
         if view is None:
             raise UsageError("no_view", "there is no such view", "use the links of the pages")
-        return view(self, form or query)
+        return view(self, form or parameters)
 
-    def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Answer:
+    def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Response:
         if status is None:
             statuses = (status for kind, status in _STATUS.items() if isinstance(error, kind))
             status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -180,7 +182,7 @@ class Inspector:
             )
             error = AccessDenied(error.code, error.message, hint)
         site = Site(base=self._base, is_owner=self.admin is not None)
-        return Answer(status, render("error", site, error=error))
+        return Response(status, render("error", site, error=error))
 
     def owner(self) -> Admin:
         """What the owner of the corpus may do.
@@ -196,22 +198,22 @@ class Inspector:
             )
         return self.admin
 
-    def agent_of(self, query: Query) -> str | None:
+    def agent_of(self, parameters: Parameters) -> str | None:
         """The agent in whose name a view is shown; ``None`` for the owner.
 
         Raises:
             AccessDenied: the application is for another agent.
         """
-        agent = query.get("agent") or None
+        agent = parameters.get("agent") or None
         if self.engine.agent is not None and agent not in (None, self.engine.agent):
             self.engine.check_access(agent)
         return agent
 
-    def owner_of(self, query: Query) -> Admin | None:
+    def owner_of(self, parameters: Parameters) -> Admin | None:
         """The owner's methods; ``None`` if the view is shown in the name of an agent."""
-        return None if self.agent_of(query) else self.admin
+        return None if self.agent_of(parameters) else self.admin
 
-    def site(self, query: Query) -> Site:
+    def site(self, parameters: Parameters) -> Site:
         """The application around a page with these parameters.
 
         Raises:
@@ -220,12 +222,12 @@ class Inspector:
         # The owner sees everything, even if the policy gives nothing without an agent's name.
         view = (
             UNRESTRICTED_VIEW
-            if self.owner_of(query)
-            else self.engine.check_access(self.agent_of(query))
+            if self.owner_of(parameters)
+            else self.engine.check_access(self.agent_of(parameters))
         )
         return Site(
             base=self._base,
-            request={name: query.get(name) for name in REQUEST_FIELDS if query.get(name)},
+            request={name: parameters.get(name) for name in REQUEST_FIELDS if parameters.get(name)},
             is_owner=self.admin is not None,
             roles=[
                 overlay.role_id
@@ -234,23 +236,23 @@ class Inspector:
             ],
         )
 
-    def status(self, query: Query) -> CorpusStatus:
+    def status(self, parameters: Parameters) -> CorpusStatus:
         """What the corpus contains, for the owner or for the agent of the view.
 
         Raises:
             AccessDenied: the agent may see nothing.
         """
-        if admin := self.owner_of(query):
+        if admin := self.owner_of(parameters):
             return admin.status(with_advice=False)
-        return self.engine.status(self.agent_of(query))
+        return self.engine.status(self.agent_of(parameters))
 
-    def request(self, query: Query, **changes: object) -> RetrievalRequest:
+    def request(self, parameters: Parameters, **changes: object) -> RetrievalRequest:
         """The retrieval request of a view's address.
 
         Raises:
             UsageError: a field has a bad value, or the task is missing or too long.
         """
-        task = query.required("task")
+        task = parameters.required("task")
         if len(task.encode("utf-8", "surrogatepass")) > MAX_TASK_BYTES:
             raise UsageError(
                 "task_too_long",
@@ -258,9 +260,9 @@ class Inspector:
                 "make it shorter, or use `rolebundle retrieve TASK --html FILE`",
             )
         fields: dict[str, object] = {
-            name: query.get(name) for name in REQUEST_FIELDS if query.get(name)
+            name: parameters.get(name) for name in REQUEST_FIELDS if parameters.get(name)
         }
-        if limit := query.get("limit"):
+        if limit := parameters.get("limit"):
             fields["limit"] = int(limit) if _WHOLE_NUMBER.fullmatch(limit) else limit
         for name in ("lexical_only", "allow_weak"):
             if name in fields:
@@ -275,5 +277,5 @@ class Inspector:
             self.engine.close()
 
 
-View = Callable[[Inspector, Query], str]
+View = Callable[[Inspector, Parameters], str]
 """Makes the page of a view."""

@@ -8,7 +8,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.audit import AuditRow, AuditSettings
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.corpus import MAX_ROWS, Documents, OwnerFacts, corpus_page
 from rolebundle.interfaces.parse import parsed
 
@@ -17,18 +17,22 @@ MAX_AUDIT_ROWS = 2_000
 """Of so many of the last records the agents and questions are counted."""
 
 
-def show(app: Inspector, query: Query) -> str:
+def show(app: Inspector, parameters: Parameters) -> str:
     """The corpus, and one page of its documents; ``check`` examines it first."""
-    site, now, admin = app.site(query), datetime.now(UTC), app.owner_of(query)
-    facts = _owner_facts(admin, is_checked=bool(query.get("check"))) if admin else None
-    return corpus_page(app.status(query), _documents(app, query), now, site, facts)
+    site, now, admin = app.site(parameters), datetime.now(UTC), app.owner_of(parameters)
+    facts = _owner_facts(admin, is_checked=bool(parameters.get("check"))) if admin else None
+    return corpus_page(app.status(parameters), _documents(app, parameters), now, site, facts)
 
 
-def _documents(app: Inspector, query: Query) -> Documents:
-    prefix, after, agent = query.get("prefix"), query.get("after"), app.agent_of(query)
+def _documents(app: Inspector, parameters: Parameters) -> Documents:
+    prefix, after, agent = (
+        parameters.get("prefix"),
+        parameters.get("after"),
+        app.agent_of(parameters),
+    )
     fields = {"prefix": prefix or None, "after": after or None, "agent": agent}
     request = parsed(ListRequest, {**fields, "limit": MAX_DOCUMENTS})
-    admin = app.owner_of(query)
+    admin = app.owner_of(parameters)
     try:
         listing = admin.ls(request) if admin else app.engine.ls(request)
         return Documents(listing, prefix, after)

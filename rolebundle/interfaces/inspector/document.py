@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 
 from rolebundle.admin import Admin
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.document import OwnerFacts, document_page
 from rolebundle.retrieval.inspection import DocumentInspection
 
 
-def show(app: Inspector, query: Query) -> str:
+def show(app: Inspector, parameters: Parameters) -> str:
     """A document, by its id; ``chunk`` names a passage, ``first`` the first one of the page."""
-    reference, chunk = query.required("id"), query.get("chunk")
-    first = query.positive("first")
-    site, now = app.site(query), datetime.now(UTC)
-    admin = app.owner_of(query)
+    reference, chunk = parameters.required("id"), parameters.get("chunk")
+    first = parameters.positive("first")
+    site, now = app.site(parameters), datetime.now(UTC)
+    admin = app.owner_of(parameters)
     if admin is None:
-        agent = app.agent_of(query)
+        agent = app.agent_of(parameters)
         inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
         return document_page(inspection, now, site)
     inspection = admin.document(reference, chunk=chunk, first=first)

@@ -18,7 +18,7 @@ from rolebundle.evaluation.comparison import (
 )
 from rolebundle.evaluation.evaluation import evaluate, plan_for
 from rolebundle.evaluation.golden import golden_set_of_role, load_golden
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.evaluation import evaluation_page
 from rolebundle.interfaces.pages.evaluation_change import evaluation_change_page
 from rolebundle.interfaces.pages.page import render
@@ -47,18 +47,20 @@ class ReportRow(NamedTuple):
     ndcg: float | None
 
 
-def show(app: Inspector, query: Query) -> str:
+def show(app: Inspector, parameters: Parameters) -> str:
     """The list; with ``golden``, a run of that role's golden set; else a report or two of them."""
     app.owner()
-    site = app.site(query)
-    if role := query.get("golden"):
+    site = app.site(parameters)
+    if role := parameters.get("golden"):
         return evaluation_page(_run(app, role), site)
-    if query.get("before"):
-        (first, before), (second, after) = (_report(app, query, n) for n in ("before", "after"))
+    if parameters.get("before") or parameters.get("after"):
+        (first, before), (second, after) = (
+            _report(app, parameters, n) for n in ("before", "after")
+        )
         comparison = compare(before, after, (str(first), str(second)))
         return evaluation_change_page(comparison, before, after, site)
-    if query.get("report"):
-        return evaluation_page(_report(app, query, "report")[1], site)
+    if parameters.get("report"):
+        return evaluation_page(_report(app, parameters, "report")[1], site)
     return render(
         "evaluations",
         site,
@@ -94,8 +96,9 @@ def _reports(app: Inspector) -> list[ReportRow]:
     ]
 
 
-def _report(app: Inspector, query: Query, name: str) -> tuple[Path, EvalReport]:
-    number = query.positive(name)
+def _report(app: Inspector, parameters: Parameters, name: str) -> tuple[Path, EvalReport]:
+    parameters.required(name)
+    number = parameters.positive(name)
     if number > len(app.reports):
         raise UsageError(
             "not_found", f"there is no report {number}", "choose one of the list of evaluations"

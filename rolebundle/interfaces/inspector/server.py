@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
-from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.loopback import ADDRESS, Guard
 from rolebundle.interfaces.operations import internal_error
 from rolebundle.interfaces.pages.page import content_policy, render
@@ -144,12 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a view."""
-        if request := self._view_and_query():
+        if request := self._view_and_parameters():
             self._send(self.server.app.answer(*request))
 
     def do_POST(self) -> None:
         """Take a form, if the view has one."""
-        request = self._view_and_query()
+        request = self._view_and_parameters()
         if request is None:
             return
         try:
@@ -163,11 +163,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def refuse_method(self) -> None:
         """Refuse a method that no view has."""
-        if self._view_and_query() is not None:
+        if self._view_and_parameters() is not None:
             error = UsageError("no_method", "the view has no such method", "use GET")
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, error)
 
-    def _view_and_query(self) -> tuple[str, Query] | None:
+    def _view_and_parameters(self) -> tuple[str, Parameters] | None:
         """The view and its parameters; ``None`` if the request was refused."""
         headers = [
             (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not slash or not hmac.compare_digest(given, self.server.token):
             if self.command == "GET" and slash and not view and self.server.take_ticket(given):
                 first_view = f"/{self.server.token.decode()}/"
-                self._send(Answer(HTTPStatus.SEE_OTHER, ""), location=first_view)
+                self._send(Response(HTTPStatus.SEE_OTHER, ""), location=first_view)
                 return None
             denied = AccessDenied(
                 "token_required",
@@ -197,9 +197,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self._refuse(HTTPStatus.FORBIDDEN, denied)
             return None
-        return view, Query(pairs)
+        return view, Parameters(pairs)
 
-    def _form(self) -> Query:
+    def _form(self) -> Parameters:
         """The fields of a form.
 
         Raises:
@@ -224,14 +224,14 @@ class _Handler(BaseHTTPRequestHandler):
             )
         except ValueError:
             raise UsageError("bad_form", "the form cannot be read", "send it again") from None
-        return Query(pairs)
+        return Parameters(pairs)
 
     def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
-        self._send(Answer(status, render("error", error=error)))
+        self._send(Response(status, render("error", error=error)))
 
-    def _send(self, answer: Answer, *, location: str = "") -> None:
-        body = answer.page.encode("utf-8")
-        self.send_response(answer.status)
+    def _send(self, response: Response, *, location: str = "") -> None:
+        body = response.page.encode("utf-8")
+        self.send_response(response.status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
         if location:

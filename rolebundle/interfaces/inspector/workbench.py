@@ -15,7 +15,7 @@ from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import ConfigurationError, OverlayError, RolebundleError, UsageError
 from rolebundle.evaluation.golden import find_golden_set, load_golden
-from rolebundle.interfaces.inspector.application import DEADLINE_MS, Inspector, Query
+from rolebundle.interfaces.inspector.application import DEADLINE_MS, Inspector, Parameters
 from rolebundle.interfaces.pages.workbench import (
     MAX_TASKS,
     Edit,
@@ -53,7 +53,7 @@ GENERAL_TASKS = (
 )
 
 
-def show(app: Inspector, query: Query) -> str:
+def show(app: Inspector, parameters: Parameters) -> str:
     """The overlay of a role, or the list of all roles.
 
     Raises:
@@ -62,11 +62,11 @@ def show(app: Inspector, query: Query) -> str:
     """
     app.owner()
     folders = _current_folders(app)
-    role = query.get("role")
-    return _overlay(app, role, folders, query) if role else _roles(app, folders, query)
+    role = parameters.get("role")
+    return _overlay(app, role, folders, parameters) if role else _roles(app, folders, parameters)
 
 
-def submit(app: Inspector, form: Query) -> str:
+def submit(app: Inspector, form: Parameters) -> str:
     """Try or save an edited copy. Only ``save`` writes, and only an overlay without errors.
 
     Raises:
@@ -80,16 +80,11 @@ def submit(app: Inspector, form: Query) -> str:
         raise UsageError("bad_form", "the form has no action", "send it from the page")
     folders = _current_folders(app)
     base = load_role(form.required("role"), folders)
-    tasks = [line.strip() for line in form.get("tasks").split("\n") if line.strip()]
-    edit = Edit(
-        base.overlay.role_id,
-        form.get("new_role"),
-        form.get("overlay").replace("\r\n", "\n"),
-        list(dict.fromkeys(tasks)),
-    )
+    edit = _edit_of(form, base.overlay.role_id)
     trials: list[OverlayTrial] = []
     findings: list[LintProblem] = []
     saved: EditedOverlay | None = None
+    # The page of an error keeps what was typed.
     try:
         edited = edited_overlay(edit.new_role, edit.text, app.engine.workspace.path)
         with app.engine.workspace.corpus.reading():
@@ -100,13 +95,25 @@ def submit(app: Inspector, form: Query) -> str:
             edited.save(folders)
             saved = edited
     except RolebundleError as error:
-        # The page keeps what was typed. If the overlay is malformed, the findings of lint have why.
-        if not (findings and isinstance(error, OverlayError)):
-            findings = [lint_error("", error.code, f"{error.message}; {error.hint}"), *findings]
+        findings = _with_error(findings, error)
     if saved is not None:
         _current_folders(app)
         return saved_page(saved.role_id, saved.path, edit.tasks[:MAX_TASKS], app.site(form))
     return trial_page(findings, trials, edit, app.site(form), is_saving=action == "save")
+
+
+def _edit_of(form: Parameters, role: str) -> Edit:
+    """What a person typed: a copy of the role, and tasks without repeats."""
+    tasks = [line.strip() for line in form.get("tasks").split("\n") if line.strip()]
+    text = form.get("overlay").replace("\r\n", "\n")
+    return Edit(role, form.get("new_role"), text, list(dict.fromkeys(tasks)))
+
+
+def _with_error(findings: Sequence[LintProblem], error: RolebundleError) -> list[LintProblem]:
+    """The findings of lint, after the error if they do not have its reason."""
+    if findings and isinstance(error, OverlayError):
+        return [*findings]
+    return [lint_error("", error.code, f"{error.message}; {error.hint}"), *findings]
 
 
 def _current_folders(app: Inspector) -> tuple[Path, ...]:
@@ -122,7 +129,7 @@ def _current_folders(app: Inspector) -> tuple[Path, ...]:
     return app.engine.overlay_folders
 
 
-def _roles(app: Inspector, folders: Sequence[Path], query: Query) -> str:
+def _roles(app: Inspector, folders: Sequence[Path], parameters: Parameters) -> str:
     corpus = app.engine.workspace.corpus
     shipped = data_folder("overlays")
     names = {
@@ -137,10 +144,10 @@ def _roles(app: Inspector, folders: Sequence[Path], query: Query) -> str:
             findings = _findings(entry.path, folders, corpus, facts)
             groups[folder].append(RoleRow(entry, findings))
     named = [(names.get(folder, f"From {folder}"), rows) for folder, rows in groups.items() if rows]
-    return roles_page(named, app.site(query))
+    return roles_page(named, app.site(parameters))
 
 
-def _overlay(app: Inspector, role: str, folders: Sequence[Path], query: Query) -> str:
+def _overlay(app: Inspector, role: str, folders: Sequence[Path], parameters: Parameters) -> str:
     resolved = load_role(role, folders)
     corpus = app.engine.workspace.corpus
     with corpus.reading():
@@ -149,10 +156,10 @@ def _overlay(app: Inspector, role: str, folders: Sequence[Path], query: Query) -
         findings = _findings(resolved.path, folders, corpus, facts)
         reach = rule_reach(resolved.overlay.source_policy, counts, facts)
         passages = word_counts(resolved.overlay.vocabulary, corpus)
-    tasks, origin = _tasks(app, resolved, folders, query)
+    tasks, origin = _tasks(app, resolved, folders, parameters)
     own = {key: value for key, value in resolved.layers[0].values.items() if key != "role_id"}
     edit = Edit(role, _free_name(role, folders), overlay_text(own), tasks, origin)
-    return overlay_page(resolved, findings, reach, passages, edit, app.site(query))
+    return overlay_page(resolved, findings, reach, passages, edit, app.site(parameters))
 
 
 def _findings(
@@ -170,13 +177,13 @@ def _free_name(role: str, folders: Sequence[Path]) -> str:
 
 
 def _tasks(
-    app: Inspector, resolved: ResolvedOverlay, folders: Sequence[Path], query: Query
+    app: Inspector, resolved: ResolvedOverlay, folders: Sequence[Path], parameters: Parameters
 ) -> tuple[list[str], str]:
     """The tasks of the address, of the role's golden set or of the audit; and their origin.
 
     If there are none, these are general ones.
     """
-    if tasks := query.all("task"):
+    if tasks := parameters.all("task"):
         return tasks[:MAX_TASKS], ""
     role, name = resolved.overlay.role_id, resolved.overlay.eval_profile.golden_set_id
     path = find_golden_set(name, tuple(folders)) if name else None

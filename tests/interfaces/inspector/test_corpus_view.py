@@ -15,7 +15,7 @@ from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import corpus as view
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.pages.corpus import freshness_plot
 from rolebundle.storage.quarantine import Scanned
@@ -54,7 +54,7 @@ def app(db: Path) -> Iterator[Inspector]:
 
 
 def page_of(app: Inspector, **parameters: str) -> html.HtmlElement:
-    answer = app.answer("corpus", Query(parameters.items()))
+    answer = app.answer("corpus", Parameters(parameters.items()))
     assert answer.status == HTTPStatus.OK, answer.page
     return html.fromstring(answer.page)
 
@@ -154,7 +154,7 @@ def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path
         with Engine(path, agent="ada") as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
             asked = ({}, {"prefix": "mail"}, {"prefix": "docs"}, {"after": "auth"}, {"check": "1"})
-            pages.append([app.answer("corpus", Query(query.items())) for query in asked])
+            pages.append([app.answer("corpus", Parameters(query.items())) for query in asked])
     assert pages[0] == pages[1]
     assert all(page.status == HTTPStatus.OK for page in pages[0])
     agents = html.fromstring(pages[0][0].page)

@@ -13,7 +13,7 @@ from lxml import html
 
 from rolebundle.admin import Admin
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.quarantine import Scanned
@@ -69,7 +69,7 @@ def app(db: Path) -> Iterator[Inspector]:
 
 
 def page_of(app: Inspector, **parameters: str) -> html.HtmlElement:
-    answer = app.answer("document", Query(parameters.items()))
+    answer = app.answer("document", Parameters(parameters.items()))
     assert answer.status == HTTPStatus.OK, answer.page
     return html.fromstring(answer.page)
 
@@ -123,7 +123,8 @@ def test_the_owner_sees_what_was_hidden_but_no_secret(app: Inspector) -> None:
 
 def test_an_agent_sees_nothing_of_a_quarantined_document(app: Inspector) -> None:
     answers = [
-        app.answer("document", Query([("id", name), ("agent", "ada")])) for name in ("notes", "nil")
+        app.answer("document", Parameters([("id", name), ("agent", "ada")]))
+        for name in ("notes", "nil")
     ]
     assert [answer.status for answer in answers] == [HTTPStatus.NOT_FOUND] * 2
     assert "planned" not in answers[0].page
@@ -151,7 +152,7 @@ def test_nothing_of_a_document_is_markup(app: Inspector) -> None:
 
 @pytest.mark.parametrize("first", ["0", "-1", "x", "9" * 5000, "\u0663"])
 def test_a_bad_page_number_is_refused(app: Inspector, first: str) -> None:
-    answer = app.answer("document", Query([("id", "long"), ("first", first)]))
+    answer = app.answer("document", Parameters([("id", "long"), ("first", first)]))
     assert answer.status == HTTPStatus.BAD_REQUEST
     assert "bad_parameter" in answer.page
 
@@ -170,5 +171,5 @@ def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:
         app = Inspector(engine, "/token/", VIEWS, FORMS)
         assert "/docs/old.md" in section(page_of(app, id="old"), "use")
         assert "/docs/" not in text_of(page_of(app, id="old", agent="ada"))
-        refused = app.answer("document", Query([("id", "old"), ("agent", "eve")]))
+        refused = app.answer("document", Parameters([("id", "old"), ("agent", "eve")]))
         assert refused.status == HTTPStatus.FORBIDDEN

@@ -12,7 +12,7 @@ from lxml import html
 
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import evaluation
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.draft import MAX_DRAFT_BYTES
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from support.commands import invoke
@@ -56,19 +56,21 @@ def app(folder: Path) -> Iterator[Inspector]:
 
 
 def shown(app: Inspector, view: str, **fields: str) -> str:
-    answer = app.answer(view, Query(fields.items()))
+    answer = app.answer(view, Parameters(fields.items()))
     assert answer.status == HTTPStatus.OK, answer.page
     return " ".join(html.fromstring(answer.page).xpath("//main")[0].text_content().split())
 
 
 def refused(app: Inspector, view: str, **fields: str) -> tuple[HTTPStatus, str]:
-    answer = app.answer(view, Query(fields.items()))
+    answer = app.answer(view, Parameters(fields.items()))
     return answer.status, html.fromstring(answer.page).xpath("string(//div[@class='error']//code)")
 
 
 def test_a_draft_is_verified_against_the_corpus(app: Inspector) -> None:
     assert "Verify a draft" in shown(app, "draft")
-    page = app.answer("draft", Query({"draft": f"{TRUE}\r\n{FALSE}", "role": "guard"}.items())).page
+    page = app.answer(
+        "draft", Parameters({"draft": f"{TRUE}\r\n{FALSE}", "role": "guard"}.items())
+    ).page
     tree = html.fromstring(page)
     assert tree.xpath("string(//h1)") == "The draft fails"
     classes = {a.text: a.get("class") for a in tree.xpath("//pre[@class='draft']/a")}
@@ -80,7 +82,7 @@ def test_a_draft_is_verified_against_the_corpus(app: Inspector) -> None:
 
 def test_a_draft_for_publication_is_checked_for_secrets(app: Inspector) -> None:
     draft = f"{TRUE} Write to jane.miller@corp-mail.com."
-    page = app.answer("draft", Query({"draft": draft, "publish": "true"}.items())).page
+    page = app.answer("draft", Parameters({"draft": draft, "publish": "true"}.items())).page
     tree = html.fromstring(page)
     assert tree.xpath("//h3/code[text()='personal_data']")
     assert "jane" not in tree.xpath("string(//pre[@class='draft'])")
@@ -93,7 +95,7 @@ def test_a_long_draft_is_for_the_command(app: Inspector) -> None:
 
 
 def test_golden_sets_and_reports_are_listed(app: Inspector) -> None:
-    page = app.answer("evaluation", Query([])).page
+    page = app.answer("evaluation", Parameters([])).page
     links = html.fromstring(page).xpath("//main//td/a/@href | //main//th/a/@href")
     assert links == [
         "/token/evaluation?golden=guard", "/token/evaluation?report=1",
@@ -116,6 +118,9 @@ def test_stored_reports_are_shown_and_compared(app: Inspector, folder: Path) -> 
     for number in ("3", "0", "../first.json"):
         status, _ = refused(app, "evaluation", report=number)
         assert status in (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST)
+    for given in ("before", "after"):
+        status, code = refused(app, "evaluation", **{given: "1"})
+        assert (status, code) == (HTTPStatus.BAD_REQUEST, "parameter_missing")
 
 
 def test_what_takes_long_is_for_the_command(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import MAX_CONNECTIONS, MAX_FORM_BYTES
 from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.loopback import ADDRESS
@@ -20,7 +20,7 @@ SECONDS = 20.0
 saved: list[str] = []
 
 
-def save(_app: Inspector, form: Query) -> str:
+def save(_app: Inspector, form: Parameters) -> str:
     """Stands for a view that takes a form."""
     saved.append(form.get("text"))
     return "saved"

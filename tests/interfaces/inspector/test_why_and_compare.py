@@ -11,7 +11,7 @@ from lxml import html
 
 from rolebundle.admin import Admin
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from support.corpora import build, document
 from support.overlay_files import write
@@ -48,7 +48,7 @@ def app(folder: Path) -> Iterator[Inspector]:
         yield Inspector(engine, "/token/", VIEWS, FORMS)
 
 
-def asked(app: Inspector, view: str, **parameters: str | list[str]) -> Answer:
+def asked(app: Inspector, view: str, **parameters: str | list[str]) -> Response:
     fields: dict[str, str | list[str]] = {"task": "token plan", "now": NOW, "agent": "ada"}
     fields |= parameters
     pairs = [
@@ -56,10 +56,10 @@ def asked(app: Inspector, view: str, **parameters: str | list[str]) -> Answer:
         for name, values in fields.items()
         for value in ([values] if isinstance(values, str) else values)
     ]
-    return app.answer(view, Query(pairs))
+    return app.answer(view, Parameters(pairs))
 
 
-def columns(answer: Answer) -> list[str]:
+def columns(answer: Response) -> list[str]:
     assert answer.status == 200, text_of(answer.page)
     heads = html.fromstring(answer.page).xpath("//table[@class='compared']/thead//th")
     return [head.text_content() for head in heads[1:]]

@@ -15,7 +15,7 @@ from lxml import html
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import MAX_TASK_CHARACTERS
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.inspector.workbench import GENERAL_TASKS, MAX_TASKS
 from rolebundle.interfaces.loopback import ADDRESS
@@ -56,12 +56,12 @@ def app(db: Path) -> Iterator[Inspector]:
         yield Inspector(engine, "/token/", VIEWS, FORMS)
 
 
-def sent(app: Inspector, action: str, overlay: object = None, **fields: str) -> Answer:
+def sent(app: Inspector, action: str, overlay: object = None, **fields: str) -> Response:
     """The answer to the form."""
     text = json.dumps(overlay or changed(), ensure_ascii=False)
     text = overlay if isinstance(overlay, str) else text
     values = {"role": "releaser", "do": action, "overlay": text, "tasks": TASK, "new_role": "copy"}
-    return app.answer("workbench", Query([]), form=Query((values | fields).items()))
+    return app.answer("workbench", Parameters([]), form=Parameters((values | fields).items()))
 
 
 def changed() -> dict[str, object]:
@@ -69,13 +69,13 @@ def changed() -> dict[str, object]:
     return {"version": "1.0", "mission": "Sell a release.", "vocabulary": RULES["vocabulary"]}
 
 
-def page_of(answer: Answer) -> html.HtmlElement:
+def page_of(answer: Response) -> html.HtmlElement:
     assert answer.status == HTTPStatus.OK, answer.page
     return html.fromstring(answer.page)
 
 
 def shown(app: Inspector, **parameters: str) -> html.HtmlElement:
-    return page_of(app.answer("workbench", Query(parameters.items())))
+    return page_of(app.answer("workbench", Parameters(parameters.items())))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -162,7 +162,7 @@ def test_a_saved_copy_is_a_role_at_once(app: Inspector, db: Path) -> None:
     [link] = [a.get("href") for a in page.iter("a") if a.text == TASK]
     view, _, query = link.removeprefix("/token/").partition("?")
     assert view == "answer"
-    answer = page_of(app.answer(view, Query(parse_qsl(query))))
+    answer = page_of(app.answer(view, Parameters(parse_qsl(query))))
     assert answer.xpath("//select[@name='role']/option[@selected]/text()") == ["copy"]
     assert "Of this corpus" in section(shown(app), "folder-2")
 
@@ -268,7 +268,7 @@ def test_a_trial_has_bounded_tasks(app: Inspector, tasks: str) -> None:
 def test_the_tasks_are_those_of_the_address_or_of_the_golden_set(app: Inspector, db: Path) -> None:
     def tasks(*given: str) -> list[str]:
         answer = app.answer(
-            "workbench", Query([("role", "releaser"), *(("task", task) for task in given)])
+            "workbench", Parameters([("role", "releaser"), *(("task", task) for task in given)])
         )
         return page_of(answer).xpath("//textarea[@name='tasks']")[0].text_content().split("\n")
 
@@ -276,7 +276,7 @@ def test_the_tasks_are_those_of_the_address_or_of_the_golden_set(app: Inspector,
     assert tasks("one", "two") == ["one", "two"]
     with Admin(db) as admin:
         admin.set_audit("on", "text")
-    page_of(app.answer("answer", Query([("task", "asked"), ("role", "releaser")])))
+    page_of(app.answer("answer", Parameters([("task", "asked"), ("role", "releaser")])))
     assert tasks() == ["asked"]
     folder = db.parent / "roles"
     (folder / "golden").mkdir()
@@ -311,8 +311,8 @@ def test_the_view_of_an_agent_is_refused(db: Path) -> None:
         agent = Inspector(engine, "/token/", VIEWS, FORMS)
         before = files(db.parent)
         answers = [
-            agent.answer("workbench", Query([])),
-            agent.answer("workbench", Query([("role", "releaser")])),
+            agent.answer("workbench", Parameters([])),
+            agent.answer("workbench", Parameters([("role", "releaser")])),
             sent(agent, "try"),
             sent(agent, "save"),
         ]
@@ -328,7 +328,7 @@ def test_a_form_that_is_not_ours_is_refused(app: Inspector, db: Path) -> None:
     assert sent(app, "delete").status == HTTPStatus.BAD_REQUEST
     assert sent(app, "save", role="").status == HTTPStatus.BAD_REQUEST
     assert sent(app, "save", role="../releaser").status == HTTPStatus.BAD_REQUEST
-    assert app.answer("answer", Query([]), form=Query([])).status == HTTPStatus.NOT_FOUND
+    assert app.answer("answer", Parameters([]), form=Parameters([])).status == HTTPStatus.NOT_FOUND
     assert files(db.parent) == before
 
 
