@@ -545,18 +545,22 @@ class Admin:
         """Remove a mark, whoever has made it.
 
         Args:
-            target: the chunk id or document id that is marked; it may be gone.
+            target: the chunk id or document id that is marked, which may be gone, or another
+                reference to it.
 
         Raises:
             UsageError: it has no mark.
         """
+        from rolebundle.retrieval.lookup import ReferenceScope, find_reference
         from rolebundle.verification import marks
 
         with self._open_writer() as corpus:
-            is_chunk = any(
-                mark.target == target and mark.kind == "chunk" for mark in marks.list_marks(corpus)
-            )
-            kind: MarkKind = "chunk" if is_chunk else "document"
+            marked = {mark.target: mark.kind for mark in reversed(marks.list_marks(corpus))}
+            if target not in marked:
+                named = find_reference(corpus, target, ReferenceScope(absolute=True))
+                if named is not None and named[0] in ("chunk", "document"):
+                    target = marks.resolve_target(corpus, target, *named[:2])[1]
+            kind: MarkKind = marked.get(target, "document")
             record = marks.remove_mark(corpus, kind, target, authority="owner")
             self.workspace.recorder.note(corpus, "mark", details={"state": "unverified"})
         return record

@@ -123,6 +123,13 @@ def resolve_reference(
     """
     resolved = find_reference(corpus, reference, scope)
     if resolved is None:
+        lines = references.parse_lines(reference)
+        if lines is not None and lines.start > lines.end:
+            raise UsageError(
+                "not_found",
+                f"{reference}: these lines end before they begin",
+                f"ask for {lines.path}:{lines.end}-{lines.start}",
+            )
         near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
         raise _not_found(reference, near)
     return resolved

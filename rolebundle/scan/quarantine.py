@@ -9,17 +9,17 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.quarantine import Flagged
 
 
-def flagged_document(corpus: Corpus, document_id: str) -> Flagged:
-    """What the scan found in a document.
+def flagged_document(corpus: Corpus, name: str) -> Flagged:
+    """What the scan found in the document with this id or path.
 
     Raises:
         UsageError: there is no such document, or nothing was found in it.
     """
-    document = quarantine.flagged_document(corpus, document_id)
+    document = quarantine.flagged_document(corpus, name)
     if document is None:
         raise UsageError(
             "not_flagged",
-            f"{document_id}: no document of that id has findings",
+            f"{name}: no document of that id or path has findings",
             "`rolebundle quarantine list --all` names those that have",
         )
     return document

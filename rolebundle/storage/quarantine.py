@@ -77,10 +77,14 @@ def count_flagged(corpus: Corpus) -> dict[str, int]:
     return dict(corpus.rows("SELECT verdict, count(*) FROM scanned GROUP BY verdict ORDER BY 1"))
 
 
-def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
-    """The findings in the document with this id, or ``None`` if there are none."""
-    rows = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (document_id,))
-    return _flagged(rows[0]) if rows else None
+def flagged_document(corpus: Corpus, name: str) -> Flagged | None:
+    """The findings in the document with this id, or else in the only one with this path.
+
+    ``None`` if there is none.
+    """
+    by_id = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (name,))
+    rows = by_id or corpus.rows(f"SELECT {_COLUMNS} WHERE f.path = ? LIMIT 2", (name,))
+    return _flagged(rows[0]) if len(rows) == 1 else None
 
 
 def quarantined_named(

@@ -133,6 +133,11 @@ class TestLookUp:
         assert error.value.code == "not_found"
         assert error.value.hint
 
+    def test_lines_that_end_before_they_begin(self, corpus: Corpus) -> None:
+        with pytest.raises(UsageError, match="end before they begin") as error:
+            look_up(corpus, "guide.md:3-1")
+        assert error.value.hint == "ask for guide.md:1-3"
+
     def test_a_document_without_text(self, tmp_path: Path) -> None:
         with open_reader(build(tmp_path, [document("empty", [])])) as corpus:
             with pytest.raises(UsageError, match="has no text") as error:

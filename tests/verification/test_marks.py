@@ -185,6 +185,9 @@ def test_the_command_line(db: Path) -> None:
     removed = invoke("mark", "remove", "limits#1", "--json", "--db", db).json()
     assert removed["state"] == "unverified"
     assert invoke("mark", "remove", "limits#1", "--db", db).code == 2
+    put(db, "limits", "rejected")
+    assert invoke("mark", "remove", "limits.md:1-2", "--db", db).code == 2
+    assert invoke("mark", "remove", "limits.md", "--db", db).code == 0
     assert invoke("mark", "limits#1", "--state", "disputed", "--by", "A", "--db", db).code == 2
     assert invoke("mark", "limits:1-2", "--state", "disputed", "--by", "A", "--reason", "x",
                   "--db", db).code == 2  # fmt: skip

@@ -114,6 +114,19 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            # Click only knows the commands that are imported.
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            guess = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"{error.message}{guess}", ctx) from error
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Names without descriptions, which would import every command."""
         from click.shell_completion import CompletionItem
@@ -183,6 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         with suppress(OSError):
             error.show()
+            if error.message.startswith("Got unexpected extra argument"):
+                click.echo("  next: put a text of several words in quotes", err=True)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted; completed work is kept")

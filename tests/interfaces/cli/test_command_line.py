@@ -98,6 +98,19 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     assert sample_db.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("retreive", "x"), "Did you mean 'retrieve'?"),
+        (("retrieve", "page", "size"), "put a text of several words in quotes"),
+    ],
+)
+def test_a_usual_mistake_has_a_hint(arguments: tuple[str, ...], hint: str) -> None:
+    outcome = invoke(*arguments)
+    assert outcome.code == 2
+    assert hint in outcome.err
+
+
 def test_no_corpus(tmp_path: Path) -> None:
     for command in (("retrieve", "x"), ("get", "x"), ("status",), ("status", "--check")):
         outcome = invoke(*command, "--db", tmp_path / "none.db")
