@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from rolebundle.embedding import model_server
@@ -75,6 +76,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """In a worker, send only the reports that are shown.
+
+    The six messages that xdist sends of a test take longer than most tests.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.option.durations is not None:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of outside data; tests that need it are skipped if it does not exist."""
@@ -84,16 +99,15 @@ def shared() -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep every test away from the user's corpus, cache and settings."""
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(home))
+        os.environ[name] = str(home)
     names = ("COLUMNS", "NO_COLOR", "ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ROLEBUNDLE_OVERLAYS", str(demo_overlays()))
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(scope="session")

@@ -55,17 +55,9 @@ class StaticProvider:
     def _model(self) -> tuple[Any, Any]:
         return _load(_package_folder())
 
-    @cached_property
-    def _wide_vectors(self) -> Any:
-        # For passages only: the conversion takes as long as twenty queries, and saves a third of
-        # the time for many texts.
-        import numpy as np
-
-        return self._model[1].astype(np.float32)
-
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._wide_vectors)
+        return self._embed(texts, _wide_vectors(_package_folder()))
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
@@ -123,6 +115,15 @@ def _load(folder: Path) -> tuple[Any, Any]:
     # The tokenizers library raises a bare Exception if it cannot read a file.
     except Exception as error:
         raise _unusable(f"could not be loaded ({error})") from error
+
+
+@cache
+def _wide_vectors(folder: Path) -> Any:
+    # For passages only: the conversion takes as long as twenty queries, and saves a third of the
+    # time for many texts.
+    import numpy as np
+
+    return _load(folder)[1].astype(np.float32)
 
 
 def _prepared(texts: Sequence[str]) -> list[str]:

@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
 from rolebundle.interfaces.inspector.application import Parameters
 from support.browsing import ARGUMENTS, Corpus, Visitor
@@ -16,12 +16,17 @@ from support.corpora import NOW
 from support.hostile_pages import ROLE, TASK, document_ids, hostile_corpus
 from support.inspecting import Inspecting, inspecting
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 
 # Playwright's loop counts as running in this thread until it is stopped. Tests of other folders
 # have loops of their own, so it ends with the tests of this package.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium; the tests are skipped without one."""
+    from playwright.sync_api import sync_playwright
+
     program = os.environ.get("ROLEBUNDLE_CHROMIUM") or shutil.which("chromium")
     if program is None:
         pytest.skip("no Chromium: install the package chromium, or set ROLEBUNDLE_CHROMIUM")

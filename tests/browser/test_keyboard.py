@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from playwright.sync_api import Page
 
 from rolebundle.interfaces.inspector.views import VIEWS
 from support.browsing import Corpus, Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
 MAX_STOPS = 400

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Condition, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -27,9 +27,12 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.commands import run
-from support.mcp import Session, with_session
+from support.mcp import with_session
 from support.replication_site import Site
 from support.served import Served
+
+if TYPE_CHECKING:
+    from support.mcp import Session
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 

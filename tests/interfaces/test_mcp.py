@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.interfaces.operations import Operations
-
-pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-
-from mcp.shared.exceptions import MCPError
-
 from rolebundle.policy.overlays import overlay_folders
-from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, text_of
+from support.mcp import OVERLAYS, TASK, SharedServer, error_of, needs_mcp, text_of
+
+if TYPE_CHECKING:
+    from support.mcp import Session
+
+pytestmark = needs_mcp
 
 NOW = "2026-03-01T00:00:00Z"
 
@@ -214,6 +214,8 @@ def test_errors_are_results_with_a_code(
 
 
 def test_an_unknown_tool_is_the_protocols_error(server: SharedServer) -> None:
+    from mcp.shared.exceptions import MCPError
+
     with pytest.raises(MCPError, match="there are retrieve, get"):
         server.call("search", {"task": TASK})
 
@@ -264,6 +266,8 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
     ],
 )
 def test_a_resource_that_is_not_there_is_refused(server: SharedServer, uri: str) -> None:
+    from mcp.shared.exceptions import MCPError
+
     async def talk(session: Session) -> Any:
         await session.read_resource(uri)
 

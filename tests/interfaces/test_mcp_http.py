@@ -8,21 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-
-pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-
-import httpx2
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from support.commands import invoke
 from support.mcp import (
     TASK,
     HttpServer,
-    Session,
     error_of,
     http_server,
     run_session,
@@ -31,6 +24,10 @@ from support.mcp import (
     text_of,
 )
 
+if TYPE_CHECKING:
+    from support.mcp import Session
+
+httpx2 = pytest.importorskip("httpx2", reason="needs the extra: pip install 'rolebundle[mcp]'")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
 CALL = {
@@ -94,6 +91,9 @@ def test_a_body_over_the_limit_is_refused(server: HttpServer) -> None:
 def test_the_current_protocol_and_the_one_before_over_both_transports(
     server: HttpServer, mode: str, sample_without_vectors: Path
 ) -> None:
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async def talk(transport: Any) -> Any:
         async with Client(transport, mode=mode) as client:
             result = await client.call_tool("retrieve", CALL["params"]["arguments"])  # type: ignore[index]
@@ -227,6 +227,9 @@ from rolebundle.interfaces.cli.main import main; main()
 def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
     sample_without_vectors: Path, tmp_path: Path
 ) -> None:
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async def talk(server: HttpServer) -> Any:
         async with Client(streamable_http_client(server.url, http_client=server.client)) as client:
             call = asyncio.create_task(client.call_tool("retrieve", {"task": TASK}))

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+from support.mcp import OVERLAYS, TASK, http_server, needs_mcp
 
-from support.mcp import OVERLAYS, TASK, http_server
-
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_mcp]
 
 INSPECTOR = "@modelcontextprotocol/inspector@2"
 NPM_CACHE = Path.home() / ".npm"

@@ -7,24 +7,27 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-
-pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
 
 from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
     SERVE,
     TASK,
-    Session,
     command,
     error_of,
+    needs_mcp,
     text_of,
     with_session,
 )
 from support.served import wait_until_filled
+
+if TYPE_CHECKING:
+    from support.mcp import Session
+
+pytestmark = needs_mcp
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-
-from rolebundle.interfaces.mcp import offered_tools
 from rolebundle.interfaces.operations import METHODS
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
 from support.commands import CHECKOUT
+from support.mcp import needs_mcp
 
 TASKS = runpy.run_path(str(CHECKOUT / "benchmarks" / "tool_tasks.py"))
 definitions, mistake_in, read_tasks = (
@@ -35,7 +33,10 @@ class Everything:
         raise NotImplementedError
 
 
+@needs_mcp
 def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
+    from rolebundle.interfaces.mcp import offered_tools
+
     tools = [
         tool.model_dump(mode="json", by_alias=True, exclude_none=True)
         for tool in offered_tools(Everything())
@@ -89,7 +90,10 @@ def test_an_approval_can_be_withheld() -> None:
     assert "approval" not in retrieve.input_schema(["approval"])["properties"]
 
 
+@needs_mcp
 def test_what_the_reader_of_the_tasks_gets_is_what_a_client_gets() -> None:
+    from rolebundle.interfaces.mcp import offered_tools
+
     text = definitions()
     assert INSTRUCTIONS in text
     shown = json.loads(text.removeprefix(INSTRUCTIONS))

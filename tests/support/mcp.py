@@ -10,24 +10,29 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
+import pytest
 
 from rolebundle.resources import demo_overlays
 from support.program_server import forked_python
 
+# Only tests that run import the SDK, which takes a second: every worker collects all tests.
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import ClientSession as Session
+    from mcp import StdioServerParameters
+
+needs_mcp = pytest.mark.skipif(
+    find_spec("mcp_types") is None, reason="needs the extra: pip install 'rolebundle[mcp]'"
+)
 TASK = "How long does a refresh token live, and when is it rotated?"
 OVERLAYS = demo_overlays()
 SECONDS = 30
 SERVE = "from rolebundle.interfaces.cli.main import main; main()"
-Session = ClientSession
 
 
 def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> list[str]:
@@ -38,6 +43,8 @@ def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> l
 
 
 def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParameters:
+    from mcp import StdioServerParameters
+
     first, *rest = command(db, *more, program=program)
     return StdioServerParameters(command=first, args=rest, env=dict(os.environ))
 
@@ -75,12 +82,17 @@ class HttpServer:
 
     @property
     def client(self) -> httpx2.AsyncClient:
+        import httpx2
+
         # To load the certificates, which http:// does not use, takes longer than most calls.
         return httpx2.AsyncClient(headers=self.headers, verify=False)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """A session with it."""
+        from mcp import ClientSession
+        from mcp.client.streamable_http import streamable_http_client
+
         async with (
             self.client as client,
             streamable_http_client(self.url, http_client=client) as streams,
@@ -93,6 +105,9 @@ class HttpServer:
 @asynccontextmanager
 async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]:
     """A session with a new server."""
+    from mcp import ClientSession
+    from mcp.client.stdio import stdio_client
+
     async with stdio_client(server) as streams, ClientSession(*streams) as session:
         await session.initialize()
         yield session
@@ -113,6 +128,7 @@ def run_session(
     opened: Any, talk: Callable[[Session], Awaitable[Any]], seconds: float = SECONDS
 ) -> Any:
     """Return what ``talk`` returns with the session of a context manager."""
+    from mcp.shared.exceptions import MCPError
 
     async def run() -> Any:
         async with opened as session:

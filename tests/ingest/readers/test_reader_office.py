@@ -6,9 +6,6 @@ import io
 import zipfile
 from datetime import date, datetime
 
-import docx
-import openpyxl
-import pptx
 import pytest
 
 from rolebundle.errors import DocumentError
@@ -47,6 +44,8 @@ def saved(document: object) -> bytes:
 
 
 def test_a_word_document() -> None:
+    import docx
+
     made = docx.Document()
     made.core_properties.title = "Word Document"
     made.core_properties.author = "Ann Smith"
@@ -81,6 +80,8 @@ def test_a_word_document() -> None:
 
 
 def test_a_word_document_of_a_template_keeps_neither_its_title_nor_its_date() -> None:
+    import docx
+
     made = docx.Document()
     made.core_properties.title = "Quarterly budget template"
     made.add_heading("Rope inspection", 1)
@@ -116,6 +117,8 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
 
 
 def test_a_workbook() -> None:
+    import openpyxl
+
     made = openpyxl.Workbook()
     sheet = made.active
     assert sheet is not None
@@ -147,6 +150,8 @@ def test_a_workbook() -> None:
 
 
 def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
+    import openpyxl
+
     made = openpyxl.Workbook()
     sheet = made.active
     assert sheet is not None
@@ -179,6 +184,8 @@ def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
 
 
 def test_a_presentation() -> None:
+    import pptx
+
     made = pptx.Presentation()
     made.core_properties.title = "PowerPoint Presentation"
     slide = made.slides.add_slide(made.slide_layouts[1])
