@@ -85,11 +85,12 @@ def nouns_after(reader: FigureReader, end: int) -> tuple[frozenset[str], int]:
 
 def label_before(reader: FigureReader, start: int, before: str) -> str:
     """What kind of thing a number names: "section 4", "Windows 11", "#12"; "" if it counts."""
-    if not before:
-        return ""
+    sign = "#" if before == "#" or reader.text[start : start + 1] == "#" else ""
     word = before.lower()
-    if before == "#" or word in NUMBERED or word.removesuffix("s") in NUMBERED:
+    if word in NUMBERED or word.removesuffix("s") in NUMBERED:
         return stem(word)
+    if sign or not before:
+        return sign
     if word in reader.grammar.stop_words or word in patterns.NO_LABEL or not before[0].isupper():
         return ""
     if before.isupper() and len(before) > 1:

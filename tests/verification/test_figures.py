@@ -182,6 +182,8 @@ SAME = [
 
 # Evidence, and a draft that states something else.
 OTHER = [
+    ('Retries within minutes were fixed (#99).', 'It can be raised to 99 minutes.'),
+    ('See #12 for the list of servers.', 'We run 12 servers.'),
     ('It lasts 5 hours.', 'It lasts 5 days.'),
     ('50 items', '50% of items'),
     ('50% of items', '50 items'),
