@@ -32,8 +32,9 @@ from rolebundle.policy.overlays import load_role, locate
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import all_documents
+from rolebundle.storage.file_format import check_path
 from rolebundle.storage.location import overlays_path
-from rolebundle.storage.opening import open_reader
+from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.passages import passages_of_documents
 from rolebundle.storage.replica import refuse_changes, refuse_expired
 from rolebundle.text.counts import counted
@@ -109,7 +110,7 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
         StorageError: the files cannot be written. Nothing was written.
     """
-    if target.corpus.is_file():
+    if target.corpus.exists():
         with open_reader(target.corpus) as corpus:
             refuse_changes(corpus)
     path = Path(folder).absolute() / MANIFEST_NAME
@@ -230,7 +231,8 @@ def new_overlay(
         dry_run: write nothing.
 
     Raises:
-        UsageError: the role id is none, or there are too few or too many examples.
+        UsageError: the role id is none, there are too few or too many examples, the folder of
+            ``output`` is missing, or the corpus is a folder.
         OverlayError: a role that is named has no valid overlay.
         ConfigurationError: ``file_exists``.
         StorageError: it cannot be written.
@@ -238,6 +240,15 @@ def new_overlay(
     check_role_id(role_id)
     path = output or target.overlay_path(role_id)
     check_new(path)
+    if output is not None and not output.parent.is_dir():
+        raise UsageError(
+            "folder_missing",
+            f"{output.parent}: there is no such folder",
+            "create it, or name another file with --output",
+        )
+    if target.corpus.is_dir():
+        # Its folder of overlays would be that of no corpus.
+        check_path(target.corpus, corpus_format())
     remarks: list[str] = []
     if parent:
         origin, draft = "role", _extending(role_id, parent, target)

@@ -25,7 +25,7 @@ def check_new(path: Path) -> None:
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
-    """Write new files. A missing folder for one is made.
+    """Write new files. A missing folder for one is made, such as that of a corpus's overlays.
 
     Each is written under another name first, and gets its own name when it is complete.
 

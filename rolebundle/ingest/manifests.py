@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.metadata import EMPTY_MANIFEST, Manifest, parse_manifest
@@ -78,12 +79,12 @@ def read_manifest(
         reason = _link_or_owner(status) or _place(folder, root)
     if not reason:
         return parse_manifest(content, str(path))
-    approved = policy.approved.get(str(path))
+    approved, command = policy.approved.get(str(path)), f"rolebundle trust {quote(str(path))}"
     if approved is None:
-        return IgnoredManifest(str(path), f"{reason}; `rolebundle trust {path}` approves it")
+        return IgnoredManifest(str(path), f"{reason}; `{command}` approves it")
     if approved != content_hash(content):
         changed = "it has changed since it was approved"
-        return IgnoredManifest(str(path), f"{changed}; `rolebundle trust {path}` approves it again")
+        return IgnoredManifest(str(path), f"{changed}; `{command}` approves it again")
     return parse_manifest(content, str(path))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, iso_utc
@@ -112,8 +113,9 @@ def policy_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
             changes.append(_age_change(passage, request))
         elif code == "rejected_by_mark":
             changes.append(
-                f"the mark would have to be removed: rolebundle mark remove {passage.chunk_id}, or "
-                f"{passage.document.document_id} if the document is marked"
+                "the mark would have to be removed: rolebundle mark remove "
+                f"{quote(passage.chunk_id)}, or {quote(passage.document.document_id)} if the "
+                "document is marked"
             )
     return changes
 

@@ -227,9 +227,15 @@ def corpus_format() -> FileFormat:
 
 
 def _no_corpus(path: Path) -> UsageError:
+    if path.is_dir():
+        return UsageError(
+            "corpus_is_folder",
+            f"{path}: is a folder, and a corpus is a file",
+            "name a file with --db, such as team.db",
+        )
     return UsageError(
         "corpus_missing",
-        f"{path}: there is no corpus here" + (", but a folder" if path.is_dir() else ""),
+        f"{path}: there is no corpus here",
         "run `rolebundle ingest PATH` first, or name another file with --db",
     )
 

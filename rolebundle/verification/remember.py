@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
+from shlex import quote
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -351,7 +352,7 @@ def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
         raise UsageError(
             "quarantined",
             f"{document_id}: is in quarantine: {', '.join(fact.flags)}",
-            f"rolebundle quarantine show {document_id}",
+            f"rolebundle quarantine show {quote(document_id)}",
         )
     if fact.record.promoted_by:
         raise UsageError(

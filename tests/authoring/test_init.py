@@ -196,6 +196,13 @@ class TestRefusals:
     def test_no_folder(self, tmp_path: Path) -> None:
         assert init(tmp_path / "none").code == 2
 
+    @pytest.mark.parametrize("role", [(), ("--role", "release-manager")])
+    def test_a_corpus_that_is_a_folder(self, notes: Path, role: tuple[str, ...]) -> None:
+        before = sorted(notes.parent.rglob("*"))
+        refused = invoke("init", notes, *role, "--db", notes)
+        assert refused.code == 2 and f"{notes}: is a folder" in refused.err
+        assert sorted(notes.parent.rglob("*")) == before
+
     def test_an_overlay_that_cannot_be_written_takes_the_manifest_back(self, notes: Path) -> None:
         (notes.parent / "c.db.overlays").write_text("a file")
         refused = init(notes, "--role", "release-manager")

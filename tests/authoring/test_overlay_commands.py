@@ -97,6 +97,18 @@ class TestNew:
         assert new(corpus, "mine", "--from", "code-reviewer", "--output", output).code == 3
         assert output.read_bytes() == before
 
+    def test_a_folder_that_is_missing_is_not_made(self, corpus: Path, tmp_path: Path) -> None:
+        for more in ((), ("--dry-run",)):
+            output = tmp_path / "none" / "mine.json"
+            refused = new(corpus, "mine", "--template", "blank", "--output", output, *more)
+            assert refused.code == 2 and f"{output.parent}: there is no such folder" in refused.err
+            assert not output.parent.exists()
+
+    def test_a_corpus_that_is_a_folder(self, tmp_path: Path) -> None:
+        refused = new(tmp_path, "mine", "--template", "blank")
+        assert refused.code == 2 and f"{tmp_path}: is a folder" in refused.err
+        assert not own(tmp_path, "mine").exists()
+
     def test_without_a_corpus(self, tmp_path: Path) -> None:
         refused = invoke("overlay", "new", "mine", "--db", tmp_path / "none.db")
         assert refused.code == 2 and "--template blank" in refused.err

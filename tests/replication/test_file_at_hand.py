@@ -48,7 +48,7 @@ def own_torn_corpus(path: Path) -> None:
         (own_torn_corpus, "damaged_at_hand"),
         (other_application, "foreign_file"),
         (lambda path: path.write_text("a text\n" * 1000), None),
-        (Path.mkdir, "corpus_missing"),
+        (Path.mkdir, "corpus_is_folder"),
         (os.mkfifo, "corpus_missing"),
     ],
 )

@@ -92,10 +92,10 @@ def test_a_missing_folder_is_created(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_a_folder_and_an_empty_file_are_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.db", tmp_path):
+    for path, code in ((tmp_path / "none.db", "corpus_missing"), (tmp_path, "corpus_is_folder")):
         with pytest.raises(UsageError) as caught:
             open_reader(path)
-        assert caught.value.code == "corpus_missing"
+        assert caught.value.code == code
     with pytest.raises(UsageError):
         open_writer(tmp_path)
     (tmp_path / "empty.db").touch()

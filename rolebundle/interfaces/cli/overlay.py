@@ -21,7 +21,7 @@ from rolebundle.contracts.reports import (
     OverlayProblems,
     RuleNames,
 )
-from rolebundle.errors import OverlayError
+from rolebundle.errors import OverlayError, UsageError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.interfaces.cli.overlay_new import new_command
@@ -174,27 +174,31 @@ def lint_command(
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
+    if not all(map(str.strip, names)):
+        raise UsageError(
+            "name_empty", "a name is empty", "name a role or a file, or nothing to check all"
+        )
     location = corpus_path(db)
     folders = overlay_folders(overlay_dirs, location)
     # If --db names a missing file, opening it raises the error.
     against_corpus = db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         facts = corpus_facts(document_kinds(corpus)) if corpus else None
-        findings: dict[Path, list[LintProblem]] = {}
+        findings: dict[str, list[LintProblem]] = {}
         for name in names or [str(entry.path) for entry in list_overlays(folders)]:
             try:
                 path = _path(name, folders)
             except OverlayError as error:
                 # The other names are checked all the same.
                 message = f"{error.message}; {error.hint}"
-                findings[Path(name)] = [lint_error("", error.code, message)]
+                findings[name] = [lint_error("", error.code, message)]
                 continue
             tried = None if not names and path.parent == data_folder("overlays") else corpus
-            findings[path] = lint_overlay(path, folders, tried, facts)
-            if _has_error(findings[path]):
+            findings[str(path)] = lint_overlay(path, folders, tried, facts)
+            if _has_error(findings[str(path)]):
                 # Mistakes of what it extends are its own, too.
                 for extended in extended_files(path, folders):
-                    findings.setdefault(extended, lint_overlay(extended, folders, None))
+                    findings.setdefault(str(extended), lint_overlay(extended, folders, None))
     known = facts.names() if facts else None
     if as_json:
         print_json(_report(findings, location if against_corpus else None, known), indent=2)
@@ -280,18 +284,16 @@ def _names(names: RuleNames) -> Iterator[str]:
 
 
 def _report(
-    findings: dict[Path, list[LintProblem]], corpus: Path | None, names: RuleNames | None
+    findings: dict[str, list[LintProblem]], corpus: Path | None, names: RuleNames | None
 ) -> OverlayLint:
     return OverlayLint(
         corpus=None if corpus is None else str(corpus),
         names=names,
-        overlays=[
-            OverlayProblems(path=str(path), findings=listed) for path, listed in findings.items()
-        ],
+        overlays=[OverlayProblems(path=path, findings=listed) for path, listed in findings.items()],
     )
 
 
-def _summarize(findings: dict[Path, list[LintProblem]], corpus: Path, against_corpus: bool) -> None:
+def _summarize(findings: dict[str, list[LintProblem]], corpus: Path, against_corpus: bool) -> None:
     levels = [finding.level for path_findings in findings.values() for finding in path_findings]
     errors, warnings, notes = (levels.count(level) for level in ("error", "warning", "note"))
     click.echo(
@@ -306,7 +308,11 @@ def _summarize(findings: dict[Path, list[LintProblem]], corpus: Path, against_co
             err=True,
         )
     if errors:
-        broken = [path.stem for path, listed in findings.items() if _has_error(listed)]
+        broken = [
+            Path(name).stem if _is_file(name) else name
+            for name, listed in findings.items()
+            if _has_error(listed)
+        ]
         raise OverlayError(
             "overlay_lint_failed",
             f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",

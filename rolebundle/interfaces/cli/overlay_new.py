@@ -7,7 +7,12 @@ from pathlib import Path
 import click
 
 from rolebundle.interfaces.cli.init import closing_lines, draft_lines
-from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.options import (
+    NonEmptyPath,
+    db_option,
+    json_option,
+    overlay_dir_option,
+)
 from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
@@ -35,9 +40,7 @@ from rolebundle.storage.location import corpus_path
     type=click.Path(path_type=Path),
     help="Questions of the role, one a line.",
 )
-@click.option(
-    "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write this file instead."
-)
+@click.option("--output", metavar="FILE", type=NonEmptyPath(), help="Write this file instead.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @overlay_dir_option
 @db_option

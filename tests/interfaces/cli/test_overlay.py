@@ -143,4 +143,8 @@ def test_explain(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
 def test_lint_of_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(capsys, "lint", "securty-reviewer")[0] == 3
     assert run(capsys, "lint", "../x.json")[0] == 3
+    assert "errors: no.such.role [" in run(capsys, "lint", "no.such.role")[2]
+    for name in ("", " "):
+        code, _, err = run(capsys, "lint", "security-reviewer", name)
+        assert code == 2 and "[name_empty]" in err
     assert run(capsys, "lint", "--db", str(tmp_path / "none.db"))[0] == 2
