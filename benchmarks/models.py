@@ -25,7 +25,7 @@ from statistics import median
 from time import perf_counter
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.embedding.registry import parse_spec, provider_for
+from rolebundle.embedding.registry import parse_rerank_spec, provider_for
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted
 from rolebundle.evaluation.collection import load_collection
@@ -109,7 +109,7 @@ def cold(db: Path, tasks: Sequence[str], model: str) -> tuple[list[tuple[float, 
 
 def memory(collections: Sequence[Path], model: str, count: int) -> None:
     """Embed passages as an index does, in this process, and print its memory."""
-    provider = provider_for(parse_spec(model))
+    provider = provider_for(parse_rerank_spec(model))
     texts = list(islice(cycle(list(_texts(collections))), count))
     blocks = [texts[start : start + 512] for start in range(0, count, 512)]
     started = perf_counter()

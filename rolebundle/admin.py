@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from rolebundle.replication.transports.transport import Transport
     from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.retrieval.warm import WarmReport
+    from rolebundle.retrieval.warming import Warming
     from rolebundle.storage.marks import MarkKind
 
 INGEST_PURGE_PATIENCE_MS = 1_000
@@ -226,6 +227,7 @@ class Admin:
         stop: Event,
         *,
         lexical_only: bool = False,
+        warming: Warming | None = None,
     ) -> Watcher:
         """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
 
@@ -234,6 +236,7 @@ class Admin:
             print_line: called with each line for a person.
             stop: ends the watch.
             lexical_only: do not embed.
+            warming: fills the rerank cache at the start and after changes; a pass pauses it.
 
         Raises:
             CorpusBusy: ``watch_running``: another process watches.
@@ -267,12 +270,21 @@ class Admin:
             self.workspace.refresh()
             return [root.location for root in self.roots()]
 
+        def update(run: IngestOptions) -> IngestReport:
+            with warming.paused() if warming else nullcontext():
+                report = self.update(run, lexical_only=lexical_only)
+            if warming and (report.added or report.updated):
+                warming.start()
+            return report
+
         watched = WatchedCorpus(
             path,
-            update=lambda run: self.update(run, lexical_only=lexical_only),
+            update=update,
             roots=roots_of,
             generation=lambda: true_generation(self.workspace.corpus),
         )
+        if warming and path.exists():
+            warming.start()  # An earlier watch may have left it incomplete.
         return Watcher(watched, options, Heartbeat(path, status), print_line, stop)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
@@ -343,12 +355,19 @@ class Admin:
             )
             return report
 
-    def warm(self, spec: ProviderSpec, *, progress: Progress | None = None) -> WarmReport:
+    def warm(
+        self,
+        spec: ProviderSpec,
+        *,
+        progress: Progress | None = None,
+        pause: Callable[[], None] | None = None,
+    ) -> WarmReport:
         """Fill the rerank cache with the vectors of all chunks. The corpus is only read.
 
         Args:
             spec: the model that reranks.
             progress: as for :meth:`embed`.
+            pause: see :func:`rolebundle.retrieval.warm.warm_cache`.
 
         Raises:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
@@ -358,7 +377,7 @@ class Admin:
 
         cache = rerank_cache_path(self.workspace.path)
         return warm_cache(
-            self.workspace.corpus, cache, provider_for(spec), progress or _no_progress
+            self.workspace.corpus, cache, provider_for(spec), progress or _no_progress, pause
         )
 
     def plan_embedding(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:

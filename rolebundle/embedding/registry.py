@@ -49,32 +49,24 @@ class ProviderSpec:
     deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 
-def parse_spec(text: str) -> ProviderSpec:
-    """The spec for ``PROVIDER`` or ``PROVIDER:MODEL``. A model's name may contain colons.
-
-    Raises:
-        ConfigurationError: ``unknown_provider``.
-    """
-    spec = _split(text)
-    _factory(spec)  # raises if the provider is unknown
-    return spec
-
-
-def parse_rerank_spec(text: str) -> ProviderSpec:
+def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
     """The spec of a model that reranks: an embedding model, or one of ``RERANK_SERVERS``.
 
+    Args:
+        text: ``PROVIDER`` or ``PROVIDER:MODEL``. A model's name may contain colons.
+        url: the address of its server; without effect if it has none.
+        allow_host: the only host besides this machine that may be that server.
+
     Raises:
         ConfigurationError: ``unknown_provider``.
     """
-    spec = _split(text)
-    if spec.provider not in RERANK_SERVERS:
-        _factory(spec, RERANK_SERVERS)
-    return spec
-
-
-def _split(text: str) -> ProviderSpec:
     provider, _, model = text.strip().partition(":")
-    return ProviderSpec(provider, model)
+    spec = ProviderSpec(provider, model)
+    if provider not in RERANK_SERVERS:
+        _factory(spec, RERANK_SERVERS)
+    if spec.provider not in SERVED:
+        return spec
+    return replace(spec, url=url, allow_host=allow_host)
 
 
 def rerank_server_for(spec: ProviderSpec) -> RerankServer:

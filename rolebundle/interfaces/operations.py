@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.retrieval.replay import request_of
+from rolebundle.retrieval.warming import Warming
 
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
@@ -73,12 +74,19 @@ class Operations:
         engine: the corpus, the overlays and the model.
         detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether `ingest` and the ``WRITING_METHODS`` may be called.
+        warming: fills the rerank cache after an `ingest`, and pauses during each call.
     """
 
     def __init__(
-        self, engine: Engine, *, detail: Detail = "compact", allow_write: bool = False
+        self,
+        engine: Engine,
+        *,
+        detail: Detail = "compact",
+        allow_write: bool = False,
+        warming: Warming | None = None,
     ) -> None:
         self.engine = engine
+        self.warming = warming
         self.detail: Detail = detail
         self.allow_write = allow_write
 
@@ -97,7 +105,8 @@ class Operations:
             LookupError: there is no such method.
         """
         # A client of a server must not learn where files lie on this machine.
-        with self.engine.errors_without_paths():
+        pause = self.warming.paused() if self.warming else nullcontext()
+        with self.engine.errors_without_paths(), pause:
             return self._call(method, fields, progress)
 
     @property
@@ -282,6 +291,8 @@ class Operations:
             lexical_only=request.lexical_only,
             progress=progress,
         )
+        if self.warming:
+            self.warming.start()
         return IngestResult.model_validate(asdict(report)).model_dump()
 
 

@@ -114,15 +114,8 @@ class RerankModels:
         return partial(CosineScorer, provider, cache=rerank_cache_path(self._path))
 
     def _spec(self, model: str) -> ProviderSpec:
-        spec = parse_rerank_spec(model)
-        if spec.provider not in SERVED:
-            return spec
-        return replace(
-            spec,
-            url=self._url,
-            allow_host=self._allow_host,
-            deadline_seconds=QUERY_DEADLINE_SECONDS,
-        )
+        spec = parse_rerank_spec(model, self._url, self._allow_host)
+        return replace(spec, deadline_seconds=QUERY_DEADLINE_SECONDS)
 
 
 class Reranker:

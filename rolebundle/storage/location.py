@@ -78,6 +78,11 @@ def rerank_cache_path(corpus: Path) -> Path:
     return _beside(corpus, "{}.rerank")
 
 
+def warming_path(corpus: Path) -> Path:
+    """The lock of the process that fills the rerank cache."""
+    return _beside(corpus, ".{}.warming")
+
+
 def heartbeat_path(corpus: Path) -> Path:
     """The file in which `watch` says what it does.
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rolebundle.embedding.registry import PROVIDERS, ProviderSpec, parse_spec, provider_for
+from rolebundle.embedding.registry import PROVIDERS, ProviderSpec, parse_rerank_spec, provider_for
 from rolebundle.errors import ConfigurationError
 
 
@@ -23,13 +23,13 @@ from rolebundle.errors import ConfigurationError
     ],
 )
 def test_a_spec_is_parsed_from_its_name(text: str, provider: str, model: str):
-    assert parse_spec(text) == ProviderSpec(provider, model)
+    assert parse_rerank_spec(text) == ProviderSpec(provider, model)
 
 
 @pytest.mark.parametrize("text", ["", "olama:x", "Static", ":static"])
 def test_an_unknown_provider_is_refused_with_the_list(text: str):
     with pytest.raises(ConfigurationError) as caught:
-        parse_spec(text)
+        parse_rerank_spec(text)
     assert caught.value.code == "unknown_provider"
     assert all(name in caught.value.hint for name in PROVIDERS)
     with pytest.raises(ConfigurationError):
@@ -61,9 +61,9 @@ def test_the_registry_imports_no_library_of_a_provider():
     # A command that does not embed must not pay for them.
     code = """
 import sys
-from rolebundle.embedding.registry import ProviderSpec, parse_spec, provider_for
+from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec, provider_for
 for name in ("static", "ollama:m", "openai:m", "sentence-transformers:m"):
-    parse_spec(name)
+    parse_rerank_spec(name)
 provider_for(ProviderSpec("static"))
 provider_for(ProviderSpec("onnx"))
 provider_for(ProviderSpec("sentence-transformers", "m"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,24 +9,16 @@ from click.core import ParameterSource
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.reports import EmbeddingIndexes, EmbedPlan, EmbedResult
-from rolebundle.contracts.request import NO_RERANK
-from rolebundle.embedding.registry import (
-    RERANK_SERVERS,
-    SERVED,
-    ProviderSpec,
-    parse_rerank_spec,
-    parse_spec,
-)
+from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
     embed_options,
     json_option,
-    rerank_setting,
-    rerank_url_setting,
 )
 from rolebundle.interfaces.cli.output import duration, print_json, progress_bar
+from rolebundle.interfaces.cli.warm import cached_rerank_spec
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
@@ -102,7 +93,13 @@ def embed(
     if warm:
         if dry_run or optimize:
             raise click.UsageError("--warm cannot be combined with --dry-run or --optimize")
-        _warm(admin, spec or _rerank_spec(embed_url, allow_host), as_json)
+        spec = spec or cached_rerank_spec(admin.workspace)
+        if spec is None:
+            raise click.UsageError(
+                "--warm needs a --provider, or an embedding model in ROLEBUNDLE_RERANK; "
+                "the scores of a cross-encoder depend on the question and are not cached"
+            )
+        _warm(admin, spec, as_json)
         return
     if dry_run:
         _show_plan(admin, spec, as_json)
@@ -133,19 +130,6 @@ def embed(
             f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
             "correct the problem and run the same command again; it continues where it stopped",
         )
-
-
-def _rerank_spec(embed_url: str, allow_host: str) -> ProviderSpec:
-    """The spec of the model of ``$ROLEBUNDLE_RERANK``."""
-    model = rerank_setting()
-    if model in ("", NO_RERANK):
-        raise click.UsageError("--warm needs a --provider, or ROLEBUNDLE_RERANK")
-    if parse_rerank_spec(model).provider in RERANK_SERVERS:
-        raise click.UsageError(f"the scores of {model} depend on the question and are not cached")
-    spec = parse_spec(model)
-    if spec.provider not in SERVED:
-        return spec
-    return replace(spec, url=rerank_url_setting() or embed_url, allow_host=allow_host)
 
 
 def _warm(admin: Admin, spec: ProviderSpec, as_json: bool) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import click
 
@@ -19,6 +18,7 @@ from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
+    Command,
     NonEmptyPath,
     admin_for,
     db_option,
@@ -27,6 +27,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import counted, progress_bar
+from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option
 from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {
@@ -39,11 +40,8 @@ _LIST_KEYS = {
 }
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
 def run_options(command: Command) -> Command:
-    """``--workers N``, ``--reread``, ``--optimize`` and ``--verbose``."""
+    """``--workers N``, ``--reread``, ``--optimize``, ``--warm`` and ``--verbose``."""
     workers = click.option(
         "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
     )
@@ -59,7 +57,7 @@ def run_options(command: Command) -> Command:
     verbose = click.option(
         "--verbose", "-v", is_flag=True, help="List every file that was skipped."
     )
-    return workers(reread(optimize(verbose(command))))
+    return workers(reread(optimize(warm_option(verbose(command)))))
 
 
 @click.command()
@@ -157,6 +155,7 @@ def ingest(
     workers: int | None,
     reread: bool,
     optimize: bool,
+    warm: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -210,6 +209,8 @@ def ingest(
             paths, options, progress=progress, on_reading=progress.reading, **fields
         )
     print_report(report, as_json=as_json, verbose=verbose)
+    if warm:
+        warm_afterwards(admin)
     refuse_problems(report)
 
 

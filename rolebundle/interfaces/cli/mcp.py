@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
     no_attach_option,
     overlay_dir_option,
 )
+from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.operations import Operations
 
 DEFAULT_PORT = 7_311
@@ -88,7 +89,8 @@ def mcp(
         judge=judge,
         judge_url=judge_url,
     )
-    operations = Operations(engine, allow_write=allow_write)
+    warming = warming_for(engine.workspace) if allow_write else None
+    operations = Operations(engine, allow_write=allow_write, warming=warming)
     if not (http or no_attach):
         from rolebundle.interfaces.attach import attach
 

@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
     no_attach_option,
     overlay_dir_option,
 )
+from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.stdio import take_over
 from rolebundle.workspace import Models
 
@@ -88,7 +89,9 @@ def serve(
             models=models,
         )
 
-    own = Operations(engine(agent, approvals), allow_write=allow_write)
+    first = engine(agent, approvals)
+    warming = warming_for(first.workspace) if allow_write else None
+    own = Operations(first, allow_write=allow_write, warming=warming)
     settings = model_settings(embed_url, allow_host, judge, judge_url)
     if socket is None:
         if not no_attach:
@@ -103,7 +106,7 @@ def serve(
         client = engine(hello.agent, hello.approvals)
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
         client.rerank_models = own.engine.rerank_models
-        return Operations(client, allow_write=hello.allow_write)
+        return Operations(client, allow_write=hello.allow_write, warming=warming)
 
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]

@@ -20,6 +20,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import counted, progress_bar
+from rolebundle.interfaces.cli.warm import warm_afterwards
 
 
 @click.command()
@@ -34,6 +35,7 @@ def update(
     workers: int | None,
     reread: bool,
     optimize: bool,
+    warm: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -56,6 +58,8 @@ def update(
     with progress_bar() as progress:
         report = admin.update(options, progress=progress, on_reading=progress.reading, **fields)
     print_report(report, as_json=as_json, verbose=verbose)
+    if warm:
+        warm_afterwards(admin)
     refuse_problems(report)
     missing = [skipped for skipped in report.skipped if skipped.code == "root_missing"]
     if missing:

@@ -26,6 +26,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import writable
+from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option, warming_for
 
 _PATIENCE_SECONDS = 600.0
 
@@ -42,6 +43,7 @@ _PATIENCE_SECONDS = 600.0
 @click.option(
     "--allow-removal", is_flag=True, help="Go on also if many documents disappear at once."
 )
+@warm_option
 @embed_options
 def watch(
     db: str | None,
@@ -49,6 +51,7 @@ def watch(
     once: bool,
     poll: bool,
     allow_removal: bool,
+    warm: bool,
     embed_url: str,
     allow_host: str,
 ) -> None:
@@ -69,12 +72,15 @@ def watch(
     if once:
         report = _pass(admin, allow_removal, **fields)
         print_report(report, as_json=False)
+        if warm:
+            warm_afterwards(admin)
         refuse_problems(report)
         return
     stop = Event()
     # One process: starting others takes longer than most passes.
     options = WatchOptions(IngestOptions(), poll=poll, allow_removal=allow_removal)
-    watcher = admin.watcher(options, _print_line, stop, **fields)
+    warming = warming_for(admin.workspace, _print_line) if warm else None
+    watcher = admin.watcher(options, _print_line, stop, warming=warming, **fields)
     signals: list[int] = []
 
     def end(number: int, _frame: object) -> None:

@@ -1,0 +1,99 @@
+"""Fills the rerank cache in the background of a process that goes on: a watch, or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+from rolebundle.errors import RolebundleError
+
+if TYPE_CHECKING:
+    from rolebundle.retrieval.warm import Pause, WarmReport
+
+INCOMPLETE = "warning: the rerank cache is not complete: {}"
+
+
+class Warming:
+    """A thread that fills the rerank cache when it is asked to, while nothing else is to be done.
+
+    Args:
+        warm: fills the cache; it is called on the thread, and calls its argument before each text.
+        tell: called with what hindered it, unless that is the same as the last time.
+        is_served: whether the model is in a server. The process does not wait for it when it ends.
+
+    Attributes:
+        is_running: whether the thread is at work, or pauses.
+    """
+
+    def __init__(
+        self,
+        warm: Callable[[Pause], WarmReport],
+        tell: Callable[[str], None],
+        *,
+        is_served: bool = False,
+    ) -> None:
+        self._warm, self._tell, self._is_served = warm, tell, is_served
+        self._changed = Condition()
+        self._others = 0
+        self._is_due = self._is_stopped = self.is_running = False
+        self._told = ""
+
+    def start(self) -> None:
+        """Fill the cache, soon. If that is being done, it is done again afterwards."""
+        with self._changed:
+            self._is_due = True
+            if not self.is_running and not self._is_stopped:
+                self.is_running = True
+                Thread(target=self._work, name="warming", daemon=self._is_served).start()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Begin with no other text until the end of the block. Blocks may overlap."""
+        with self._changed:
+            self._others += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._others -= 1
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Begin with no other text, ever. What was embedded is stored."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        # With the system's usual priority: a thread with a lower one would keep Python's lock while
+        # it waits for other processes, and requests would wait for that lock.
+        while self._takes_order():
+            self._fill()
+
+    def _takes_order(self) -> bool:
+        with self._changed:
+            self.is_running, self._is_due = self._is_due and not self._is_stopped, False
+            return self.is_running
+
+    def _fill(self) -> None:
+        try:
+            problem = self._warm(self._pause).problem
+        except _StoppedError:
+            return
+        except RolebundleError as error:
+            problem = str(error)
+        if problem and problem != self._told:
+            self._tell(INCOMPLETE.format(problem))
+        self._told = problem
+
+    def _pause(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_stopped or not self._others)
+            if self._is_stopped:
+                raise _StoppedError
+
+
+class _StoppedError(Exception):
+    """The process is ending."""
