@@ -25,7 +25,7 @@ from rolebundle.storage import replica as replicas
 from rolebundle.storage import replica_file, rerank_cache
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.location import expected_manifest, fetched_replica
+from rolebundle.storage.location import expected_manifest, fetched_replica, pulled_state
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
 from rolebundle.storage.partial import (
@@ -168,6 +168,12 @@ def _fetch(
         key: the publisher's key.
         accepted: the manifest that was accepted last. The published one must not be older.
     """
+    # Before the fetch: if the replica is replaced meanwhile, the next pull fetches again.
+    state = transport.state()
+    if state is not None and (present := _pulled_from(path, state, key)) is not None:
+        check_acceptable(present.manifest, accepted, transport.target)
+        _discard(path)
+        return _Fetched(present, "current", 0)
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
         offered = read_manifest(content, transport.target, key) if content is not None else None
@@ -202,7 +208,27 @@ def _fetch(
         rerank_cache.erase(path)
     is_current = signed.manifest == accepted and path.exists()
     _replace(path)
+    if state is not None:
+        _save_state(path, state)
     return _Fetched(signed, "current" if is_current else "updated", moved)
+
+
+def _pulled_from(path: Path, state: str, key: PublicKey) -> SignedManifest | None:
+    """The manifest of the replica at hand, if it was pulled from a store of this state."""
+    try:
+        if pulled_state(path).read_text(encoding="utf-8") != f"{state} {sha256_of(path)}":
+            return None
+        with Corpus.open_read_only(path, corpus_format()) as corpus:
+            return read_manifest(replicas.stored_manifest(corpus), str(path), key)
+    except (OSError, ValueError, RolebundleError):
+        return None
+
+
+def _save_state(path: Path, state: str) -> None:
+    """Remember the store's state for the next pull. Without it that one fetches again."""
+    with suppress(OSError), partial_file(pulled_state(path)) as partial:
+        partial.write_text(f"{state} {sha256_of(path)}", encoding="utf-8")
+        partial.replace(pulled_state(path))
 
 
 def _is_purged(manifest: ReplicaManifest, accepted: ReplicaManifest | None) -> bool:

@@ -73,6 +73,11 @@ def expected_manifest(replica: Path) -> Path:
     return _beside(replica, ".{}.expected")
 
 
+def pulled_state(replica: Path) -> Path:
+    """What the store was when the replica at hand was pulled."""
+    return _beside(replica, ".{}.pulled")
+
+
 def rerank_cache_path(corpus: Path) -> Path:
     """The rerank cache of a corpus."""
     return _beside(corpus, "{}.rerank")

@@ -42,6 +42,9 @@ class FakeTransport:
     def manifest(self) -> bytes | None:
         raise NotImplementedError
 
+    def state(self) -> str | None:
+        raise NotImplementedError
+
     def fetch(self, copy: Path) -> int:
         raise NotImplementedError
 

@@ -10,16 +10,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
-from rolebundle.errors import ConfigurationError, StorageError, UsageError
+from rolebundle.contracts.document import iso_utc
+from rolebundle.errors import ConfigurationError, CorpusCorrupt, StorageError, UsageError
+from rolebundle.replication.publish import publish
+from rolebundle.replication.pull import pull
+from rolebundle.replication.signatures import PrivateKey
 from rolebundle.replication.transports import litestream
 from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.replication.transports.registry import open_transport
 from support.killing import killing_at, run_child
+from support.replication_site import OPTIONS, Site, editions_in
 from support.ssh_server import shared_ssh_server
 from support.transports import Replica, change, rows_of
 
@@ -304,3 +310,42 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_s3(s3: str, replica: Replica, copy: Path) -> None:
     query = f"endpoint={s3}&region=us-east-1&forcePathStyle=true"
     moves(LitestreamTransport(f"litestream+s3://bucket/replica?{query}"), replica, copy)
+
+
+def test_a_pull_reads_the_store_only_if_it_changed(
+    tmp_path: Path, store: LitestreamTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path / "site")
+    fetches: list[Path] = []
+    fetch = LitestreamTransport.fetch
+    monkeypatch.setattr(
+        LitestreamTransport,
+        "fetch",
+        lambda self, copy: (fetches.append(copy), fetch(self, copy))[1],
+    )
+
+    def publish_edition(edition: int) -> None:
+        site.write(edition)
+        publish(site.db, site.audience, store, site.key, OPTIONS)
+
+    def pulled() -> tuple[str, int]:
+        before = len(fetches)
+        return site.pull(store).state, len(fetches) - before
+
+    publish_edition(1)
+    assert [pulled(), pulled()] == [("updated", 1), ("current", 0)]
+    publish_edition(2)
+    assert pulled() == ("updated", 1)
+    # A replica at hand that is damaged or of another key is not taken for the published one.
+    site.replica.write_bytes(site.replica.read_bytes().replace(b"edition2", b"edition3", 1))
+    assert pulled()[1] == 1
+    with pytest.raises(CorpusCorrupt) as refused:
+        pull(store, site.replica, PrivateKey.generate().public_key())
+    assert refused.value.code == "bad_signature"
+    assert editions_in(site.replica) == {"edition2"}
+    # An offer that has expired is refused, also if nothing is fetched.
+    later = iso_utc(datetime.now(UTC) + timedelta(days=30))
+    monkeypatch.setattr("rolebundle.replication.manifest.iso_utc", lambda _: later)
+    with pytest.raises(CorpusCorrupt) as refused:
+        pulled()
+    assert refused.value.code == "offer_expired"

@@ -62,6 +62,9 @@ class Nowhere:
     def manifest(self) -> bytes | None:
         return None
 
+    def state(self) -> str | None:
+        return None
+
     def history(self) -> Sequence[str]:
         return ()
 

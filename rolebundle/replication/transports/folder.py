@@ -143,6 +143,10 @@ class FolderTransport:
             raise manifest_too_large(self.target)
         return content
 
+    def state(self) -> str | None:
+        """See :meth:`Transport.state`. None is needed."""
+        return None
+
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`."""
         if not self._has(DATABASE):

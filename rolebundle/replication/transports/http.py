@@ -79,6 +79,10 @@ class HttpTransport:
                 raise manifest_too_large(self.target)
             return content
 
+    def state(self) -> str | None:
+        """See :meth:`Transport.state`. None is needed."""
+        return None
+
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`. Headers are not counted."""
         read = 0

@@ -22,6 +22,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -48,6 +49,7 @@ PREFIX = "litestream+"
 WORKING_FOLDER = "litestream"
 MAX_LINKS = 200
 _NAME = "replica.db"
+_LIST = ("ltx", "-level", "all", "-json")
 _NOTHING = "no matching backup files available"
 _SCHEMES = ("file", "s3", "sftp", "webdav", "webdavs")
 _SNAPSHOT_LEVEL = 9
@@ -168,6 +170,11 @@ class LitestreamTransport:
         """See :meth:`Transport.manifest`. The manifest is only in the replica."""
         return None
 
+    def state(self) -> str | None:
+        """See :meth:`Transport.state`. It is a hash of the list of all links."""
+        listed = self._run_or_fail(Path(_NAME), *_LIST).stdout
+        return sha256(f"{self.target}\n{listed}".encode()).hexdigest()
+
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`. The count is that of the links that were read.
 
@@ -220,7 +227,7 @@ class LitestreamTransport:
             raise failed(self.target, f"{error.filename}: {error.strerror}") from error
 
     def _links(self) -> list[_Link]:
-        files = self._json(Path(_NAME), "ltx", "-level", "all", "-json")
+        files = self._json(Path(_NAME), *_LIST)
         links = (
             _Link(file["level"], int(file["min_txid"], 16), int(file["max_txid"], 16), file["size"])
             for file in files

@@ -90,6 +90,10 @@ class RsyncTransport:
         """See :meth:`Transport.manifest`. The manifest is only in the replica."""
         return None
 
+    def state(self) -> str | None:
+        """See :meth:`Transport.state`. None is needed."""
+        return None
+
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`. The count is what was received.
 

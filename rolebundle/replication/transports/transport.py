@@ -45,6 +45,18 @@ class Transport(Protocol):
             StorageError: it cannot be read.
         """
 
+    def state(self) -> str | None:
+        """What changes whenever another replica is published, if a fetch is much slower to ask.
+
+        Returns:
+            A line of text; ``None`` if the manifest or a fetch itself tells as quickly.
+
+        Raises:
+            UsageError: ``nothing_published``: there is no replica.
+            ConfigurationError: its engine is not installed.
+            StorageError: it cannot be read.
+        """
+
     def fetch(self, copy: Path) -> int:
         """Make a file equal to the published replica.
 
