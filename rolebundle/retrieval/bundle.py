@@ -450,7 +450,7 @@ def _caution(retrieval: Retrieval, supports: Sequence[Support], *, has_role: boo
             f"the task is vague: it asks {vagueness.intent.asked}, and names no topic, so the "
             "passages are those that fit this and the role best"
         )
-    elif vagueness:
+    elif vagueness and vagueness.intent.intents:
         problem = (
             f"the task is vague, so treat the passages as hints: besides its topic it asks "
             f"{vagueness.intent.asked}, and the passages were chosen by this and by the role, too"
