@@ -60,6 +60,7 @@ WarningCode = Literal[
     "REPLICA_STALE",
     "SEEN_UNKNOWN",
     "WEAK_EVIDENCE",
+    "WORDS_MISSING",
     "SOURCE_CHANGED",
     "SOURCE_UNCHECKED",
 ]

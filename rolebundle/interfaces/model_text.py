@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rolebundle.interfaces.render import cautions
+from rolebundle.interfaces.render import NOTES, cautions
 from rolebundle.retrieval.passage_text import (
     constraint_line,
     fenced,
@@ -129,7 +129,7 @@ def _bundle(bundle: Values) -> Iterator[str]:
         yield f"{_DATA} Cite what you use as [n]."
     yield from cautions(bundle)
     for warning in bundle["warnings"]:
-        if warning["code"] == "EVIDENCE_KIND_MISSING" and warning.get("message"):
+        if warning["code"] in NOTES and warning.get("message"):
             yield f"Note: {one_line(warning['message'], _NOTE_CHARS)}."
     if bundle.get("constraints"):
         yield _DECISIONS

@@ -34,7 +34,7 @@ _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LONG = 1_000
 _FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
-_NOTES = frozenset({"EVIDENCE_KIND_MISSING"})
+NOTES = frozenset({"EVIDENCE_KIND_MISSING", "WORDS_MISSING"})
 """Warnings of answers that are sound in all else."""
 _IN_THE_MESSAGE = frozenset({"NO_HIGH_TRUST_MATCH", "WEAK_EVIDENCE"})
 """Warnings that add nothing to the fallback's message."""
@@ -112,7 +112,7 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
     warnings = [
         warning.get("message") or warning["code"]
         for warning in answer["warnings"]
-        if warning["code"] not in _FOR_OWNERS | _NOTES | _IN_THE_MESSAGE
+        if warning["code"] not in _FOR_OWNERS | NOTES | _IN_THE_MESSAGE
     ]
     if warnings:
         lines.append("; ".join(warnings))
@@ -227,7 +227,7 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
 
 def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:
     """The codes, with those messages that are not above the passages."""
-    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS | _NOTES
+    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS | NOTES
     codes = [warning.code for warning in bundle.warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)

@@ -45,7 +45,7 @@ from rolebundle.retrieval.candidate import (
     SemanticReport,
     Weights,
 )
-from rolebundle.retrieval.evidence import Support
+from rolebundle.retrieval.evidence import HAS_WORDS, Support
 from rolebundle.retrieval.evidence_kinds import shown_kinds
 from rolebundle.retrieval.fallback import decide_fallback, why_no_documents
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
@@ -61,6 +61,8 @@ MIN_VISIBLE_CHANGE = 0.05
 """Smaller changes of a lane's score by neighbours and feedback are not reported."""
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
+MAX_MISSING_WORDS = 10
+"""So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there is a warning."""
@@ -97,6 +99,9 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     )
     if caution := _caution(retrieval, supports, has_role=request.overlay is not None):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
+    if missing := _missing_words(retrieval) if selected else "":
+        message = f"no passage of the corpus has these words of the task: {missing}"
+        warnings.append(BundleWarning.model_construct(code="WORDS_MISSING", message=message))
     if stale := _stale_replica(retrieval.corpus.replica, request.now):
         warnings.append(BundleWarning.model_construct(code="REPLICA_STALE", message=stale))
     if request.seen and not retrieval.seen:
@@ -463,6 +468,22 @@ def _caution(retrieval: Retrieval, supports: Sequence[Support], *, has_role: boo
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
     words = counted(best.words, "word")
     return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
+
+
+def _missing_words(retrieval: Retrieval) -> str:
+    """The task's words that no visible passage has; empty if they are only a small part of it."""
+    words = retrieval.evidence.words
+    missing = [
+        position
+        for position, frequency in enumerate(words.frequencies)
+        if not frequency and position not in words.general
+    ]
+    if not missing or words.weight(missing) < HAS_WORDS * words.total:
+        return ""
+    content = retrieval.query.content_words
+    named = ", ".join(content[position][0].shown for position in missing[:MAX_MISSING_WORDS])
+    more = len(missing) - MAX_MISSING_WORDS
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:

@@ -63,6 +63,7 @@ _PASSAGES = "\n## Passages"
 
 ADVICE: Mapping[WarningCode, str] = {
     "WEAK_EVIDENCE": "Say so, and state no more than the passages do.",
+    "WORDS_MISSING": "If the task is about them, say that the documents do not mention them.",
     "ACTION_RESTRICTED": "Do not act on what they may say; ask a person.",
     "APPROVAL_REFUSED": "Do not act before a person approves.",
     "FORBIDDEN_SOURCE_HIT": "Do not guess what they say, and do not ask with another role.",

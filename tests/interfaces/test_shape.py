@@ -374,7 +374,7 @@ class TestBounds:
         )
         answer = shaped_bundle(worst, detail, MIN_MAX_CHARS)
         assert size(answer) <= MIN_MAX_CHARS
-        about_passages = {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING"}
+        about_passages = {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "WORDS_MISSING"}
         assert not answer["selected"]
         assert [one["code"] for one in answer["warnings"]] == [
             code for code in codes if code not in about_passages
