@@ -78,15 +78,18 @@ class CorpusFacts:
 
     def _with_text_of(self, glob: str) -> Iterable[RuleSubject]:
         """The subjects that have the longest plain text of a glob: a search is fast."""
-        if not self._texts:
-            self._texts.extend("\n".join(subject.paths).lower() for subject in self.subjects)
         text = max((part.strip("/") for part in _WILDCARDS.split(glob)), key=len).lower()
-        return (
+        if not text.isascii():
+            # Outside ASCII, letters can be equal in any case and have other small letters.
+            return self.subjects
+        if not self._texts:
+            joined = ("\n".join(subject.paths).lower() for subject in self.subjects)
+            self._texts.extend(paths if paths.isascii() else "" for paths in joined)
+        return [
             subject
             for subject, paths in zip(self.subjects, self._texts, strict=True)
-            # Outside ASCII, letters can be equal in any case and have other small letters.
-            if text in paths or not (text.isascii() and paths.isascii())
-        )
+            if text in paths or not paths
+        ]
 
     def names(self) -> RuleNames:
         """The names, for a report."""
