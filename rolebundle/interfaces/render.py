@@ -274,5 +274,5 @@ def _listed(
             for rejection in rejections:
                 # Not cut, because a person copies it.
                 yield f"{_INDENT}  {style('locator', one_line(rejection.chunk_id, _LONG))}"
-        if len(listed) < count:
+        if 0 < len(listed) < count:
             yield f"{_INDENT}and {count - len(listed)} more"

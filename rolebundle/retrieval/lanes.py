@@ -206,21 +206,24 @@ class Lanes:
         if where is None:
             return None
         # Imported here: most requests have no `where`.
-        from rolebundle.retrieval.where import conditions
+        from rolebundle.retrieval.where import conditions, with_guess
 
-        by_condition = {
-            condition.wanted: documents.documents_with(
-                self.corpus, condition.field, condition.holds
-            )
+        met = [
+            (condition, documents.documents_with(self.corpus, condition.field, condition.holds))
             for condition in conditions(where)
-        }
-        if not by_condition:
+        ]
+        if not met:
             return None
-        rowids = sorted(set.intersection(*by_condition.values()))
+        rowids = sorted(set.intersection(*(matching for _, matching in met)))
         if rowids:
             return Matching(rowids)
-        alone = [wanted for wanted, matching in by_condition.items() if not matching]
-        return Matching(rowids, " or ".join(alone) or f"{' and '.join(by_condition)} together")
+        alone = [
+            with_guess(condition, documents.values_of(self.corpus, condition.field))
+            for condition, matching in met
+            if not matching
+        ]
+        together = " and ".join(condition.wanted for condition, _ in met)
+        return Matching(rowids, " or ".join(alone) or f"{together} together")
 
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hashes of the texts of passages, and those of the ids that have them."""

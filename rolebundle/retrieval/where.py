@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.storage.documents import DocumentField
-from rolebundle.text.globs import matches
+from rolebundle.text.globs import matches, meant_glob
 
 MAX_NAMED_VALUES = 5
 """So many values of a key are named in messages."""
@@ -25,12 +25,14 @@ class Condition(NamedTuple):
         field: the field of a document that it looks at.
         holds: whether a document with these values matches.
         wanted: the key and its values, for messages.
+        given: its values, if they are names or globs.
     """
 
     key: str
     field: DocumentField
     holds: Callable[[Values], bool]
     wanted: str
+    given: Sequence[str] = ()
 
 
 def conditions(where: Where) -> Iterator[Condition]:
@@ -41,9 +43,9 @@ def conditions(where: Where) -> Iterator[Condition]:
     """
     for key in ("source", "document_type", "domain", "tags"):
         if (names := getattr(where, key)) is not None:
-            yield Condition(key, key, _is_named(names), _wanted(key, names))
+            yield Condition(key, key, _is_named(names), _wanted(key, names), names)
     if (globs := where.path) is not None:
-        yield Condition("path", "path", _matches_glob(globs), _wanted("path", globs))
+        yield Condition("path", "path", _matches_glob(globs), _wanted("path", globs), globs)
     if (attributes := where.attributes) is not None:
         lines = [[f"{key}: {name}" for name in names] for key, names in attributes.items()]
         yield Condition(
@@ -69,6 +71,27 @@ def conditions(where: Where) -> Iterator[Condition]:
             lambda dates: any(date < end for date in dates),
             _wanted("updated_before", [end]),
         )
+
+
+def with_guess(condition: Condition, present: Sequence[str]) -> str:
+    """What a condition that no document meets wants, and what it may mean.
+
+    Args:
+        condition: the condition.
+        present: the values that documents have in its field.
+    """
+    from difflib import get_close_matches
+
+    folded = {value.casefold(): value for value in present}
+    for given in condition.given:
+        if condition.key == "path":
+            meant = meant_glob(given, present)
+        else:
+            near = get_close_matches(given.casefold(), folded, n=1)
+            meant = folded[near[0]] if near else ""
+        if meant:
+            return f"{condition.wanted} (did you mean {meant}?)"
+    return condition.wanted
 
 
 def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:

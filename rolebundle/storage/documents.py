@@ -328,6 +328,18 @@ def documents_with(
     return rowids
 
 
+def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
+    """The values that documents have in a field, sorted."""
+    present: set[str] = set()
+
+    def collect(values: Sequence[str]) -> bool:
+        present.update(values)
+        return False
+
+    documents_with(corpus, field, collect)
+    return sorted(present)
+
+
 def parse_metadata(columns: Sequence[object]) -> DocumentMetadata:
     """The metadata of a document as it is stored.
 

@@ -142,6 +142,10 @@ class TestNothingMatches:
             ({"tags": [*"abcdefg"]}, "tags = a, b, c, d, e and 2 more"),
             ({"tags": "release", "domain": "platform"}, "domain = platform and tags = release together"),
             ({"updated_before": "1999-01-01"}, "updated_before = 1999-01-01T00:00:00Z"),
+            ({"path": "guides"}, "path = guides (did you mean guides/**?)"),
+            ({"path": "release.md"}, "path = release.md (did you mean **/release.md?)"),
+            ({"source": "runboks"}, "source = runboks (did you mean runbooks?)"),
+            ({"tags": "page"}, "tags = page (did you mean paging?)"),
         ],
     )  # fmt: skip
     def test_the_key_that_excludes_everything_is_named(
