@@ -6,6 +6,36 @@ import click
 
 SHELLS = ("bash", "zsh", "fish")
 
+_CORRECTIONS = {
+    # Of --role=sec bash makes three words, and click would see no option.
+    "bash": [
+        (
+            'response=$(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD',
+            'local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD\n'
+            '    [[ ${words[cword-1]} == "=" ]] && unset "words[cword-1]" && ((cword--))\n'
+            '    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$cword',
+        )
+    ],
+    # zsh would put the value in the place of all of --role=sec.
+    "zsh": [
+        (
+            "compadd -U ",
+            """[[ ${words[CURRENT]} == -*=* ]] && compset -P '*='
+        compadd -U -i "$IPREFIX" """,
+        )
+    ],
+    # fish would cut names and descriptions at their first comma, and not complete --role=sec.
+    "fish": [
+        ('string split ","', 'string split --max 1 ","'),
+        (
+            "echo $metadata[2]",
+            "set -l option (string match --regex -- '^-[^=]*=' (commandline -t));\n"
+            '            echo "$option$metadata[2]"',
+        ),
+    ],
+}
+"""Shell → replacements in the script that click makes."""
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
@@ -28,4 +58,8 @@ def completion(context: click.Context, shell: str) -> None:
     name = str(program.info_name)
     made = complete(program.command, {}, name, f"_{name.upper()}_COMPLETE")
     # Not `source()`, which starts a bash to ask for its version.
-    click.echo(made.source_template % made.source_vars())
+    script = made.source_template % made.source_vars()
+    for theirs, ours in _CORRECTIONS[shell]:
+        assert theirs in script
+        script = script.replace(theirs, ours)
+    click.echo(script)

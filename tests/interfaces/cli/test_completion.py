@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from select import select
+from time import monotonic
 
 import click
 import pytest
@@ -21,6 +27,8 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.sqlite_file import sqlite_version
 from support.commands import forked_program, invoke, run
+
+PATIENCE = 30.0
 
 
 def completed(*words: str) -> list[str]:
@@ -54,26 +62,6 @@ def test_each_script_is_one_for_its_shell(shell: str) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_with_the_script(tmp_path: Path) -> None:
-    program = tmp_path / "rolebundle"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(forked_program())} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    script = (
-        'eval "$(rolebundle completion bash)"\n'
-        "COMP_WORDS=(rolebundle completion z); COMP_CWORD=2\n"
-        '_rolebundle_completion rolebundle z completion\necho "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("zsh\n", "")
-
-
 def test_commands_and_options_are_completed() -> None:
     assert completed("re") == ["retrieve", "replay", "remember", "restore"]
     assert completed("retrieve", "--form") == ["--format"]
@@ -94,12 +82,88 @@ def test_roles_are_those_of_the_folders_that_the_command_uses(tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completion")
-    for name in ("guides/a.md", "guides/b.md", "guides/$(touch x).md", "guides/a b.md", "c.md"):
+    for name in (
+        "guides/a.md",
+        "guides/b.md",
+        "guides/$(touch x).md",
+        "guides/a b.md",
+        "c.md",
+        "with,comma.md",
+    ):
         file = folder / "notes" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("A token.", encoding="utf-8")
     assert invoke("ingest", folder / "notes", "--lexical-only", "--db", folder / "c.db").code == 0
     return folder / "c.db"
+
+
+SETTINGS = {
+    "bash": (".bashrc", "PS1='READY> '"),
+    "zsh": (".zshrc", "PS1='READY> '; autoload -Uz compinit; compinit -u -D"),
+    "fish": ("fish/config.fish", "function fish_prompt; echo 'READY> '; end"),
+}
+"""Shell → its file of settings, and what the file has beside rolebundle's script."""
+
+
+@contextmanager
+def terminal(shell: str, folder: Path) -> Iterator[int]:
+    """The terminal of an interactive shell, ready to be typed into."""
+    file, settings = SETTINGS[shell]
+    (folder / file).parent.mkdir(exist_ok=True)
+    script = invoke("completion", shell).out
+    (folder / file).write_text(f"{settings}\n{script}", encoding="utf-8")
+    arguments = ("--rcfile", str(folder / file)) if shell == "bash" else ()
+    process, screen = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        homes = dict.fromkeys(("HOME", "ZDOTDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder))
+        path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+        os.execvpe(
+            shell, [shell, *arguments, "-i"], {**os.environ, **homes, "PATH": path, "TERM": "xterm"}
+        )
+    try:
+        termios.tcsetwinsize(screen, (40, 200))
+        until(screen, lambda text: text.count(b"READY> ") > 0)
+        yield screen
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.close(screen)
+
+
+def until(screen: int, holds: Callable[[bytes], bool]) -> None:
+    """Read what a terminal shows until the condition holds for it, which it does soon."""
+    shown = b""
+    end = monotonic() + PATIENCE
+    while not holds(shown):
+        assert monotonic() < end, shown.decode(errors="replace")
+        if select([screen], [], [], 0.05)[0]:
+            shown += os.read(screen, 65_536)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_what_is_typed(shell: str, corpus: Path, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    # It completes, and otherwise only notes its arguments.
+    program = tmp_path / "rolebundle"
+    program.write_text(
+        f'#!/bin/sh\n[ -z "$_ROLEBUNDLE_COMPLETE" ] || exec {shlex.join(forked_program())} "$@"\n'
+        f'echo "$*" >> {tmp_path}/calls\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    calls = tmp_path / "calls"
+    with terminal(shell, tmp_path) as screen:
+        os.write(screen, b"rolebundle retr\t--form\tpr\t--role sec\t\r")
+        os.write(screen, b"rolebundle retrieve --role=sec\t\r")
+        os.write(screen, f"rolebundle get --db {corpus} with,\t\r".encode())
+        until(screen, lambda _: calls.exists() and calls.read_text().count("\n") == 3)
+    assert calls.read_text().splitlines() == [
+        "retrieve --format prompt --role security-reviewer",
+        "retrieve --role=security-reviewer",
+        f"get --db {corpus} with,comma.md",
+    ]
 
 
 def test_documents_are_completed_if_a_shell_needs_no_quotes_for_them(corpus: Path) -> None:
