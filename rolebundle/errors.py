@@ -26,6 +26,11 @@ FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)
 """The system's reasons for "full": no space, a file too large, a quota used up."""
 
 
+def install_hint(extra: str) -> str:
+    """How to install an extra of this package, which comes as a clone of its repository."""
+    return f"in a clone of rolebundle: pip install '.[{extra}]'"
+
+
 class RolebundleError(Exception):
     """Base of all errors of this package.
 

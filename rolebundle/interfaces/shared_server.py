@@ -21,7 +21,7 @@ from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
 from typing import NoReturn, Protocol
 
-from rolebundle.errors import RolebundleError
+from rolebundle.errors import RolebundleError, install_hint
 from rolebundle.interfaces.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
 from rolebundle.interfaces.forward import end_line
 from rolebundle.interfaces.local_socket import is_same_user, listening, received_line
@@ -188,7 +188,7 @@ class SharedServer:
         except RolebundleError as error:
             refused = error.message
         except ImportError:
-            refused = "it lacks the extra: pip install 'rolebundle[mcp]'"
+            refused = f"it lacks the extra mcp; {install_hint('mcp')}"
         except OSError:
             return None
         try:

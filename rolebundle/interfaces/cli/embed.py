@@ -73,7 +73,7 @@ def embed(
     rolebundle embed                                     embed the chunks that wait
     rolebundle embed --provider ollama --model nomic-embed-text --dry-run
     rolebundle embed --provider ollama --model nomic-embed-text
-    rolebundle embed --provider onnx                     needs: pip install 'rolebundle[onnx]'
+    rolebundle embed --provider onnx                     needs: pip install '.[onnx]'
     rolebundle embed --warm --provider onnx              for `retrieve --rerank onnx`
     rolebundle embed --optimize                          for more than 20,000 chunks
     rolebundle embed list

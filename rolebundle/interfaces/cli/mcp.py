@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rolebundle.errors import ConfigurationError
+from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.options import (
     approvals_option,
     db_option,
@@ -21,7 +21,6 @@ from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.operations import Operations
 
 DEFAULT_PORT = 7_311
-_INSTALL = "pip install 'rolebundle[mcp]'"
 
 
 @click.command()
@@ -104,7 +103,7 @@ def mcp(
         raise ConfigurationError(
             "mcp_missing",
             "the MCP server needs the MCP SDK, version 2",
-            _INSTALL,
+            install_hint("mcp"),
         ) from None
     if not http:
         serve(operations, preload=preload)
