@@ -175,7 +175,8 @@ def _as_html(root: Any) -> bytes:
     """A page as HTML. In XML elements such as ``<title/>`` are complete, in HTML they are not."""
     for element in root.iter(*_RENAMED):
         element.tag = f"{_XHTML}div"
-    for element in root.iter():
+    # Not entities such as `&nbsp;`, which HTML knows.
+    for element in root.iter("*"):
         # Names by which the reader of HTML finds the main part of a page.
         if element.get("id") == "content" or element.get("role") == "main":
             element.attrib.pop("id", None)

@@ -280,6 +280,18 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
     assert document.inferred["updated_at"] == "2026-03-01T00:00:00Z"
 
 
+def test_a_chapter_may_have_named_entities() -> None:
+    """EPUB 2 allows those of XHTML. Their DTD is not loaded."""
+    page = (
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" '
+        '"http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd">'
+        '<html xmlns="http://www.w3.org/1999/xhtml"><body><p class="body">'
+        "salt&nbsp;and&mdash;tar</p></body></html>"
+    )
+    document = read(office.epub("", parts={"o/t/a 1.xhtml": page}), "a.epub")
+    assert [block.text for block in document.blocks] == ["salt and\u2014tar"]
+
+
 # Limits
 
 SUFFIXES = sorted(office.HIDDEN)
