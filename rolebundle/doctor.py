@@ -295,6 +295,13 @@ def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
                 "there",
                 publish_command(publication),
             )
+        elif not publication.published_at:
+            yield _warning(
+                "publications",
+                f"{publication.target}: a publish was not completed; what its readers may not see "
+                "any more may still be there",
+                publish_command(publication),
+            )
 
 
 def _policy(corpus: Corpus) -> DoctorCheck:

@@ -105,8 +105,9 @@ def test_a_target_that_takes_nothing_is_forgotten(
     refused = publish(db, target, "--agent", "ada")
     assert refused.code != 0 and (code is None or f"[{code}]" in refused.err)
     assert (targets(db), staged(db)) == ([], []) if code else len(targets(db)) == 1
-    status = invoke("status", "--db", db).out
-    assert ("was not completed" in status) == (code is None)
+    for command in ("status", "doctor"):
+        shown = invoke(command, "--db", db).out
+        assert ("was not completed" in shown) == (code is None), command
 
 
 @pytest.mark.parametrize("target", ["missing", "litestream+file://{folder}/missing"])
