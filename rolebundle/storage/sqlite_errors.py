@@ -87,6 +87,12 @@ def own_error(
             f"{path}: another process is writing to it",
             "wait for the other ingest to end and run the same command again",
         )
+    if _is_kind(error, apsw.NotADBError):
+        return CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: is no corpus, or its beginning is damaged ({error})",
+            f"check the path; if it was a corpus, {DAMAGE_HINT}",
+        )
     if _is_kind(error, _CORRUPT):
         return CorpusCorrupt(
             "corpus_corrupt",

@@ -102,6 +102,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     return click.option(
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,
+        required=field.is_required(),
         metavar=_METAVARS.get(name),
         shell_complete=role_names if name == "role" else None,
         help="  ".join(filter(None, (field.description, hint))),

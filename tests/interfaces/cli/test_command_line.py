@@ -103,6 +103,8 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     [
         (("retreive", "x"), "Did you mean 'retrieve'?"),
         (("retrieve", "page", "size"), "put a text of several words in quotes"),
+        (("mark", "x", "--by", "Ana"), "Missing option '--state'"),
+        (("remember", "x", "--by", "Ana"), "Missing option '--source'"),
     ],
 )
 def test_a_usual_mistake_has_a_hint(arguments: tuple[str, ...], hint: str) -> None:
@@ -118,6 +120,16 @@ def test_no_corpus(tmp_path: Path) -> None:
         assert "rolebundle ingest" in outcome.err
         assert invoke(*command, "--db", tmp_path).code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_another_file_is_not_called_damaged(tmp_path: Path) -> None:
+    """As after `--db notes.md` by mistake."""
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes\n" * 100, encoding="utf-8")
+    outcome = invoke("retrieve", "x", "--lexical-only", "--db", notes)
+    assert outcome.code == 7
+    assert "is no corpus, or its beginning is damaged" in outcome.err
+    assert "check the path" in outcome.err
 
 
 def test_no_arguments_shows_the_help() -> None:
