@@ -85,7 +85,7 @@ def golden_set_of_role(role_id: str, folders: tuple[Path, ...]) -> Path:
             "no_golden_set",
             f"{role_id}: eval_profile.golden_set_id: "
             + (f"there is no golden set {name!r}" if name else "the overlay names none"),
-            "write golden/ID.toml beside the overlay, or name a PATH",
+            "set it to ID and write golden/ID.toml beside the overlay, or name a PATH",
         )
     return path
 

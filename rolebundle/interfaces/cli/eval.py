@@ -124,7 +124,7 @@ def eval(  # the name of the command
     \b
     rolebundle eval ../shared/eval/cranfield --html cranfield.html
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
-    rolebundle eval --role security-reviewer
+    rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank ollama:nomic-embed-text
     rolebundle eval --compare before.json after.json --html change.html
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
@@ -134,7 +134,7 @@ def eval(  # the name of the command
         if path:
             raise click.UsageError("--compare takes two reports, and no PATH")
         ctx.exit(_compare(*reports, thresholds, html_file, as_json))
-    folders = overlay_folders(overlay_dirs, corpus_path(db) if db else None)
+    folders = overlay_folders(overlay_dirs, corpus_path(db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)

@@ -161,3 +161,15 @@ def test_roles_need_two(collection: Path) -> None:
         "--lexical-only",
     )
     assert "mossline-docs-writer, mossline-code-reviewer" in reply.out
+
+
+def test_the_roles_of_the_corpus_are_found_without_db(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_DB", str(tmp_path / "team.db"))
+    folder = tmp_path / "team.db.overlays"
+    folder.mkdir()
+    (folder / "own.json").write_text('{"version": "1.0", "role_id": "own"}', encoding="utf-8")
+    reply = invoke("eval", "--role", "own")
+    assert reply.code == 3
+    assert "own: eval_profile.golden_set_id: the overlay names none" in reply.err
