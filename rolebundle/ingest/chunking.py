@@ -20,6 +20,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
 
@@ -245,10 +246,16 @@ def _repeated_header(block: Block, content: str) -> tuple[str, ...]:
     """
     if not block.header or block.header in content:
         return ()
-    cells = [" ".join(cell.split()) for cell in block.header.strip("| \t").split("|")]
-    while len(cells) > 1 and sum(map(len, cells)) > _MAX_HEADER_CHARS:
-        cells.pop()
-    return (" | ".join(cells)[:_MAX_HEADER_CHARS],)
+    return (_short_header(block.header),)
+
+
+@lru_cache(maxsize=8)
+def _short_header(header: str) -> str:
+    """As many cells of a header row as fit. Cached, because each chunk of a table asks for it."""
+    cells = [" ".join(cell.split()) for cell in header.strip("| \t").split("|")]
+    lengths = accumulate(map(len, cells))
+    fitting = sum(1 for _ in takewhile(lambda length: length <= _MAX_HEADER_CHARS, lengths))
+    return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
 
 
 def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:

@@ -12,7 +12,7 @@ from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from support.amounts import rounds
+from support.amounts import lengths, linear_time, rounds
 
 SMALL = ChunkSettings(size=60, maximum=120)
 
@@ -343,6 +343,14 @@ def test_a_long_header_row_is_cut_between_cells():
     *_, last = chunks_of(f"{header}\n|{'-|' * 200}\n{rows}", ChunkSettings(60, 0, 400))
     assert len(last.headings[-1]) <= 600 and last.headings[-1].startswith("column 0 | column 1 |")
     assert header.strip("| ").startswith(last.headings[-1])
+
+
+@lengths
+def test_a_table_with_many_columns_takes_linear_time(length):
+    columns = length // 8
+    document = markdown("\n".join("|" + cell * columns for cell in ("a|", "-|", "b|", "c|")))
+    with linear_time(length):
+        chunk_document("doc", document, ChunkSettings())
 
 
 def test_a_small_table_has_no_header_row_above_it():
