@@ -17,8 +17,8 @@ from rolebundle.embedding.model_server import unreadable_error
 from rolebundle.embedding.openai_compatible import OpenAIServer
 from rolebundle.embedding.texts import prepared
 
-MAX_PASSAGES = 16
-"""Passages of one request; text-embeddings-inference accepts 32 by default."""
+MAX_PASSAGES = 4
+"""Passages of one request. On a busy processor a small cross-encoder may take a second for each."""
 
 
 class RerankServer:

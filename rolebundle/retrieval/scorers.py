@@ -211,7 +211,10 @@ class ServerScorer:
         # Imported here: its HTTP client takes as long as an answer, and other models need none.
         from rolebundle.embedding.rerank_server import MAX_PASSAGES
 
-        for batch in batches(list(texts.items()), MAX_PASSAGES):
+        items = list(texts.items())
+        # The best alone, so that it is scored within a short deadline. The requests do not depend
+        # on the time, because the other texts of one may change the last bits of a score.
+        for batch in (items[:1], *batches(items[1:], MAX_PASSAGES)):
             yield from self._scores_of(batch, check_time)
 
     def scaled(self, scores: Mapping[str, float]) -> Mapping[str, float]:

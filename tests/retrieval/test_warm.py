@@ -240,14 +240,24 @@ class TestIngest:
             assert ingest(notes, db, option).err == ""
         assert not provider.texts and not rerank_cache_path(db).exists()
 
-    def test_ctrl_c_ends_the_warming_and_loses_nothing(self, notes: Path, db: Path) -> None:
-        def interrupt(text: str) -> None:
+    @pytest.mark.parametrize(
+        ("end", "said"),
+        [
+            (KeyboardInterrupt(), "interrupted; the next ingest continues"),
+            (EmbedderError("embedder_down", "nobody answers", "start it"), "[embedder_down]"),
+        ],
+        ids=["Ctrl-C", "the server ends"],
+    )
+    def test_what_was_embedded_before_the_end_is_kept(
+        self, notes: Path, db: Path, end: BaseException, said: str
+    ) -> None:
+        def fail(text: str) -> None:
             if "audits" in text:
-                raise KeyboardInterrupt
+                raise end
 
-        with known(RecordingProvider(refuse=interrupt)):
+        with known(RecordingProvider(refuse=fail)):
             run = ingest(notes, db)
-        assert "4 added" in run.out and "interrupted; the next ingest continues" in run.err
+        assert "4 added" in run.out and "is not complete" in run.err and said in run.err
         assert cached(db) == 2
         with known() as model:
             ingest(notes, db)
