@@ -20,11 +20,12 @@ from rolebundle.authoring.overlay_draft import (
     draft_for_role,
     draft_from_examples,
 )
-from rolebundle.authoring.survey import Passage, Survey, SurveyedDocument, date_in_name, survey
+from rolebundle.authoring.survey import Passage, Survey, SurveyedDocument, survey
 from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError, OverlayError, UsageError
+from rolebundle.ingest.dates import date_in_name
 from rolebundle.ingest.metadata import MANIFEST_NAME
 from rolebundle.ingest.roots import holder_of
 from rolebundle.policy.overlay_values import validate

@@ -16,7 +16,9 @@ class Field(NamedTuple):
     """A field of work.
 
     Attributes:
-        names: words in the name of a role of this field; two joined by ``+`` must both be in it.
+        names: words in the name of a role of this field; two joined by ``+`` must both be in it. A
+            word of every role, such as "writer", counts only if the name has no other word, or
+            joined: a fiction writer does not write documentation.
         words: words of the field.
         types: the document types that are made for it, the most important first.
         base: the shipped role that a role of this field extends; empty if there is none.
@@ -52,7 +54,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "oncall call incident incidents responder sre operations operator ops devops sysadmin"
-        " administrator admin infrastructure reliability platform support helpdesk firefighter",
+        " system+administrator network+administrator admin infrastructure reliability platform"
+        " support helpdesk firefighter",
         "incident outage alert error failure timeout restart rollback recovery backup monitoring"
         " deploy deployment crash troubleshooting log workaround escalation degraded",
         ("runbook", "postmortem", "troubleshooting", "installation", "migration-guide", "faq"),
@@ -96,7 +99,6 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "finance financial accountant accounting treasurer budget buyer purchaser bookkeeper",
         "budget cost invoice payment price expense funding salary tax quote refund spend",
-        ("spreadsheet",),
     ),
     Field(
         "product pm strategist owner customer market",
@@ -106,8 +108,8 @@ FIELDS: tuple[Field, ...] = (
         "product-manager",
     ),
     Field(
-        "docs doc documentation writer author editor copywriter technical+communicator localizer"
-        " translator",
+        "docs doc documentation writer author editor copywriter technical+writer technical+editor"
+        " technical+author technical+communicator localizer translator",
         "documentation guide tutorial style reader terminology glossary page reference heading",
         ("style-guide", "readme", "tutorial", "guide", "glossary", "api-reference", "contributing"),
         "technical-writer",
@@ -126,7 +128,8 @@ FIELDS: tuple[Field, ...] = (
         ("notebook", "report", "spreadsheet"),
     ),
     Field(
-        "contributor maintainer developer engineer programmer coder code reviewer review dev",
+        "contributor maintainer developer software engineer programmer coder code reviewer review"
+        " dev",
         "contributing review bug fix refactor test convention api change design function module"
         " patch commit",
         ("contributing", "adr", "design-doc", "changelog", "api-reference", "source-code"),
@@ -197,9 +200,10 @@ def read_role_name(role_id: str) -> RoleName:
     stems = [stem(part) for part in parts]
     if {"on", "call"} <= set(parts):
         stems.append("oncall")
-    fields = [field for field in FIELDS if _names(field, set(stems))]
-    own = [part for part in parts if stem(part) not in _GENERIC]
-    return RoleName(tuple(dict.fromkeys(own or parts)), tuple(fields[:1]))
+    own = [part for part in parts if stem(part) not in _GENERIC] or parts
+    special = {stem(part) for part in own}.union(stems[len(parts) :])
+    fields = [field for field in FIELDS if _names(field, special, set(stems))]
+    return RoleName(tuple(dict.fromkeys(own)), tuple(fields[:1]))
 
 
 def label_of(role_id: str) -> str:
@@ -207,5 +211,7 @@ def label_of(role_id: str) -> str:
     return " ".join(part.capitalize() for part in re.split(r"[-._]+", role_id) if part)
 
 
-def _names(field: Field, stems: set[str]) -> bool:
-    return any({stem(part) for part in name.split("+")} <= stems for name in field.names.split())
+def _names(field: Field, special: set[str], stems: set[str]) -> bool:
+    """Whether a name of these words is of the field. ``special`` are not words of every role."""
+    names = [{stem(part) for part in name.split("+")} for name in field.names.split()]
+    return any(name <= (stems if len(name) > 1 else special) for name in names)

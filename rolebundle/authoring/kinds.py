@@ -71,9 +71,10 @@ KINDS: tuple[Kind, ...] = (
         names=r"licen[cs]es?([-_.].*)?|copying([-_.].*)?|copyright|notice"
         r"|third[-_]party.*",
     ),
+    Kind("code-of-conduct", names=r"code[-_]of[-_]conduct"),
     Kind(
         "contributing",
-        names=r"contributing|code[-_]of[-_]conduct|developing|hacking|maintainers?"
+        names=r"contributing|developing|hacking|maintainers?"
         r"|governance",
     ),
     Kind("security-policy", "security", names=r"security([-_]policy)?"),

@@ -365,9 +365,7 @@ def _dates_comment(survey: Survey, rules: Sequence[DraftRule]) -> str:
     if counts["name"]:
         text = f"{counts['name']} have it in the name of the file only."
         if not rules:
-            text += (
-                " They are too many for rules; front matter such as `date: 2026-03-01` keeps it."
-            )
+            text += " It counts for freshness; they are too many for rules that declare it."
         lines.append(_comment(text))
     return "".join(lines)
 

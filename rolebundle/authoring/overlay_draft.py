@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rolebundle.authoring.fields import RoleName, label_of, read_role_name
 from rolebundle.authoring.relevance import (
+    LEAST_SHARE,
     Wanted,
     by_document,
     foreground,
@@ -44,12 +45,17 @@ SIGNATURE_PHRASES = 3
 MAX_DOCUMENT_RULES = 6
 MAX_BEST_DOCUMENTS = 12
 """If more documents are nearly as much about the subject as the best one, none has its own rule."""
+MIN_SHARE_ABOUT_ROLE = 0.25
+"""A document has a rule of its own only if at least this share of its passages is about the role.
+What one of seventy passages mentions says nothing of the others."""
+MENTIONS_EVERYTHING = frozenset({"changelog", "release-notes", "license", "code-of-conduct"})
+"""Types of documents that have words of every role. A boost of their type is enough."""
 MAX_FOLDER_RULES = 4
 NAME_REASON = "a word of the role's name"
 BEST_BOOST, NAMED_FOLDER_BOOST, LEAST_BOOST = 4.0, 3.5, 1.5
 """The boosts of the best document's rule, of a folder that is called like the role, of others."""
-FIELD_TYPE_BOOST = 1.8
-TYPE_BOOST_STEP = 0.1
+FIELD_TYPE_BOOST = 3.0
+TYPE_BOOST_STEP = 0.3
 OVERVIEW_TYPE, OVERVIEW_BOOST = "readme", 1.2
 """What introduces a folder to everybody."""
 WEIGHTS: Mapping[str, float] = {
@@ -71,6 +77,7 @@ QUESTIONABLE_TYPES: Mapping[str, tuple[float, str]] = {
     "archived": (0.4, "old by the name of its folder"),
     "draft": (0.5, "unfinished by the name of its folder"),
     "license": (0.5, "the same text in every project"),
+    "code-of-conduct": (0.5, "the same text in every project"),
     "test-code": (0.6, "checks of the code, hardly ever an answer"),
 }
 """Types that rank lower unless the role's field is made for them: factor and reason."""
@@ -326,6 +333,10 @@ def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -
     sought = terms_named(subject.sought, inside, others)
     reasons = {term: subject.sought[term.text] for term in sought}
     known = {term.words for term in sought}
+    if subject.is_guessed and len(sought) >= SIGNATURE_PHRASES:
+        # Without a word that was sought, a term is of another subject that the passages share.
+        stems = {stem for words in known for stem in words}
+        found = [term for term in found if stems.intersection(term.words)]
     terms = [*sought, *(term for term in found if term.words not in known)]
     terms.sort(key=lambda term: (-term.z, term.text))
     boosts = _signature(terms, inside, sought)
@@ -444,7 +455,7 @@ def _source_policy(
 ) -> Values:
     inherited: Values = dict(values.get("source_policy") or {})
     # The first rule that matches a document counts.
-    rules = [*_document_rules(subject), *_folder_rules(subject)]
+    rules = [*_document_rules(subject, named, types), *_folder_rules(subject)]
     rules.sort(key=lambda rule: -rule["boost"])
     policy = inherited
     if base is None:
@@ -496,11 +507,18 @@ def _best_documents(subject: Subject) -> list[tuple[SurveyedDocument, float]]:
     return sorted(by_path.values(), key=lambda pair: (-pair[1], pair[0].path))
 
 
-def _document_rules(subject: Subject) -> list[Values]:
+def _document_rules(
+    subject: Subject, named: Mapping[str, Named], types: Sequence[str]
+) -> list[Values]:
     """Rules for the files that are most about the subject."""
-    inside = Counter(subject.passages.words[position].document for position in subject.inside)
-    totals = Counter(words.document for words in subject.passages.words)
-    best = _best_documents(subject)
+    about, totals = _passages_about(subject)
+    best = [
+        (document, share)
+        for document, share in _best_documents(subject)
+        for name in [document.metadata.document_id]
+        if named[name].document_type not in MENTIONS_EVERYTHING.difference(types)
+        and about[name] >= MIN_SHARE_ABOUT_ROLE * totals[name]
+    ]
     # If many are alike, none of them is the one to look at first, and folders and types tell more.
     if len(best) > MAX_BEST_DOCUMENTS:
         return []
@@ -516,10 +534,22 @@ def _document_rules(subject: Subject) -> list[Values]:
             {
                 "path": _literal(document.path),
                 "boost": round(boost, 2),
-                "reason": f"{inside[name]} of {totals[name]} passages are about the role: {title}",
+                "reason": f"{about[name]} of {totals[name]} passages are about the role: {title}",
             }
         )
     return rules
+
+
+def _passages_about(subject: Subject) -> tuple[Counter[str], Counter[str]]:
+    """Document id → how many of its passages are about the role, and how many it has."""
+    least = LEAST_SHARE * max(subject.scored, default=0.0)
+    documents = [words.document for words in subject.passages.words]
+    about = Counter(
+        document
+        for document, score in zip(documents, subject.scored, strict=True)
+        if score >= least > 0
+    )
+    return about, Counter(documents)
 
 
 def _folder_rules(subject: Subject) -> list[Values]:

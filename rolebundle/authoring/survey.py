@@ -21,6 +21,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.dates import date_in_name
 from rolebundle.ingest.manifests import ManifestPolicy, check_path
 from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, prepare_files
@@ -46,10 +47,6 @@ _FILES_AT_ONCE = 50
 # Of Markdown, AsciiDoc and Org; and underlined, as in reStructuredText.
 _HEADING = re.compile(
     r"^(?:#{1,6}|={1,5}|\*{1,5}) +(.{1,80})$|^(\S.{0,79})\n(?:=|-|~|\^|\+|\"){3,}$", re.MULTILINE
-)
-# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
-_DATE = re.compile(
-    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
 )
 
 
@@ -207,18 +204,6 @@ def passages_of(documents: Sequence[SurveyedDocument]) -> Passages:
         for name in [owner.metadata.document_id]
     )
     return Passages(tuple(owners[::step]), tuple(headings[::step]), tuple(words))
-
-
-def date_in_name(path: str) -> date | None:
-    """The date in the name of a file; ``None`` without one, or with several different ones."""
-    name = path.rpartition("/")[2]
-    dates = set()
-    for year, _, month, day in _DATE.findall(name):
-        try:
-            dates.add(date(int(year), int(month), int(day)))
-        except ValueError:
-            continue
-    return dates.pop() if len(dates) == 1 else None
 
 
 def counts_by_folder(paths: Iterable[str]) -> Counter[str]:

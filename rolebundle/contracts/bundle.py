@@ -137,7 +137,8 @@ class Freshness(Contract):
 
     Attributes:
         updated_at: date or time in UTC, ISO 8601; ``None`` if the document has no date.
-        inferred_at: when its file was last committed or changed, if it has no date. It counts for
+        inferred_at: the date in the name of its file, or when the file was last committed or
+            changed, if it has no date. It counts for
             the status only.
         max_age_days: the maximum age in days.
     """

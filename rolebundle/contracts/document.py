@@ -44,10 +44,11 @@ class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
     Times are ISO 8601 in UTC. ``updated_at`` is ``None`` if it is not known; ``inferred_at`` is
-    then when its file was last committed or changed. It counts for freshness only, because a fresh
-    copy of an old text is not newer. ``valid_from`` and ``valid_until`` are the first and the last
-    second at which the document applies; ``None`` for no bound. ``supersedes`` and ``contradicts``
-    are ids or paths of documents that this one replaces, and disagrees with.
+    then the date in the name of its file, or when the file was last committed or changed. It counts
+    for freshness only, because a fresh copy of an old text is not newer. ``valid_from`` and
+    ``valid_until`` are the first and the last second at which the document applies; ``None`` for no
+    bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
+    and disagrees with.
 
     ``self_declared`` are the governance keys whose value is the document's own declaration.
     ``refused_claims`` are declarations that the owner does not allow, each as ``key: value``.

@@ -13,7 +13,8 @@ class FoundDocument(Contract):
     """The document of a lookup.
 
     Attributes:
-        inferred_at: when its file was last committed or changed, for a document without a date.
+        inferred_at: the date in the name of its file, or when the file was last committed or
+            changed, for a document without a date.
         attributes: keys of its front matter and properties of its format, with their values.
         superseded_by: ids of documents that replace it.
     """

@@ -1,7 +1,8 @@
-"""When files that declare no date were last committed or changed.
+"""The dates of files that declare none: that in the name, else when it was committed or changed.
 
-In a git checkout that is the last commit that touched a file: the time of the file itself is then
-when it was checked out. Elsewhere it is the time of the file.
+A date in the name of a file ("2026-03-01 planning.md") is the date of what the file is about. In a
+git checkout the last commit that touched a file tells when it changed: the time of the file itself
+is then when it was checked out. Elsewhere it is the time of the file.
 
 The checkout may be anybody's, so git runs without what its configuration could make it run: hooks,
 monitors, filters, external differences, signature programs, fetches of missing objects.
@@ -10,11 +11,12 @@ monitors, filters, external differences, signature programs, fetches of missing 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Timer
 from time import monotonic
@@ -22,6 +24,10 @@ from time import monotonic
 from rolebundle.contracts.document import iso_utc
 from rolebundle.ingest.walk import FileEntry
 
+# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
+_DATE = re.compile(
+    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
+)
 _MAX_SECONDS = 10.0
 _BLOCK_BYTES = 1 << 16
 # Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
@@ -74,7 +80,14 @@ def last_commits(locations: Iterable[str], seconds: float = _MAX_SECONDS) -> dic
 
 
 def inferred_at(file: FileEntry, commits: Mapping[str, int | None]) -> str | None:
-    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known."""
+    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known.
+
+    Args:
+        file: the file.
+        commits: what :func:`last_commits` found.
+    """
+    if named := date_in_name(file.path):
+        return iso_utc(datetime(named.year, named.month, named.day, tzinfo=UTC))
     seconds = commits.get(file.location, file.modified_ns // 1_000_000_000)
     if seconds is None or seconds < _FIRST_DAY:
         return None
@@ -82,6 +95,18 @@ def inferred_at(file: FileEntry, commits: Mapping[str, int | None]) -> str | Non
         return iso_utc(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def date_in_name(path: str) -> date | None:
+    """The date in the name of a file; ``None`` without one, or with several different ones."""
+    name = path.rpartition("/")[2]
+    dates = set()
+    for year, _, month, day in _DATE.findall(name):
+        try:
+            dates.add(date(int(year), int(month), int(day)))
+        except ValueError:
+            continue
+    return dates.pop() if len(dates) == 1 else None
 
 
 def _by_checkout(locations: Iterable[str]) -> Iterable[list[str]]:

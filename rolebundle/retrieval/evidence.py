@@ -156,6 +156,8 @@ class Evidence(NamedTuple):
         specificity: how much more of the task's words the best passage has than the best
             ``BEST_BY_WORDS`` have on average, in nats, at least 0.
         has_name: whether one of the passages that decide has a rare name of the task.
+        has_topic: whether the task names a topic, and not only what it wants to read of all topics,
+            such as a beginning or the newest.
     """
 
     words: TaskWords
@@ -165,6 +167,7 @@ class Evidence(NamedTuple):
     best_by_topic: Support
     specificity: float
     has_name: bool = False
+    has_topic: bool = True
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
@@ -182,7 +185,7 @@ class Evidence(NamedTuple):
         strength, words, topic = self.best.strength, self.words.topical, self.best_by_topic
         if not self.words.total:
             return "supported"
-        may_be_off_topic = not self.has_name
+        may_be_off_topic = self.has_topic and not self.has_name
         if self.best.closeness is None:
             if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"

@@ -74,7 +74,9 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         evidence = evidence or lanes.weigh_evidence(pool)
         weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
         intent = vague_intent(request, lanes.query, evidence)
-        if intent and not pool.refills:
+        if intent:
+            evidence = evidence._replace(has_topic=intent.has_topic)
+        if intent and intent.intents and not pool.refills:
             pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
             cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
             evidence = evidence._replace(cosines=cosines)
@@ -143,17 +145,21 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
 
 
 def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> TaskIntent | None:
-    """What a vague task asks for besides its topic; ``None`` if it is specific or has no role."""
+    """What a vague task asks for besides its topic; ``None`` if it is specific or has no role.
+
+    A task that no passage supports is vague, too: its words choose none.
+    """
+    is_supported = evidence.task == "supported"
     may_have_intent = any(word.text in INTENT_HINTS for word, *_ in query.content_words)
-    if request.overlay is None or not (evidence.vagueness or may_have_intent):
+    if request.overlay is None or (is_supported and not may_have_intent):
         return None
     # Imported here, as below, because most requests do without.
     from rolebundle.text.intents import task_intent
 
     intent = task_intent(request.task)
     # "Parallel algorithms" is a topic, however many passages are about it.
-    is_vague = evidence.vagueness or not intent.has_topic
-    return intent if intent.intents and is_vague else None
+    is_vague = intent.intents and (evidence.vagueness or not intent.has_topic)
+    return intent if is_vague or not is_supported else None
 
 
 def vagueness_of(
@@ -165,7 +171,8 @@ def vagueness_of(
     """What counts for a vague task, besides its words and the role."""
     from rolebundle.retrieval.vague import weigh_vagueness
 
-    return weigh_vagueness(evidence.vagueness, intent, allowed, request.now)
+    degree = evidence.vagueness if evidence.task == "supported" else 1.0
+    return weigh_vagueness(degree, intent, allowed, request.now)
 
 
 def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:

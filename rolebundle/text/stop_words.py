@@ -42,11 +42,15 @@ INTENT_HINTS = frozenset(
     gotchas surprise surprises surprised surprising careful warn warned warning warnings mistake
     mistakes hard difficult difficulty difficulties risk risks risky danger dangers dangerous
     fragile unexpected bug bugs error errors crash crashes workaround workarounds caveat caveats
+    decided decision decisions approved agreed resolved still remain remains remaining open
+    unresolved unsolved undecided unfinished pending planned next rule rules convention conventions
+    policy policies standard standards guideline guidelines practice practices required requirement
+    requirements mandatory allowed forbidden avoid who whom
     """.split()
 )
-"""Each task that asks for the newest, a beginning, or what goes wrong has one of these words.
+"""Each task with one of the intents of ``text/intents.py`` has one of these words.
 
-``text/intents.py`` has the patterns, which are slow to compile.
+The patterns there are slow to compile.
 """
 
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-ENOUGH_WORDS = 12
+ENOUGH_WORDS = 20
 """A text with so many words of prose is no stub."""
 ENOUGH_PROSE = 0.5
 """If so much of a text is prose, all else is what the prose explains."""
 MIN_LINE_WORDS = 4
 """A line with fewer words is a heading, a name, or the end of a sentence."""
-MAX_SYMBOL_SHARE = 0.1
-"""A line of prose has at most this share of symbols among its characters."""
+MIN_PLAIN_WORDS = 0.7
+"""The least share of plain words in a line of prose: no names, paths, numbers or code."""
 
-_SYMBOLS = str.maketrans("", "", "=<>{}()[];|\\/$&^~_*")
+_NOT_PLAIN = re.compile(r"[=<>{}\[\]|\\/$&^~_*`@#+\d]")
 # Lines without one of these have no inline markup.
 _MARKED = re.compile(r"[`\]<${*_#]|://")
 # Link targets, addresses and the marks of inline markup. What is linked is read.
@@ -51,7 +51,7 @@ _LICENCE = (
 def substance(text: str, *, is_mail: bool = False) -> float:
     """How much prose a text has, in [0, 1].
 
-    ``min(1, p / 12) · min(1, 2·p / n)`` for ``p`` words in lines of prose and ``n`` words in all.
+    ``min(1, p / 20) · min(1, 2·p / n)`` for ``p`` words in lines of prose and ``n`` words in all.
     Licence texts have none. Cached, because the next request often has many of the same texts.
 
     Args:
@@ -61,8 +61,10 @@ def substance(text: str, *, is_mail: bool = False) -> float:
     folded = " ".join(text.lower().split())
     if any(phrase in folded for phrase in _LICENCE):
         return 0.0
+    enough = max(ENOUGH_WORDS, ENOUGH_PROSE * _count(text))
     prose = total = 0
     fences: list[bool] = []
+    known: set[str] = set()
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     for number, line in enumerate(lines):
         if is_mail and (_SIGNATURE.match(line) or _begins_copy(lines, number)):
@@ -80,7 +82,11 @@ def substance(text: str, *, is_mail: bool = False) -> float:
         if any(fences) or (is_mail and line.startswith(_QUOTES)):
             continue
         if words >= MIN_LINE_WORDS and not (_pattern(_NO_PROSE).match(line) or _is_link(line)):
-            prose += _words_of_prose(read)
+            # A log repeats its lines.
+            prose += _words_of_prose(read) if line not in known else 0
+            known.add(line)
+            if prose >= enough:
+                return 1.0
     if not prose:
         return 0.0
     return min(1.0, prose / ENOUGH_WORDS) * min(1.0, prose / (ENOUGH_PROSE * total))
@@ -104,9 +110,9 @@ def _begins_copy(lines: list[str], number: int) -> bool:
 def _words_of_prose(line: str) -> int:
     """The words of a line without markup, if it is prose; else 0."""
     line = _BULLET.sub("", line, count=1).strip()
-    words = _count(line)
-    symbols = len(line) - len(line.translate(_SYMBOLS))
-    return words if words >= MIN_LINE_WORDS and symbols <= MAX_SYMBOL_SHARE * len(line) else 0
+    count, words = _count(line), line.split()
+    plain = sum(_NOT_PLAIN.search(word) is None for word in words)
+    return count if count >= MIN_LINE_WORDS and plain >= MIN_PLAIN_WORDS * len(words) else 0
 
 
 def _count(text: str) -> int:

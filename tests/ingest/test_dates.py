@@ -187,6 +187,24 @@ def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
     assert inferred_at(entry(seconds), {}) == date
 
 
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [
+        ("2026-03-01.md", "2026-03-01"),
+        ("minutes/2026_03_01 planning.md", "2026-03-01"),
+        ("20260301-planning.md", "2026-03-01"),
+        ("2026-02-30.md", "2024-05-03"),
+        ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
+        ("2026-03-01/planning.md", "2024-05-03"),
+        ("v120260301.md", "2024-05-03"),
+    ],
+)
+def test_a_date_in_the_name_counts_more_than_a_commit(name: str, date: str) -> None:
+    file = entry(JUNE)._replace(path=name)
+    found = inferred_at(file, {file.location: MAY})
+    assert found is not None and found[:10] == date
+
+
 def test_a_commit_counts_more_than_the_time_of_the_file() -> None:
     assert inferred_at(entry(JUNE), {"/a.md": MAY}) == "2024-05-03T08:00:00Z"
     assert inferred_at(entry(JUNE), {"/a.md": None}) is None

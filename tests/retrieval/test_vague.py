@@ -121,7 +121,29 @@ class TestScore:
         vague = Vagueness(1.0)
         assert self.scored(prose, vague).score.final == prose.score.final
         assert self.scored(stub, vague).score.final < self.scored(prose, vague).score.final
-        assert self.scored(stub, vague).score.hits_of("vagueness") == ("vague:little-prose(×0.60)",)
+        assert self.scored(stub, vague).score.hits_of("vagueness") == ("vague:little-prose(×0.40)",)
+
+    def test_a_title_may_be_the_whole_document(self) -> None:
+        title = "Parallel algorithms"
+        candidate = allowed(text("a", title, title=title), of_weights=weights(self.ROLE))
+        assert self.scored(candidate, Vagueness(1.0)).score == candidate.score
+
+    def test_old_records_and_old_entries_are_ranked_lower(self) -> None:
+        def final(name: str, *others: Any, **fields: Any) -> float:
+            own = allowed(text(name, **fields), lexical=0.5, of_weights=weights(self.ROLE))
+            vagueness = weigh_vagueness(1.0, TaskIntent(), [own, *others], NOW)
+            return self.scored(own, vagueness).score.final
+
+        day = {"document_type": "meeting-notes", "updated_at": "2026-03-20T00:00:00Z"}
+        older, newer = (
+            allowed(text(name, **{**day, "updated_at": f"2026-03-{number}T00:00:00Z"}))
+            for name, number in (("older", "01"), ("newer", "25"))
+        )
+        assert final("a", newer, **day) < final("a", older, **day)
+        entry = {"document_type": "changelog"}
+        assert final("a", ordinal=9, **entry) < final("a", ordinal=1, **entry)
+        guide = {"document_type": "guide", "updated_at": "2020-01-01T00:00:00Z"}
+        assert final("a", newer, **guide) == final("a", **guide)
 
     def test_a_topic_keeps_its_part(self) -> None:
         """The fit takes no more of the lanes' terms than the task asks for by it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.text.intents import task_intent, trouble_words
+from rolebundle.text.intents import task_intent, words_of_intent
 from rolebundle.text.substance import substance
 from support.amounts import lengths, linear_time
 
@@ -23,6 +23,11 @@ PROSE = "Every token is rotated once a day, and the old one is still kept for an
         ("What has happened since the last release?", ("recency",)),
         ("What usually goes wrong?", ("trouble",)),
         ("What must users be warned about?", ("trouble",)),
+        ("What has been decided?", ("decision",)),
+        ("What are the open questions?", ("open",)),
+        ("Which conventions apply here?", ("rule",)),
+        ("Who can help me?", ("people",)),
+        ("Whom do I ask?", ("people",)),
         ("What broke recently? I want an overview of problems.",
          ("recency", "orientation", "trouble")),
     ],
@@ -53,9 +58,11 @@ def test_the_share_is_that_of_the_words_without_the_topic() -> None:
     assert in_parser.has_topic
 
 
-def test_words_about_trouble_are_counted_once_each() -> None:
-    assert trouble_words("Beware: it fails. It failed, and it will fail. A known issue.") == 3
-    assert trouble_words("The daily report") == 0
+def test_words_of_an_intent_are_counted_once_each() -> None:
+    trouble = "Beware: it fails. It failed, and it will fail. A known issue."
+    assert words_of_intent("trouble", trouble) == 3
+    assert words_of_intent("decision", "We agreed to adopt it, after we had agreed on a vote.") == 3
+    assert words_of_intent("trouble", "The daily report") == 0
 
 
 def test_prose_has_substance() -> None:
@@ -75,6 +82,8 @@ def test_prose_has_substance() -> None:
         "- [Guide to the first steps](guide.md)\n- <https://example.org/a/b/c/d>",
         f"```python\n# {PROSE}\nprint(1)\n```",
         "for (i = 0; i < N; i++) { sum += v[i]; }\nreturn sum[0] == v[0] | x;",
+        "LaTeX error: the font is missing\n" * 20,
+        "/usr/bin/ld: ../unix/system.o:(.bss+0x0): multiple definition of `R_OutputCon';",
         f"Permission is hereby granted, free of charge, to any person. {PROSE}",
         "",
     ],

@@ -39,7 +39,8 @@ def ls(
     """List documents with date, number of passages and title, ordered by id.
 
     PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A date after
-    ~ was not declared: it is that of the last commit or change of the file.
+    ~ was not declared: it is in the name of the file, or that of its last
+    commit or change.
 
     \b
     rolebundle ls

@@ -162,7 +162,7 @@ def _origin(key: str, value: object, document: DocumentMetadata, flags: Mapping[
     if key in document.self_declared:
         return "the document itself"
     if key == "inferred_at" and value:
-        return "its file: the last commit or change"
+        return "its file: the name, the last commit or change"
     if flags.get(key) and _text(flags[key]) == _text(value):
         return "a flag of an ingest"
     if key in _DEFAULTS and value == _DEFAULTS[key]:

@@ -20,7 +20,7 @@ from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
 from rolebundle.retrieval import packet
-from rolebundle.text.intents import ASKED
+from rolebundle.text.intents import KINDS
 
 REJECTION: Mapping[RejectionCode, str] = {
     "forbidden_source": "from a source that this role may not use",
@@ -156,7 +156,7 @@ _RULE_NAMES: Mapping[str, str] = {
     "applicable-role": "written for this role",
     "role-mismatch": "written for other roles",
     "stale": "too old",
-    **{intent: f"the task asks {asked}" for intent, asked in ASKED.items()},
+    **{intent: f"the task asks {kind.asked}" for intent, kind in KINDS.items()},
     "little-prose": "little prose",
 }
 
