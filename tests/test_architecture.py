@@ -26,11 +26,20 @@ SQL = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+# To parse every file takes long, and most do not contain such a word.
+SQL_WORD = re.compile(
+    "SELECT|INSERT|UPDATE|DELETE|PRAGMA|VACUUM|WITH|CREATE|DROP|ALTER|TACH|BEGIN|COMMIT|ROLLBACK"
+)
+
+
+@cache
+def source_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(source_of(path))
 
 
 def module_name(path: Path) -> str:
@@ -41,21 +50,27 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path) for path in FILES}
 
 
-def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import, also delayed ones, but none that only a type checker runs."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.expr):
-            continue  # no expression contains a statement
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
+# An import with its names, or a block that only a type checker runs.
+IMPORT = re.compile(
+    r"^( *)(?:if [\w.]*TYPE_CHECKING:\n(?:(?:\1 +.*)?\n)+|((?:from [\w.]+ )?import (?:\([^)]*\)|.*)))",
+    re.MULTILINE,
+)
+
+
+def imports(source: str) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import, also delayed ones, but none that only a type checker runs.
+
+    To parse whole files would take ten times as long.
+    """
+    for _, statement in IMPORT.findall(source):
+        for node in ast.parse(statement).body:
+            assert isinstance(node, ast.Import | ast.ImportFrom), statement
             yield node
-        yield from imports(node)
 
 
-def imported_modules(tree: ast.AST, modules: set[str]) -> set[str]:
+def imported_modules(source: str, modules: set[str]) -> set[str]:
     found = set()
-    for node in imports(tree):
+    for node in imports(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         else:
@@ -94,7 +109,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_import_cycle_between_files() -> None:
-    graph = {module_name(path): imported_modules(tree_of(path), MODULES) for path in FILES}
+    graph = {module_name(path): imported_modules(source_of(path), MODULES) for path in FILES}
     assert sum(map(len, graph.values())) > len(graph), "the graph has edges"
     assert cycles(graph) == []
 
@@ -130,7 +145,10 @@ def sql_statements(path: Path, tree: ast.AST) -> list[str]:
 
 def test_sql_is_in_storage_alone() -> None:
     assert [
-        statement for path in OUTSIDE_STORAGE for statement in sql_statements(path, tree_of(path))
+        statement
+        for path in OUTSIDE_STORAGE
+        if SQL_WORD.search(source_of(path))
+        for statement in sql_statements(path, tree_of(path))
     ] == []
 
 
@@ -138,8 +156,7 @@ def test_sqlite_is_imported_in_storage_alone() -> None:
     assert {
         f"{path.relative_to(PACKAGE.parent)} imports {library}"
         for path in OUTSIDE_STORAGE
-        # To parse every file takes long, and most do not contain the name of a library.
-        if any(library in path.read_text(encoding="utf-8") for library in STORAGE_LIBRARIES)
+        if any(library in source_of(path) for library in STORAGE_LIBRARIES)
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for library in (
@@ -159,12 +176,12 @@ class TestTheChecksThemselves:
             "p.b": "def f():\n    from p.c import x",
             "p.c": "import p.a",
         }
-        graph = {name: imported_modules(ast.parse(text), modules) for name, text in sources.items()}
+        graph = {name: imported_modules(text, modules) for name, text in sources.items()}
         assert cycles(graph) == [["p.a", "p.b", "p.c"]]
 
     def test_an_import_for_types_is_no_cycle(self) -> None:
-        source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a"
-        assert imported_modules(ast.parse(source), {"p.a"}) == set()
+        source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\n"
+        assert imported_modules(source, {"p.a"}) == set()
 
     @pytest.mark.parametrize(
         "source",
@@ -182,12 +199,13 @@ class TestTheChecksThemselves:
     )
     def test_a_statement_is_found(self, source: str) -> None:
         assert len(sql_statements(FILES[0], ast.parse(source))) == 1
+        assert SQL_WORD.search(source)
 
     def test_every_storage_statement_would_be_found(self) -> None:
         statements = [
             statement
             for path in FILES
-            if path.parent == PACKAGE / "storage"
+            if path.parent == PACKAGE / "storage" and SQL_WORD.search(source_of(path))
             for statement in sql_statements(path, tree_of(path))
         ]
         assert len(statements) > 100
