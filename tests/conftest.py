@@ -11,23 +11,10 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import HealthCheck, settings
 
-from rolebundle.embedding import model_server
 from rolebundle.resources import demo_overlays
 from support import program_server
-from support.amounts import EXAMPLES
-from support.commands import SAMPLE, invoke
-from support.corpora import SCRATCH
-
-settings.register_profile(
-    "default",
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=os.environ.get("CI") == "true",
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("default")
+from support.scratch import SCRATCH
 
 # Tests start many processes of the command line. With cached bytecode they start in half the time,
 # and so does pytest, which rewrites the tests' assertions.
@@ -45,9 +32,6 @@ gc.set_threshold(50_000, 20, 50)
 # For small matrices, a second thread of numpy mostly waits, and takes the processor from other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# A model server that is down or busy is asked again after a pause.
-model_server._FIRST_PAUSE = 0.01
-
 CHECKOUT = Path(__file__).parent.parent
 
 # The roles of the sample corpus, which most tests ask.
@@ -55,9 +39,30 @@ os.environ["ROLEBUNDLE_OVERLAYS"] = str(demo_overlays())
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Before xdist starts its workers: one server for all, which imports while they collect.
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        # Before xdist starts its workers: one server for all, which imports while they collect.
         program_server.share()
+    else:
+        _prepare_for_tests()
+
+
+def _prepare_for_tests() -> None:
+    # Imported here: without it, the process that only starts the workers does so a second earlier.
+    from hypothesis import HealthCheck, settings
+
+    from rolebundle.embedding import model_server
+    from support.amounts import EXAMPLES
+
+    settings.register_profile(
+        "default",
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=os.environ.get("CI") == "true",
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    settings.load_profile("default")
+    # A model server that is down or busy is asked again after a pause.
+    model_server._FIRST_PAUSE = 0.01
 
 
 @pytest.hookimpl(tryfirst=True)  # Before `-m` looks at the marks.
@@ -113,16 +118,20 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def sample_with_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpus with the static model's vectors. Tests share it, so they only read it."""
-    db = tmp_path_factory.mktemp("sample") / "corpus.db"
-    assert invoke("ingest", SAMPLE, "--workers", "1", "--db", db).code == 0
-    return db
+    return _sample_corpus(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.fixture(scope="session")
 def sample_without_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpus without vectors. Tests share it, so they only read it."""
-    db = tmp_path_factory.mktemp("sample") / "corpus.db"
-    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db).code == 0
+    return _sample_corpus(tmp_path_factory.mktemp("sample"), "--lexical-only")
+
+
+def _sample_corpus(folder: Path, *options: str) -> Path:
+    from support.commands import SAMPLE, invoke
+
+    db = folder / "corpus.db"
+    assert invoke("ingest", SAMPLE, *options, "--workers", "1", "--db", db).code == 0
     return db
 
 

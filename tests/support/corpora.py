@@ -33,19 +33,11 @@ from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
 from support.fake_embedder import HashingProvider
+from support.scratch import SCRATCH
 
 NOISE = Noise(0.15, 0.6)
 """What the tests' models are said to have; most of them cannot embed ordinary texts."""
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-def _folder_in_memory() -> Path | None:
-    folder = Path("/dev/shm")
-    return folder if folder.is_dir() and shutil.disk_usage(folder).free > 2**30 else None
-
-
-SCRATCH = _folder_in_memory()
-"""Where tests write: in memory if there is room, because most of them build corpus files."""
 
 
 @contextmanager
