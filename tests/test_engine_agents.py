@@ -28,6 +28,7 @@ from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document
 from support.fake_embedder import HashingProvider
+from support.templates import Template
 
 POLICY = {
     "ada": {"scopes": ["engineering"], "access_level": "internal"},
@@ -66,12 +67,20 @@ def set_policy(db: Path, policy: Any) -> None:
         admin.set_policy(json.dumps(policy), "json")
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
+def make(folder: Path) -> None:
     # The hidden documents come first, so that row numbers would reveal them.
-    path = build(tmp_path, [*HIDDEN, *OPEN], HashingProvider(), waiting=1, name="team.db")
+    path = build(folder, [*HIDDEN, *OPEN], HashingProvider(), waiting=1, name="team.db")
     set_policy(path, POLICY)
-    return path
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("agents"), make)
+
+
+@pytest.fixture
+def db(_template: Template) -> Path:
+    return _template.put_back() / "team.db"
 
 
 @pytest.fixture
@@ -300,27 +309,27 @@ def test_a_pinned_engine_serves_its_agent_and_refuses_every_other(db: Path, call
 # -- errors --------------------------------------------------------------------------------------
 
 
-def test_an_error_names_the_file_without_its_folder(db: Path, tmp_path: Path) -> None:
+def test_an_error_names_the_file_without_its_folder(db: Path) -> None:
     def errors_of(path: Path) -> list[str]:
         with Engine(path, (OVERLAYS,)) as engine:
             return [error_text(lambda c=call: c(engine, "ada")) for call in CALLS.values()]
 
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("PRAGMA user_version = 1")
-    (tmp_path / "damaged.db").write_bytes(b"no corpus at all" * 500)
-    (tmp_path / "empty.db").touch()
+    (db.parent / "damaged.db").write_bytes(b"no corpus at all" * 500)
+    (db.parent / "empty.db").touch()
     for name in ("team.db", "damaged.db", "empty.db"):
-        for text in errors_of(tmp_path / name):
-            assert str(tmp_path) not in text
+        for text in errors_of(db.parent / name):
+            assert str(db.parent) not in text
             assert name in text
-    with Engine(tmp_path / "none.db") as engine:
+    with Engine(db.parent / "none.db") as engine:
         for call in ("retrieve", "get", "status"):
-            assert str(tmp_path) not in error_text(lambda c=call: CALLS[c](engine, "ada"))
-    operations = Operations(Engine(tmp_path / "none.db"))
-    assert str(tmp_path) not in error_text(lambda: operations.call("status", {}))
+            assert str(db.parent) not in error_text(lambda c=call: CALLS[c](engine, "ada"))
+    operations = Operations(Engine(db.parent / "none.db"))
+    assert str(db.parent) not in error_text(lambda: operations.call("status", {}))
     # The owner of the corpus sees the path.
-    with Admin(tmp_path / "none.db") as admin:
-        assert str(tmp_path) in error_text(admin.status)
+    with Admin(db.parent / "none.db") as admin:
+        assert str(db.parent) in error_text(admin.status)
 
 
 def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:

@@ -30,6 +30,7 @@ from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import DIGEST, MODEL, EmbeddingServer, Handler, embedding_server
 from support.fake_embedder import IDENTITY, HashingProvider
+from support.templates import Template
 from support.vectors import TextByText, assert_never_mixed
 
 NEW = ModelIdentity("fake", "newer", "2222", 12)
@@ -55,13 +56,21 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexes, "BATCH", BATCH)
 
 
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    def make(folder: Path) -> None:
+        (folder / "notes").mkdir()
+        for number in range(FILES):
+            write(folder / "notes", f"n{number}")
+        with open_writer(folder / "c.db") as corpus:
+            assert sync.ingest(corpus, [folder / "notes"], HashingProvider()).waiting == 0
+
+    return Template(tmp_path_factory.mktemp("indexes"), make)
+
+
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    for number in range(FILES):
-        write(folder, f"n{number}")
-    return folder
+def tree(_template: Template) -> Path:
+    return _template.put_back() / "notes"
 
 
 def write(folder: Path, name: str) -> None:
@@ -69,12 +78,9 @@ def write(folder: Path, name: str) -> None:
 
 
 @pytest.fixture
-def db(tree: Path, tmp_path: Path) -> Path:
+def db(tree: Path) -> Path:
     """Twenty chunks, all with a vector of the old model."""
-    path = tmp_path / "c.db"
-    with open_writer(path) as corpus:
-        assert sync.ingest(corpus, [tree], HashingProvider()).waiting == 0
-    return path
+    return tree.with_name("c.db")
 
 
 @pytest.fixture

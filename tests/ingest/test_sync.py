@@ -13,7 +13,7 @@ import pytest
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import batches, reading_progress, sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.reading_progress import Reading
+from rolebundle.ingest.reading_progress import OnReading, Reading, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage import store
@@ -50,10 +50,16 @@ class World:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+    def ingest(
+        self, *paths: Path, on_reading: OnReading = no_reading, **options: Any
+    ) -> IngestReport:
         with open_writer(self.db) as corpus:
             report = sync.ingest(
-                corpus, paths or [self.tree], self.provider, IngestOptions(**options)
+                corpus,
+                paths or [self.tree],
+                self.provider,
+                IngestOptions(**options),
+                on_reading=on_reading,
             )
         assert_sound(self.db)
         return report
@@ -418,7 +424,9 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     assert world.db.read_bytes() == before
 
 
-def test_workers_create_the_same_corpus(world: World, tmp_path: Path) -> None:
+def test_workers_create_the_same_corpus(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.write("many/bad.md", "---\ntrust_teir: x\n---\n")
@@ -426,7 +434,11 @@ def test_workers_create_the_same_corpus(world: World, tmp_path: Path) -> None:
     alone = world.ingest()
     expected = contents(world.db)
     world.db = tmp_path / "2.db"
-    together = world.ingest(workers=2)
+    monkeypatch.setattr(reading_progress, "_SECONDS_BETWEEN_REPORTS", -1.0)
+    seen: list[Reading] = []
+    together = world.ingest(workers=2, on_reading=seen.append)
+    ((chunks,),) = world.rows("SELECT count(*) FROM chunk")
+    assert_is_watched(seen, world.tree, 0, chunks)
     assert counted(together) == counted(alone)
     assert [skip.code for skip in together.skipped] == ["bad_metadata"]
     assert contents(world.db) == expected
@@ -440,20 +452,23 @@ def test_a_large_corpus_gets_an_approximate_index(
     assert world.ingest().optimized == 1
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_reading_is_watched(world: World, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: int) -> None:
+    """Each file of a tree was reported when it was read, but for so many, and so were its chunks."""
+    sizes = [path.stat().st_size for path in tree.rglob("*.md")]
+    files = len(sizes)
+    assert [now.files for now in seen if not now.slow] == list(range(unchanged + 1, files + 1))
+    assert seen[-1] == Reading(files, files, sum(sizes), sum(sizes), chunks)
+    assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
+
+
+def test_reading_is_watched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_progress, "_SECONDS_BETWEEN_REPORTS", -1.0)
     world.ingest()
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     seen: list[Reading] = []
-    options = IngestOptions(workers=workers)
-    with open_writer(world.db) as corpus:
-        sync.ingest(corpus, [world.tree], None, options, on_reading=seen.append)
-    sizes = sum(path.stat().st_size for path in world.tree.rglob("*.md"))
-    assert [now.files for now in seen if not now.slow] == list(range(7, 87))
-    assert seen[-1] == Reading(86, 86, sizes, sizes, 80)
-    assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
+    world.ingest(on_reading=seen.append)
+    assert_is_watched(seen, world.tree, 6, 80)
 
 
 def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from rolebundle.ingest.watch import WatchOptions
 from rolebundle.storage.location import heartbeat_path
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
+from support.templates import Template
 
 PATIENCE = 30.0
 MIN_FILES = 150
@@ -43,20 +44,28 @@ def _short_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(watch, name, value)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
+def make(folder: Path) -> None:
+    docs = folder / "docs"
+    docs.mkdir()
     for number in range(10):
-        (folder / f"d{number}.md").write_text(f"# D{number}\n\nText {number}.\n", encoding="utf-8")
-    return folder
+        (docs / f"d{number}.md").write_text(f"# D{number}\n\nText {number}.\n", encoding="utf-8")
+    with Admin(folder / "c.db") as admin:
+        admin.ingest([docs], lexical_only=True)
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("watch"), make)
 
 
 @pytest.fixture
-def db(tmp_path: Path, folder: Path) -> Path:
-    path = tmp_path / "c.db"
-    Admin(path).ingest([folder], lexical_only=True)
-    return path
+def folder(_template: Template) -> Path:
+    return _template.put_back() / "docs"
+
+
+@pytest.fixture
+def db(folder: Path) -> Path:
+    return folder.with_name("c.db")
 
 
 def names(db: Path) -> set[str]:

@@ -28,6 +28,7 @@ from support.corpora import ask, built
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.overlay_files import write
 from support.strategies import corpora, overlays, requests
+from support.templates import Template
 
 NOTES = {
     "tokens.md": "# Tokens\n\nToken rotation happens every week.\n",
@@ -41,6 +42,8 @@ class House:
 
     def __init__(self, root: Path) -> None:
         self.root, self.notes, self.roles = root, root / "notes", root / "roles"
+
+    def make(self) -> None:
         self.notes.mkdir()
         self.roles.mkdir()
         for name, text in NOTES.items():
@@ -69,9 +72,14 @@ class House:
             return engine.replay(bundle)
 
 
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("house"), lambda folder: House(folder).make())
+
+
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def house(_template: Template) -> House:
+    return House(_template.put_back())
 
 
 def kinds(replay: Replay) -> list[str]:

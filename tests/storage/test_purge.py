@@ -181,14 +181,14 @@ def test_the_search_for_canaries_finds_words_in_an_index() -> None:
     ("module", "left_out"),
     [
         pytest.param(erasure.lexical_index, "rebuild", id="rebuild"),
-        pytest.param(erasure.vector_index, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
+        pytest.param(erasure.vector_cache, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
     ],
 )
 def test_each_step_is_necessary(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str
 ) -> None:
     with scratch_folder() as folder:
-        here = canary_corpus(folder, 3, 20, 40)
+        here = canary_corpus(folder, 3, 12, 24)
         monkeypatch.setattr(module, left_out, lambda *_: None)
         assert purged(here.db, PurgeSelection(names(here.doomed))).state == "done"
         assert found_in(files_of(here.db), here.gone)
@@ -303,7 +303,7 @@ class TestTheApproximateIndex:
     def test_its_buckets_are_erased(self) -> None:
         """A bucket of one vector is that vector."""
         with scratch_folder() as folder:
-            here = canary_corpus(folder, 4, 20, 20)
+            here = canary_corpus(folder, 4, 12, 24)
             with open_writer(here.db) as corpus:
                 if not approximate_index.is_available(corpus):
                     pytest.skip("this build of apsw has no vec1")
@@ -361,7 +361,7 @@ class TestObstacles:
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
         with scratch_folder() as folder:
-            here = canary_corpus(folder, 5, 12, 12)
+            here = canary_corpus(folder, 5, 6, 6)
             with open_reader(here.db) as reader, reader.reading():
                 before = reader.value("SELECT count(*) FROM document")
                 receipt = purged(here.db, PurgeSelection(names(here.doomed)))

@@ -21,26 +21,34 @@ from support.collecting import collect_one, write
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
 from support.killing import run_child
+from support.templates import Template
 
 Snapshot = dict[str, tuple[int, int, str]]
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    tree = tmp_path / "notes"
-    tree.mkdir()
-    (tree / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
-    (tree / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
-    return tree
-
-
-@pytest.fixture
-def db(tree: Path, tmp_path: Path) -> Path:
-    (tmp_path / "store").mkdir()
-    db = tmp_path / "store" / "c.db"
-    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+def make(folder: Path) -> None:
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
+    (folder / "notes" / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
+    (folder / "store").mkdir()
+    db = folder / "store" / "c.db"
+    assert invoke("ingest", folder / "notes", "--lexical-only", "--db", db).code == 0
     assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
-    return db
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("doctor"), make)
+
+
+@pytest.fixture
+def tree(_template: Template) -> Path:
+    return _template.put_back() / "notes"
+
+
+@pytest.fixture
+def db(tree: Path) -> Path:
+    return tree.with_name("store") / "c.db"
 
 
 def snapshot(folder: Path) -> Snapshot:

@@ -17,26 +17,35 @@ from rolebundle.storage.staging import staging
 from support.commands import invoke, is_coded
 from support.publications import stage
 from support.sound import assert_sound
+from support.templates import Template
 
 WORD = "xqvzkjwolvex"
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    (folder / "hr").mkdir(parents=True)
+def make(folder: Path) -> None:
+    (folder / "docs" / "hr").mkdir(parents=True)
     for name in ("hr/review.md", "hr/pay.md", "plan.md"):
         shown_text = WORD if name.startswith("hr") else "ordinary"
-        (folder / name).write_text(f"# {name}\n\nSome {shown_text} text.\n", encoding="utf-8")
-    return folder
+        text = f"# {name}\n\nSome {shown_text} text.\n"
+        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    (folder / "corpus").mkdir()
+    db = folder / "corpus" / "c.db"
+    assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("purge"), make)
 
 
 @pytest.fixture
-def db(tree: Path, tmp_path: Path) -> Path:
-    (tmp_path / "corpus").mkdir()
-    path = tmp_path / "corpus" / "c.db"
-    assert invoke("ingest", tree, "--lexical-only", "--db", path).code == 0
-    return path
+def tree(_template: Template) -> Path:
+    return _template.put_back() / "docs"
+
+
+@pytest.fixture
+def db(tree: Path) -> Path:
+    return tree.with_name("corpus") / "c.db"
 
 
 def documents(db: Path) -> set[str]:

@@ -11,6 +11,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import publications
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
+from support.templates import Template
 
 POLICY = """
 [ada]
@@ -23,20 +24,28 @@ access_level = "confidential"
 """
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
+def make(folder: Path) -> None:
     db = build(
-        tmp_path,
+        folder,
         [
             document("plan", ["the token plan"], scope="engineering"),
             document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
         ],
         name="team.db",
     )
-    (tmp_path / "policy.toml").write_text(POLICY, encoding="utf-8")
-    assert invoke("scopes", "set", tmp_path / "policy.toml", "--db", db).code == 0
-    assert invoke("publish", "keygen", tmp_path / "team.key").code == 0
-    return db
+    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    assert invoke("scopes", "set", folder / "policy.toml", "--db", db).code == 0
+    assert invoke("publish", "keygen", folder / "team.key").code == 0
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("publisher"), make)
+
+
+@pytest.fixture
+def db(_template: Template) -> Path:
+    return _template.put_back() / "team.db"
 
 
 def publish(db: Path, target: str | Path, *options: str | Path) -> Outcome:
