@@ -76,6 +76,7 @@ class IngestResult(Contract):
         grants: who raised the trust of documents of this run.
         documents: number of documents in the corpus after the run.
         chunks: number of chunks in the corpus after the run.
+        trusted: number of documents in the corpus that are preferred or authoritative.
         embedded: number of chunks that were embedded in this run.
         waiting: number of chunks in the corpus without a vector.
         embedding_problem: why ``waiting`` chunks have no vector; empty if there was no problem.
@@ -93,6 +94,7 @@ class IngestResult(Contract):
     grants: list[TrustGrant]
     documents: int
     chunks: int
+    trusted: int
     embedded: int
     waiting: int
     embedding_problem: str

@@ -37,6 +37,7 @@ class IngestReport:
         notes: remarks on files that were stored, and on manifests.
         grants: what manifests gave to documents that were stored in this run.
         documents, chunks: totals of the corpus after the run.
+        trusted: how many of these documents are preferred or authoritative.
         embedded: the number of chunks that got a vector in this run.
         waiting: the number of chunks of the corpus without a vector.
         embedding_problem: why chunks are waiting; empty if the model was not used or had no error.
@@ -54,6 +55,7 @@ class IngestReport:
     grants: list[Grant] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
+    trusted: int = 0
     embedded: int = 0
     waiting: int = 0
     embedding_problem: str = ""

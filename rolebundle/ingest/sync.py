@@ -47,6 +47,7 @@ from rolebundle.storage import compartments, lexical_index, path_flags, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.documents import count_trusted
 from rolebundle.storage.stored_document import FileIdentity
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -170,6 +171,7 @@ def _ingest(
             report.optimized = optimize_large(corpus, index, progress)
     totals = corpus_counts(corpus)
     report.documents, report.chunks = totals.documents, totals.chunks
+    report.trusted = count_trusted(corpus)
     report.embedded = embedding.embedded
     report.waiting = count_waiting(corpus)
     # A model that is not needed may be away.

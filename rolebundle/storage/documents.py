@@ -391,6 +391,12 @@ def source_sizes(corpus: Corpus) -> list[SourceSize]:
     return [SourceSize(*row) for row in rows]
 
 
+def count_trusted(corpus: Corpus) -> int:
+    """How many documents are preferred or authoritative."""
+    sql = "SELECT count(*) FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
+    return int(corpus.value(sql))
+
+
 class SourceDates(NamedTuple):
     """The dates of one source's documents, ISO 8601; empty if none has a date.
 

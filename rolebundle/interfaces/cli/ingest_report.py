@@ -65,6 +65,11 @@ def _summary(report: IngestReport) -> str:
             f"scan: findings in {counted(report.flagged, 'document')}, "
             f"{report.quarantined} of them quarantined; see `rolebundle quarantine list`"
         )
+    if report.added and not report.trusted:
+        lines.append(
+            "trust: no document is declared preferred or authoritative, so every answer is called "
+            "weak; docs/metadata.md says how to declare it"
+        )
     for grant in report.grants:
         documents = counted(grant.documents, "document")
         # A manifest's path is chosen by whoever made its folder.

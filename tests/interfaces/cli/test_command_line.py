@@ -282,6 +282,18 @@ def test_status(sample_db: Path) -> None:
     assert "check: no problems" in invoke("status", "--check", "--db", sample_db).out
 
 
+def test_ingest_says_that_nothing_is_trusted(tmp_path: Path) -> None:
+    notes, db = tmp_path / "notes", tmp_path / "c.db"
+    notes.mkdir()
+    (notes / "a.md").write_text("a token", encoding="utf-8")
+    ingest = ("ingest", notes, "--lexical-only", "--db", db)
+    assert "so every answer is called weak" in invoke(*ingest).out
+    assert "called weak" not in invoke(*ingest).out
+    (notes / "b.md").write_text("---\ntrust_tier: preferred\n---\na plan\n", encoding="utf-8")
+    assert "called weak" not in invoke(*ingest).out
+    assert invoke(*ingest, "--json").json()["trusted"] == 1
+
+
 def test_ingest_reports(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
