@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,27 @@ def openai() -> ProviderSpec:
 @pytest.fixture(scope="module")
 def provider(openai: ProviderSpec) -> EmbeddingProvider:
     return provider_for(openai)
+
+
+def ingested(folder: Path) -> Path:
+    notes = folder / "notes"
+    notes.mkdir()
+    for number, text in enumerate([SAME, OTHER, "Trains to Lyon leave at nine."] * 4):
+        (notes / f"{number}.md").write_text(f"# Note {number}\n\n{text}\n")
+    db = folder / "team.db"
+    assert invoke("ingest", notes, "--lexical-only", "--db", db).code == 0
+    return db
+
+
+def reranked(server: ProviderSpec, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The answer with a rerank by the server, which is the default model since the ingest."""
+    monkeypatch.setenv("ROLEBUNDLE_RERANK", f"{server.provider}:{server.model}")
+    monkeypatch.setenv("ROLEBUNDLE_RERANK_URL", server.url)
+    db = ingested(folder)
+    bundle = invoke("retrieve", "login secret bread", "--db", db, "--format", "json").json()
+    assert bundle["rerank"]["complete"] and bundle["rerank"]["scored"] > 1
+    assert "RERANK_DEGRADED" not in {one["code"] for one in bundle["warnings"]}
+    return bundle
 
 
 class TestOpenAI:
@@ -84,12 +106,7 @@ class TestOpenAI:
             assert error.code in {"model_missing", "request_refused", "server_error"}
 
     def test_a_corpus_is_embedded_and_answers(self, openai: ProviderSpec, tmp_path: Path):
-        notes = tmp_path / "notes"
-        notes.mkdir()
-        for number, text in enumerate([SAME, OTHER, "Trains to Lyon leave at nine."] * 4):
-            (notes / f"{number}.md").write_text(f"# Note {number}\n\n{text}\n")
-        db = tmp_path / "team.db"
-        assert invoke("ingest", notes, "--lexical-only", "--db", db).code == 0
+        db = ingested(tmp_path)
         model = ("--model", openai.model) if openai.model else ()
         built = invoke(
             "embed", "--provider", "openai", *model, "--embed-url", openai.url, "--db", db
@@ -100,12 +117,22 @@ class TestOpenAI:
         assert "SEMANTIC_LANE_DEGRADED" not in {one["code"] for one in bundle["warnings"]}
         assert "login secret" in bundle["selected"][0]["content"]
 
+    def test_an_ingest_embeds_for_the_rerank(
+        self, openai: ProviderSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        bundle = reranked(openai, tmp_path, monkeypatch)
+        assert bundle["diagnostics"]["rerank_embedded"] == 0
+
 
 @pytest.mark.parametrize(
     ("api", "variable"), [("rerank", "ROLEBUNDLE_TEST_RERANK"), ("tei", "ROLEBUNDLE_TEST_TEI")]
 )
-def test_a_cross_encoder_scores_in_order(api: str, variable: str):
-    reranker = rerank_server_for(spec(api, variable))
+def test_a_cross_encoder_scores_in_order(
+    api: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    server = spec(api, variable)
+    reranker = rerank_server_for(server)
     scores = reranker.scores(TASK, [OTHER, SAME, "", OTHER])
     assert scores[1] == max(scores)
     assert scores[0] == pytest.approx(scores[3], abs=1e-3)
+    reranked(server, tmp_path, monkeypatch)
