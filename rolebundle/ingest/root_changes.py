@@ -40,10 +40,12 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     if root is not None:
         return root
     holder = holder_of(known, location)
+    named = [root for root in known if path.name in (root.source_id, Path(root.location).name)]
+    guess = f"did you mean {quote(named[0].location)}? " if len(named) == 1 else ""
     raise UsageError(
         "no_root",
         f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
-        "`rolebundle roots list` shows the roots",
+        f"{guess}`rolebundle roots list` shows the roots",
     )
 
 

@@ -452,6 +452,14 @@ def test_removing_a_root(world: World) -> None:
     assert world.ids() == ["b/y.md"]
 
 
+def test_the_name_of_a_root_is_not_its_path(world: World) -> None:
+    world.write("a/docs/a.md")
+    world.ingest("a/docs")
+    with pytest.raises(UsageError, match="is no root") as error:
+        world.change(lambda corpus: root_changes.remove_root(corpus, Path("docs")))
+    assert f"did you mean {world.folder / 'a/docs'}?" in error.value.hint
+
+
 def test_a_purged_file_is_no_root(world: World) -> None:
     path = world.write("a/secret-name.md")
     world.write("b/y.md")
