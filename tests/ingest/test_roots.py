@@ -456,7 +456,7 @@ def test_the_name_of_a_root_is_not_its_path(world: World) -> None:
     world.write("a/docs/a.md")
     world.ingest("a/docs")
     with pytest.raises(UsageError, match="is no root") as error:
-        world.change(lambda corpus: root_changes.remove_root(corpus, Path("docs")))
+        world.change(lambda corpus: root_changes.root_at(corpus, Path("docs")))
     assert f"did you mean {world.folder / 'a/docs'}?" in error.value.hint
 
 
