@@ -8,6 +8,7 @@ time. It says so, because it depends on the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,9 @@ from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.scorers import CosineScorer, Score, Scorer, ServerScorer
 from rolebundle.storage.chunks import indexed_title
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.location import rerank_cache_path
+from rolebundle.storage.opening import open_reader
 
 if TYPE_CHECKING:
     from rolebundle.contracts.terms import WarningCode
@@ -56,8 +59,8 @@ class RerankModels:
 
     def __init__(self, path: Path, url: str, allow_host: str) -> None:
         self._path, self._url, self._allow_host = path, url, allow_host
-        self._models: dict[str, Callable[[str], Scorer]] = {}
-        """Name of a model → makes its scorer for a task."""
+        self._models: dict[str, Callable[[str, int], Scorer]] = {}
+        """Name of a model → makes its scorer for a task and the corpus's generation."""
         self._lock = Lock()
 
     @staticmethod
@@ -83,7 +86,8 @@ class RerankModels:
         answered without it.
 
         Args:
-            corpus: asked whether the request was interrupted.
+            corpus: asked whether the request was interrupted. If it is written before the vectors
+                are stored, they are not: they may be of a text that was purged.
             model: ``PROVIDER:MODEL``.
             task: of the request.
             deadline: seconds that the request may take; ``None`` for no limit.
@@ -99,23 +103,34 @@ class RerankModels:
                 while len(self._models) >= MAX_MODELS:
                     del self._models[next(iter(self._models))]
                 self._models[model] = opened
-            scorer = self._models[model](task)
+            scorer = self._models[model](task, true_generation(corpus))
         is_served = parse_rerank_spec(model).provider in SERVED
         return Reranker(scorer, corpus.raise_if_interrupted, deadline, started, is_served=is_served)
 
-    def _open(self, model: str) -> Callable[[str], Scorer]:
+    def _open(self, model: str) -> Callable[[str, int], Scorer]:
         spec = self._spec(model)
         try:
             if spec.provider in RERANK_SERVERS:
-                return partial(ServerScorer, rerank_server_for(spec))
+                server = rerank_server_for(spec)
+                return lambda task, _generation: ServerScorer(server, task)
             provider = provider_for(spec)
         except EmbedderError as error:
             provider = Unavailable(error)
-        return partial(CosineScorer, provider, cache=rerank_cache_path(self._path))
+        cache = rerank_cache_path(self._path)
+        return lambda task, generation: CosineScorer(
+            provider, task, cache, partial(_is_unchanged, self._path, generation)
+        )
 
     def _spec(self, model: str) -> ProviderSpec:
         spec = parse_rerank_spec(model, self._url, self._allow_host)
         return replace(spec, deadline_seconds=QUERY_DEADLINE_SECONDS)
+
+
+@contextmanager
+def _is_unchanged(path: Path, generation: int) -> Iterator[bool]:
+    """Whether a corpus has this generation. If so, no purge ends before the block does."""
+    with open_reader(path, verify=False) as corpus, corpus.reading():
+        yield true_generation(corpus) == generation
 
 
 class Reranker:

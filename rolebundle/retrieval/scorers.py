@@ -7,6 +7,7 @@ in a thread of its own, and touches nothing of the corpus.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import tanh
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 COSINE_DECIMALS = 9
 """Cosines are rounded, so that the order of summing does not change them."""
 
+MayStore = Callable[[], AbstractContextManager[bool]]
 CheckTime = Callable[[], None]
 """Called before each use of the model. Raises if it is not to be used any more."""
 
@@ -91,10 +93,19 @@ class CosineScorer:
         task: compared with the passages. The model's query prefix is added, but nothing of the
             role.
         cache: the file of the vectors, which may be missing; ``None`` for no cache.
+        may_store: a block in which vectors are stored, and whether they may be. A purge deletes
+            the cache, and the thread that embeds may be at work after the answer.
     """
 
-    def __init__(self, provider: EmbeddingProvider, task: str, cache: Path | None) -> None:
+    def __init__(
+        self,
+        provider: EmbeddingProvider,
+        task: str,
+        cache: Path | None,
+        may_store: MayStore = lambda: nullcontext(True),
+    ) -> None:
         self._provider, self._task, self._cache = provider, task, cache
+        self._may_store = may_store
         self._model: ModelIdentity | None = None
         self._query = b""
         self._cache_problem = ""
@@ -166,10 +177,12 @@ class CosineScorer:
             return {}
 
     def _store(self, vectors: Mapping[str, bytes]) -> None:
-        if self._cache is None or self._model is None or self._cache_problem:
+        if self._cache is None or self._model is None or self._cache_problem or not vectors:
             return
         try:
-            rerank_cache.store(self._cache, self._model, vectors)
+            with self._may_store() as may_store:
+                if may_store:
+                    rerank_cache.store(self._cache, self._model, vectors)
         except RolebundleError as error:
             self._cache_problem = self._describe(error)
 

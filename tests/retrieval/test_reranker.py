@@ -340,6 +340,12 @@ class TestDeadline:
         with known():
             assert retrieve_reranked(db).diagnostics.rerank_cached == 3
 
+    def test_what_was_purged_after_the_answer_is_not_kept(self, db: Path) -> None:
+        with hanging(2):
+            retrieve_reranked(db, deadline_ms=4000)
+            Admin(db).purge(PurgeSelection(["plan"]))
+        assert not rerank_cache_path(db).exists()
+
     @pytest.mark.parametrize("passages", [-1, 0])
     def test_without_a_score_in_time_the_answer_is_the_plain_one(
         self, db: Path, passages: int
