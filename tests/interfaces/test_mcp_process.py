@@ -304,9 +304,12 @@ def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Pa
 
 
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
-    hidden = "import sys; sys.modules['mcp'] = None; sys.modules['mcp_types'] = None; " + SERVE
+    hidden = (
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+        "del sys.modules['rolebundle.interfaces.mcp']\n" + SERVE
+    )
     done = subprocess.run(
-        command(tmp_path / "none.db", program=hidden, real=True),
+        command(tmp_path / "none.db", program=hidden),
         capture_output=True,
         text=True,
         check=False,

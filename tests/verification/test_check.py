@@ -258,19 +258,6 @@ class TestConstraints:
             answer = invoke(*asked, "--format", "json", "--detail", detail).json()
             assert answer["constraints"][0]["id"] == "shared-1"
 
-    def test_nothing_is_imported_without_decisions(self, db: Path) -> None:
-        import subprocess
-        import sys
-
-        code = (
-            "import sys; from rolebundle.interfaces.cli.main import main\n"
-            "try: main()\n"
-            "except SystemExit: pass\n"
-            "assert not [m for m in sys.modules if m.startswith('rolebundle.verification')]"
-        )
-        asked = ("retrieve", POST, "--lexical-only", "--db", str(db))
-        subprocess.run([sys.executable, "-c", code, *asked], check=True, capture_output=True)
-
 
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:

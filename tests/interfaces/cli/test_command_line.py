@@ -560,6 +560,8 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
     heavy = (
         *("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils"),
         *("sqlite_vec", "multiprocessing", "asyncio", "importlib.metadata", "email"),
+        # Only a corpus with decisions needs it.
+        "rolebundle.verification",
     )
     role = "mossline-security-reviewer"
     commands = (
