@@ -17,7 +17,7 @@ from rolebundle.retrieval.candidate import (
 )
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.vague import Vagueness
-from rolebundle.text.intents import ASKED, INTENTS, task_intent
+from rolebundle.text.intents import INTENTS, KINDS, task_intent
 from support.corpora import overlay, resolved
 from support.values import evidence, passage, query, ranked, rejected, weights
 
@@ -340,7 +340,7 @@ class TestWeakEvidence:
             )
 
     def test_each_intent_has_words(self) -> None:
-        assert ASKED.keys() == set(INTENTS)
+        assert KINDS.keys() == set(INTENTS)
 
     def test_a_vague_task_that_asks_for_nothing_else(self) -> None:
         assert self.caution(evidence({7: {0, 1}}), asks="tokens").startswith("no passage has what")
