@@ -42,6 +42,13 @@ _CLOSE = Fraction(1, 20)
 """A figure within this part of another one is named as close to it."""
 _SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
 _CODE = ("```", "~~~")
+# A name of one or two letters counts if it stands as a unit does: "(s)", "km/h", "in ms",
+# "wait_ms", a cell of a table. The end of "it's", a variable, and `min()` name no unit.
+_NAMES = re.compile(
+    r"(?:[(\[|/,_]|\bin)\s*([^\W\d_]{1,2})(?=\s*(?:[)\]|/,.;:=]|$))"
+    r"|((?<![^\W\d_])[^\W\d_]{3,}(?![^\W\d_]|\()|[%$€£¥])",
+    re.MULTILINE,
+)
 _ANY_LABEL = frozenset(("#", "no", "number"))
 
 Key = tuple[str, Hashable]
@@ -321,7 +328,7 @@ class FigureIndex:
     def _names(self) -> frozenset[str]:
         """The dimensions and the rates whose units the text names."""
         if self._named is None:
-            words = set(re.findall(r"[^\W\d_]+|[%$€£¥]", self._text.lower()))
+            words = {match[1] or match[2] for match in _NAMES.finditer(self._text.lower())}
             units = [unit for word in words for unit in UNITS_BY_NAME.get(word, ())]
             rates = {rate for word in words if (rate := rate_of(word))}
             self._named = frozenset({unit.dimension for unit in units} | rates)
