@@ -43,10 +43,10 @@ _CLOSE = Fraction(1, 20)
 _SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
 _CODE = ("```", "~~~")
 # A name of one or two letters counts if it stands as a unit does: "(s)", "km/h", "in ms",
-# "wait_ms", a cell of a table. The end of "it's", a variable, and `min()` name no unit.
+# "wait_ms", a cell of a table. The end of "it's", a variable, `min_age` and `min()` name no unit.
 _NAMES = re.compile(
     r"(?:[(\[|/,_]|\bin)\s*([^\W\d_]{1,2})(?=\s*(?:[)\]|/,.;:=]|$))"
-    r"|((?<![^\W\d_])[^\W\d_]{3,}(?![^\W\d_]|\()|[%$€£¥])",
+    r"|((?<![^\W\d_])[^\W\d_]{3,}(?![^\W\d]|\()|[%$€£¥])",
     re.MULTILINE,
 )
 _ANY_LABEL = frozenset(("#", "no", "number"))

@@ -185,6 +185,7 @@ OTHER = [
     ('Retries within minutes were fixed (#99).', 'It can be raised to 99 minutes.'),
     ('See #12 for the list of servers.', 'We run 12 servers.'),
     ('used=99\nx = min(used, free)', 'It takes 99 minutes.'),
+    ('used=99, min_free=1', 'It takes 99 minutes.'),
     ("It's what they gave us: 99", 'It takes 99 seconds.'),
     ('It lasts 5 hours.', 'It lasts 5 days.'),
     ('50 items', '50% of items'),
