@@ -58,6 +58,8 @@ RECORD_TYPES = frozenset(
     {"mail", "journal", "meeting-notes", "postmortem", "transcript", "decision"}
 )
 """Types of documents that record what happened or was said at their date."""
+CHANGELOG_TYPES = frozenset({"changelog", "release-notes", "migration-guide"})
+"""Types of documents that have the newest first."""
 TROUBLESHOOTING_TYPES = frozenset({"troubleshooting", "faq", "postmortem"})
 CODE_TYPES = frozenset({"source-code", "test-code", "data"})
 SUBSTANCE_OF_CODE = 0.4
@@ -69,8 +71,6 @@ _INTRODUCTION_NAME = re.compile(
     r"(?:^|/)(?:\d+[-_. ]*)?(?:read[-_]?me|_?index|introduction|intro|overview|about|welcome|home"
     r"|quick[-_ ]?start|getting[-_ ]?started|first[-_ ]steps|start[-_ ]?here|basics)[^/]*$"
 )
-CHANGELOG_TYPES = frozenset({"changelog", "release-notes", "migration-guide"})
-"""Types of documents that have the newest first."""
 _CHANGELOG_NAME = re.compile(
     r"(?:^|/)(?:change[-_]?(?:log|s)|history|news|release[-_]?notes|what'?s[-_]?new|upgrading"
     r"|migrating)(?:\.[^/]*)?$"
