@@ -65,6 +65,13 @@ def test_what_is_not_read_is_named() -> None:
     assert codes["what"] == "binary"
 
 
+def test_a_cap_under_which_no_file_fits_is_refused() -> None:
+    """Else a second ingest would remove every document."""
+    with scratch_folder() as folder:
+        (folder / "a.md").write_text("# A\n")
+        assert invoke("ingest", folder, "--max-size", "0", "--db", folder / "c.db").code == 2
+
+
 def test_every_reader_is_listed() -> None:
     listing = formats.formats()
     assert sorted(item.name for item in listing.formats) == list(reader_names())

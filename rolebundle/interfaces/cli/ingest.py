@@ -109,7 +109,7 @@ def run_options(command: Command) -> Command:
 )
 @click.option(
     "--max-size",
-    type=int,
+    type=click.IntRange(min=1),
     help=f"Skip files larger than this, in bytes.  [default: {DEFAULT_SIZE_CAP}]",
 )
 @click.option(
