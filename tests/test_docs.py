@@ -385,12 +385,19 @@ LINKS = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 COMMANDS = re.compile(r"`python (benchmarks/\w+\.py)\b[^`]*`")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_files_that_a_document_names_exist(document: Path) -> None:
+def files_named_in(document: Path) -> list[Path]:
     text = FENCE.sub("", document.read_text(encoding="utf-8"))
     named = [CHECKOUT / path for path in (*PATHS.findall(text), *COMMANDS.findall(text))]
-    named += [document.parent / path for path in LINKS.findall(text)]
-    assert [str(path) for path in named if not path.exists()] == []
+    return named + [document.parent / path for path in LINKS.findall(text)]
+
+
+def test_files_that_a_document_names_exist() -> None:
+    assert [
+        (name_of(document), str(path))
+        for document in DOCUMENTS
+        for path in files_named_in(document)
+        if not path.exists()
+    ] == []
 
 
 def test_shown_text_is_compared_with_its_allowances_and_no_others() -> None:
