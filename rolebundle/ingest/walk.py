@@ -38,7 +38,7 @@ from rolebundle.ingest.manifests import (
     read_manifest,
 )
 from rolebundle.ingest.metadata import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
-from rolebundle.text.globs import matches, meant_glob
+from rolebundle.text.globs import matches, suggest_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
@@ -193,9 +193,9 @@ class _Findings:
         for own, place, glob in globs:
             prefix = own.path[: own.prefix_length]
             inner = [path[len(prefix) :] for path in paths if path.startswith(prefix)]
-            meant = meant_glob(glob, inner)
-            if meant or place != "ignore":  # What is ignored may well be absent.
-                guess = f"; did you mean {meant!r}?" if meant else ""
+            suggestion = suggest_glob(glob, inner)
+            if suggestion or place != "ignore":  # What is ignored may well be absent.
+                guess = f"; did you mean {suggestion!r}?" if suggestion else ""
                 message = f"{own.path}: {place}: {glob!r} matches no file{guess}"
                 notes.append(Skipped(own.path, "glob_matches_nothing", message))
         return notes

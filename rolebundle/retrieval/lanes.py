@@ -206,7 +206,7 @@ class Lanes:
         if where is None:
             return None
         # Imported here: most requests have no `where`.
-        from rolebundle.retrieval.where import conditions, with_guess
+        from rolebundle.retrieval.where import conditions, with_suggestion
 
         met = [
             (condition, documents.documents_with(self.corpus, condition.field, condition.holds))
@@ -218,7 +218,7 @@ class Lanes:
         if rowids:
             return Matching(rowids)
         alone = [
-            with_guess(condition, documents.values_of(self.corpus, condition.field))
+            with_suggestion(condition, documents.values_of(self.corpus, condition.field))
             for condition, matching in met
             if not matching
         ]

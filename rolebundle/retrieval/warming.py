@@ -16,11 +16,11 @@ INCOMPLETE = "warning: the rerank cache is not complete: {}"
 
 
 class Warming:
-    """A thread that fills the rerank cache when it is asked to, while nothing else is to be done.
+    """A thread that fills the rerank cache on request, and pauses while other work is done.
 
     Args:
         warm: fills the cache; it is called on the thread, and calls its argument before each text.
-        tell: called with what hindered it, unless that is the same as the last time.
+        report_problem: called with a warning, unless it is the same as the last one.
         is_served: whether the model is in a server. The process does not wait for it when it ends.
 
     Attributes:
@@ -30,18 +30,18 @@ class Warming:
     def __init__(
         self,
         warm: Callable[[Pause], WarmReport],
-        tell: Callable[[str], None],
+        report_problem: Callable[[str], None],
         *,
         is_served: bool = False,
     ) -> None:
-        self._warm, self._tell, self._is_served = warm, tell, is_served
+        self._warm, self._report_problem, self._is_served = warm, report_problem, is_served
         self._changed = Condition()
-        self._others = 0
+        self._active_blocks = 0
         self._is_due = self._is_stopped = self.is_running = False
-        self._told = ""
+        self._last_problem = ""
 
     def start(self) -> None:
-        """Fill the cache, soon. If that is being done, it is done again afterwards."""
+        """Fill the cache in the background; once more afterwards if it is being filled."""
         with self._changed:
             self._is_due = True
             if not self.is_running and not self._is_stopped:
@@ -50,18 +50,18 @@ class Warming:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Begin with no other text until the end of the block. Blocks may overlap."""
+        """Embed no further text until the block ends. Blocks may overlap."""
         with self._changed:
-            self._others += 1
+            self._active_blocks += 1
         try:
             yield
         finally:
             with self._changed:
-                self._others -= 1
+                self._active_blocks -= 1
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """Begin with no other text, ever. What was embedded is stored."""
+        """Embed no further text. What was embedded is stored."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
@@ -69,10 +69,10 @@ class Warming:
     def _work(self) -> None:
         # With the system's usual priority: a thread with a lower one would keep Python's lock while
         # it waits for other processes, and requests would wait for that lock.
-        while self._takes_order():
+        while self._begins_run():
             self._fill()
 
-    def _takes_order(self) -> bool:
+    def _begins_run(self) -> bool:
         with self._changed:
             self.is_running, self._is_due = self._is_due and not self._is_stopped, False
             return self.is_running
@@ -84,13 +84,13 @@ class Warming:
             return
         except RolebundleError as error:
             problem = str(error)
-        if problem and problem != self._told:
-            self._tell(INCOMPLETE.format(problem))
-        self._told = problem
+        if problem and problem != self._last_problem:
+            self._report_problem(INCOMPLETE.format(problem))
+        self._last_problem = problem
 
     def _pause(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._is_stopped or not self._others)
+            self._changed.wait_for(lambda: self._is_stopped or not self._active_blocks)
             if self._is_stopped:
                 raise _StoppedError
 

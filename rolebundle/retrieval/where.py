@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.storage.documents import DocumentField
-from rolebundle.text.globs import matches, meant_glob
+from rolebundle.text.globs import matches, suggest_glob
 
 MAX_NAMED_VALUES = 5
 """So many values of a key are named in messages."""
@@ -25,14 +25,14 @@ class Condition(NamedTuple):
         field: the field of a document that it looks at.
         holds: whether a document with these values matches.
         wanted: the key and its values, for messages.
-        given: its values, if they are names or globs.
+        values: its values, if they are names or globs.
     """
 
     key: str
     field: DocumentField
     holds: Callable[[Values], bool]
     wanted: str
-    given: Sequence[str] = ()
+    values: Sequence[str] = ()
 
 
 def conditions(where: Where) -> Iterator[Condition]:
@@ -73,7 +73,7 @@ def conditions(where: Where) -> Iterator[Condition]:
         )
 
 
-def with_guess(condition: Condition, present: Sequence[str]) -> str:
+def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
     """What a condition that no document meets wants, and what it may mean.
 
     Args:
@@ -82,15 +82,15 @@ def with_guess(condition: Condition, present: Sequence[str]) -> str:
     """
     from difflib import get_close_matches
 
-    folded = {value.casefold(): value for value in present}
-    for given in condition.given:
+    folded = {name.casefold(): name for name in present}
+    for value in condition.values:
         if condition.key == "path":
-            meant = meant_glob(given, present)
+            suggestion = suggest_glob(value, present)
         else:
-            near = get_close_matches(given.casefold(), folded, n=1)
-            meant = folded[near[0]] if near else ""
-        if meant:
-            return f"{condition.wanted} (did you mean {meant}?)"
+            near = get_close_matches(value.casefold(), folded, n=1)
+            suggestion = folded[near[0]] if near else ""
+        if suggestion:
+            return f"{condition.wanted} (did you mean {suggestion}?)"
     return condition.wanted
 
 

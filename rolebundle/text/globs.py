@@ -22,7 +22,7 @@ def matches(glob: str, path: str) -> bool:
     return _cached(glob).match(path) is not None
 
 
-def meant_glob(glob: str, paths: Sequence[str]) -> str:
+def suggest_glob(glob: str, paths: Sequence[str]) -> str:
     """What a glob without a match may mean: a folder, a name in any folder, or another case.
 
     Args:

@@ -392,29 +392,14 @@ def _another_application(path: Path) -> None:
     execute(path, "CREATE TABLE entry (x)", "PRAGMA application_id = 7")
 
 
-def _newer(path: Path) -> None:
-    write(path.with_name(path.name.removesuffix(".audit")), 3)
-    execute(path, "PRAGMA user_version = 2")
+def _changed(*statements: str) -> Callable[[Path], None]:
+    """Writes an audit and then changes it."""
 
+    def change(path: Path) -> None:
+        write(path.with_name(path.name.removesuffix(".audit")), 3)
+        execute(path, *statements)
 
-def _other_tables(path: Path) -> None:
-    write(path.with_name(path.name.removesuffix(".audit")), 3)
-    execute(path, "ALTER TABLE entry ADD COLUMN more INT AS (length(query)) VIRTUAL")
-
-
-def _view(path: Path) -> None:
-    write(path.with_name(path.name.removesuffix(".audit")), 3)
-    execute(path, "ALTER TABLE entry RENAME TO e", "CREATE VIEW entry AS SELECT * FROM e")
-
-
-def _no_head(path: Path) -> None:
-    write(path.with_name(path.name.removesuffix(".audit")), 3)
-    execute(path, "DELETE FROM head")
-
-
-def _odd_id(path: Path) -> None:
-    write(path.with_name(path.name.removesuffix(".audit")), 3)
-    execute(path, "UPDATE head SET log_id = char(27) || '[2J'")
+    return change
 
 
 def _cut_off(path: Path) -> None:
@@ -427,11 +412,11 @@ NO_AUDITS: dict[str, Callable[[Path], Any]] = {
     "empty": lambda path: path.touch(),
     "garbage": lambda path: path.write_bytes(b"\xff\x00SQLite" * 3000),
     "another application": _another_application,
-    "newer": _newer,
-    "other tables": _other_tables,
-    "a view": _view,
-    "no head": _no_head,
-    "odd id": _odd_id,
+    "newer": _changed("PRAGMA user_version = 2"),
+    "other tables": _changed("ALTER TABLE entry ADD COLUMN more INT AS (length(query)) VIRTUAL"),
+    "a view": _changed("ALTER TABLE entry RENAME TO e", "CREATE VIEW entry AS SELECT * FROM e"),
+    "no head": _changed("DELETE FROM head"),
+    "odd id": _changed("UPDATE head SET log_id = char(27) || '[2J'"),
     "cut off": _cut_off,
     "pipe": os.mkfifo,
     "loop": _loop,

@@ -6,7 +6,7 @@ import click
 
 SHELLS = ("bash", "zsh", "fish")
 
-_CORRECTIONS = {
+CORRECTIONS = {
     # Of --role=sec bash makes three words, and click would see no option.
     "bash": [
         (
@@ -34,7 +34,7 @@ _CORRECTIONS = {
         ),
     ],
 }
-"""Shell → replacements in the script that click makes."""
+"""Shell → replacements in the script that click makes. Another version of click may lack some."""
 
 
 @click.command()
@@ -56,10 +56,9 @@ def completion(context: click.Context, shell: str) -> None:
     complete = get_completion_class(shell)
     assert complete is not None
     name = str(program.info_name)
-    made = complete(program.command, {}, name, f"_{name.upper()}_COMPLETE")
+    completer = complete(program.command, {}, name, f"_{name.upper()}_COMPLETE")
     # Not `source()`, which starts a bash to ask for its version.
-    script = made.source_template % made.source_vars()
-    for theirs, ours in _CORRECTIONS[shell]:
-        assert theirs in script
-        script = script.replace(theirs, ours)
+    script = completer.source_template % completer.source_vars()
+    for original, corrected in CORRECTIONS[shell]:
+        script = script.replace(original, corrected)
     click.echo(script)

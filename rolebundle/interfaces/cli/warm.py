@@ -58,13 +58,13 @@ def warm_afterwards(admin: Admin) -> None:
 
     The command has reported its own work before.
     """
-    is_told = False
+    is_announced = False
 
-    def tell(step: str, done: int, total: int) -> None:
-        nonlocal is_told
-        if not is_told:
+    def show_progress(step: str, done: int, total: int) -> None:
+        nonlocal is_announced
+        if not is_announced:
             _print("filling the rerank cache; Ctrl-C ends this, and the next ingest continues")
-        is_told = True
+        is_announced = True
         progress(step, done, total)
 
     try:
@@ -72,7 +72,7 @@ def warm_afterwards(admin: Admin) -> None:
         if spec is None:
             return
         with progress_bar() as progress:
-            report = admin.warm(spec, progress=tell)
+            report = admin.warm(spec, progress=show_progress)
     except RolebundleError as error:
         _print(INCOMPLETE.format(error))
     except KeyboardInterrupt:

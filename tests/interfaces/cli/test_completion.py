@@ -19,8 +19,9 @@ from time import monotonic
 
 import click
 import pytest
+from click.shell_completion import get_completion_class
 
-from rolebundle.interfaces.cli.completion import SHELLS
+from rolebundle.interfaces.cli.completion import CORRECTIONS, SHELLS
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.policy.overlays import overlay_folders
@@ -256,3 +257,11 @@ def test_the_version_names_what_a_report_of_a_fault_needs() -> None:
     assert versions.startswith(f"Python {python}, SQLite {sqlite_version()}, apsw ")
     assert re.search(r"sqlite-vec \d", versions)
     assert corpus == f"schema {latest_version()}, default model static:l2_supercat"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_corrected_is_in_the_script_of_click(shell: str) -> None:
+    completer = get_completion_class(shell)
+    assert completer is not None
+    originals = [original for original, _ in CORRECTIONS[shell]]
+    assert [text for text in originals if text not in completer.source_template] == []
