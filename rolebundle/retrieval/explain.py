@@ -27,15 +27,7 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.retrieval.bundle import (
-    overlay_ref,
-    passage_mark,
-    raw_scores_of,
-    rounded,
-    rounded_if_any,
-    score_weights,
-    scores_of,
-)
+from rolebundle.retrieval.bundle import overlay_ref
 from rolebundle.retrieval.candidate import (
     Candidate,
     LexicalHit,
@@ -63,6 +55,14 @@ from rolebundle.retrieval.placement import Execution, Placement, positions
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.selected_chunk import (
+    passage_mark,
+    raw_scores_of,
+    rounded,
+    rounded_if_any,
+    score_weights,
+    scores_of,
+)
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.bundle import BundleWarning, CorpusState, Fallback, SelectedChunk
+from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
@@ -18,11 +18,10 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
-from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
+from rolebundle.retrieval.candidate import RejectedCandidate, Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted
-
-CORPUS_IS_EMPTY = "the corpus is empty: run `rolebundle ingest PATH`"
 
 
 class Limitation(NamedTuple):
@@ -43,14 +42,8 @@ def decide_fallback(
     selected: Sequence[SelectedChunk],
     rejected: Sequence[RejectedCandidate],
     warnings: Sequence[BundleWarning],
-    overlay: Overlay | None,
-    corpus: CorpusState,
-    semantic: SemanticReport,
-    *,
-    is_off_topic: bool = False,
-    is_narrowed: bool = False,
-    unmatched: str = "",
-    no_documents: str = CORPUS_IS_EMPTY,
+    request: ResolvedRequest,
+    retrieval: Retrieval,
 ) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
 
@@ -58,52 +51,27 @@ def decide_fallback(
         selected: the passages of the answer.
         rejected: all other candidates, those that were scored in the order of their score.
         warnings: the bundle's.
-        overlay: the role's, or ``None``.
-        corpus: has how much there was to search.
-        semantic: how the semantic lane ran.
-        is_off_topic: whether nothing was selected because the corpus has nothing for the task.
-        is_narrowed: whether the request has a ``where``.
-        unmatched: the keys of ``where`` that exclude every document.
-        no_documents: why there is no document to search, and the next step.
+        request: what was asked.
+        retrieval: how it was searched.
     """
     messages = {warning.code: warning.message for warning in warnings}
-    limitations = _limitations(messages, overlay, semantic)
-    verdict = None
-    if not selected:
-        is_incomplete = bool(semantic.degraded or semantic.waiting)
-        verdict = empty_verdict(
-            rejected,
-            corpus.chunks,
-            is_incomplete=is_incomplete,
-            is_unmatched=bool(unmatched),
-            is_off_topic=is_off_topic,
-        )
-        if verdict == "nothing_matches_where":
-            reason = f"no document matches {unmatched}; correct `where`, or ask without it"
-        else:
-            reason = _why_empty(verdict, rejected, overlay, corpus, semantic, no_documents)
-            reason += "; only what matches `where` was searched" if is_narrowed else ""
-        # The reason is enough: the other sentences are about the passages of an answer.
-        limitations = [
-            Limitation("no_strong_match", "block", reason),
-            *(limitation._replace(sentence="") for limitation in limitations),
-        ]
+    limitations = _limitations(messages, request.overlay, retrieval.semantic)
+    if selected:
+        return fallback_of(limitations)
+    semantic = retrieval.semantic
+    verdict = empty_verdict(
+        rejected,
+        retrieval.corpus.chunks,
+        is_incomplete=bool(semantic.degraded or semantic.waiting),
+        is_unmatched=bool(retrieval.unmatched),
+        is_off_topic=is_answered_off_topic(retrieval.evidence, request),
+    )
+    # The reason is enough: the other sentences are about the passages of an answer.
+    limitations = [
+        Limitation("no_strong_match", "block", _why_empty(verdict, rejected, request, retrieval)),
+        *(limitation._replace(sentence="") for limitation in limitations),
+    ]
     return fallback_of(limitations, verdict)
-
-
-def why_no_documents(request: ResolvedRequest) -> str:
-    """Why there is no document to search, if there is none.
-
-    Under a policy an agent gets the same message for an empty corpus and for a hidden one.
-    """
-    if request.has_policy:
-        return "this agent sees no document here: ask the owner of the corpus"
-    if request.quarantined:
-        return (
-            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
-            "see `rolebundle quarantine list`"
-        )
-    return CORPUS_IS_EMPTY
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
@@ -310,22 +278,51 @@ def _relevant(rejected: Sequence[RejectedCandidate]) -> list[RejectedCandidate]:
 def _why_empty(
     verdict: EmptyReason,
     rejected: Sequence[RejectedCandidate],
-    overlay: Overlay | None,
-    corpus: CorpusState,
-    semantic: SemanticReport,
-    no_documents: str,
+    request: ResolvedRequest,
+    retrieval: Retrieval,
 ) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
+    if verdict == "nothing_matches_where":
+        return f"no document matches {retrieval.unmatched}; correct `where`, or ask without it"
     if verdict == "corpus_empty":
-        return no_documents
-    if verdict == "lane_down":
-        problem = f"the semantic lane did not run: {semantic.degraded}"
-        if not semantic.degraded:
-            problem = (
-                f"{semantic.waiting} of {counted(corpus.chunks, 'chunk')} without a vector; "
-                "run `rolebundle embed`"
-            )
-        return f"the search was incomplete ({_counts(rejected)}); {problem}"
+        reason = _why_no_documents(request)
+    elif verdict == "lane_down":
+        reason = _why_incomplete(rejected, retrieval)
+    else:
+        reason = _why_none_selected(verdict, rejected, request.overlay)
+    narrowed = "; only what matches `where` was searched" if request.where is not None else ""
+    return reason + narrowed
+
+
+def _why_no_documents(request: ResolvedRequest) -> str:
+    """Why there is no document to search, if there is none.
+
+    Under a policy an agent gets the same message for an empty corpus and for a hidden one.
+    """
+    if request.has_policy:
+        return "this agent sees no document here: ask the owner of the corpus"
+    if request.quarantined:
+        return (
+            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
+            "see `rolebundle quarantine list`"
+        )
+    return "the corpus is empty: run `rolebundle ingest PATH`"
+
+
+def _why_incomplete(rejected: Sequence[RejectedCandidate], retrieval: Retrieval) -> str:
+    semantic = retrieval.semantic
+    problem = f"the semantic lane did not run: {semantic.degraded}"
+    if not semantic.degraded:
+        problem = (
+            f"{semantic.waiting} of {counted(retrieval.corpus.chunks, 'chunk')} without a vector; "
+            "run `rolebundle embed`"
+        )
+    return f"the search was incomplete ({_counts(rejected)}); {problem}"
+
+
+def _why_none_selected(
+    verdict: EmptyReason, rejected: Sequence[RejectedCandidate], overlay: Overlay | None
+) -> str:
     role = overlay.role_id if overlay else "(no role)"
     policy = f"the policy of the role {role}" if overlay else "policy"
     if verdict == "nothing_found":

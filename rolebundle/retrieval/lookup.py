@@ -21,8 +21,8 @@ from rolebundle.contracts.lookup import (
 )
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lanes import corpus_state
+from rolebundle.retrieval.selected_chunk import passage_mark
 from rolebundle.storage import approximate_index, documents, vector_cache, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem

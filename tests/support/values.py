@@ -6,13 +6,32 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from rolebundle.contracts.bundle import (
+    ChunkMetadata,
+    Citation,
+    CorpusState,
+    Freshness,
+    Scores,
+    SelectedChunk,
+)
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Query, RejectedCandidate, Score, Weights
+from rolebundle.retrieval.candidate import (
+    Candidate,
+    Pool,
+    Query,
+    RejectedCandidate,
+    Retrieval,
+    Score,
+    Selection,
+    SemanticReport,
+    Weights,
+)
 from rolebundle.retrieval.evidence import Evidence, Noise, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
+from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.digests import content_hash
 
 WORDS = (
@@ -144,3 +163,53 @@ def rejected(
 
 def query(task: str = "token rotation", role: Overlay | None = None) -> Query:
     return build_query(task, role)
+
+
+CORPUS = CorpusState(
+    file="corpus.db", corpus_id="id", schema_version=1, generation=3, documents=2, chunks=5
+)
+SUPPORTED = evidence({1: {0, 1}})
+
+
+def retrieval(
+    request: ResolvedRequest,
+    selection: Selection | None = None,
+    filtered: Sequence[RejectedCandidate] = (),
+    **fields: Any,
+) -> Retrieval:
+    """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
+    selection = selection or Selection()
+    left_out = [rejection.candidate for rejection in (*filtered, *selection.rejected)]
+    settings: dict[str, Any] = {
+        "query": query(request.task, request.overlay),
+        "evidence": SUPPORTED,
+        "weights": weights(request.overlay, request.fusion),
+        "corpus": CORPUS,
+        "semantic": SemanticReport(),
+        "rerank": None,
+        "pool": Pool(),
+        "candidates": [*selection.selected, *left_out],
+        "rejected": filtered,
+        "ranked": selection.selected,
+        "selection": selection,
+    }
+    return Retrieval(**(settings | fields))
+
+
+def answer_passage(
+    tier: Any = "authoritative", status: Any = "fresh", source: str = "", hits: Sequence[str] = ()
+) -> SelectedChunk:
+    """A passage of an answer with this trust tier, freshness, source and overlay hits."""
+    return SelectedChunk(
+        chunk_id="c",
+        document_id="d",
+        source_id=source or f"{tier}-{status}",
+        source_type="internal-document",
+        content="text",
+        content_type="paragraph",
+        scores=Scores(lexical=0, semantic=0, metadata=0, rerank=0, final=0),
+        reasons_selected=[],
+        overlay_hits=[*hits],
+        metadata=ChunkMetadata(trust_tier=tier, freshness=Freshness(status=status), tags=[]),
+        citation=Citation(reference="r"),
+    )

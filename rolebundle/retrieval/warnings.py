@@ -1,0 +1,237 @@
+"""The warnings of an answer: what its reader should know. Pure.
+
+Each warning has a function that returns its message, which is empty if the warning does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChunk
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import RejectionCode, WarningCode
+from rolebundle.retrieval.candidate import Candidate, Retrieval, SemanticReport
+from rolebundle.retrieval.evidence import HAS_WORDS
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.posture import trust_posture
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.counts import age, counted
+
+if TYPE_CHECKING:
+    from rolebundle.retrieval.conflicts import Conflict
+
+MAX_NAMED_CONFLICTS = 5
+"""So many conflicts are named; the others are counted."""
+MAX_MISSING_WORDS = 10
+"""So many missing words are named; the others are counted."""
+_MAX_KINDS_CHARS = 500
+LOW_DIVERSITY_FROM = 3
+"""If at least so many passages are selected, all of one source, there is a warning."""
+
+
+def warnings_for(
+    selected: Sequence[SelectedChunk],
+    codes: Mapping[RejectionCode, int],
+    request: ResolvedRequest,
+    retrieval: Retrieval,
+) -> list[BundleWarning]:
+    """What the reader of the bundle should know, in a fixed order.
+
+    Args:
+        selected: the passages of the answer.
+        codes: how many candidates each code rejected.
+        request: what was asked.
+        retrieval: how it was searched.
+    """
+    overlay, semantic = request.overlay, retrieval.semantic
+    found: list[tuple[WarningCode, str]] = [
+        ("WEAK_EVIDENCE", _weak_evidence(retrieval, has_role=overlay is not None)),
+        ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected)),
+        ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
+        ("STALE_DOMINANT", _stale_dominant(selected, codes)),
+        ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
+        ("ACTION_RESTRICTED", _action_restricted(codes)),
+        ("LOW_DIVERSITY", _low_diversity(selected, retrieval.candidates)),
+        ("CONFLICTING_EVIDENCE", _conflicting_evidence(retrieval.selection.conflicts)),
+        ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selection.selected)),
+        ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
+        ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
+        ("INDEX_STALE", _chunks_without_vector(semantic)),
+        ("INDEX_STALE", _unused_approximate_index(semantic)),
+        ("WORDS_MISSING", _words_missing(retrieval)),
+        ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
+        ("SEEN_UNKNOWN", _seen_unknown(request, retrieval)),
+        *(retrieval.rerank.warnings if retrieval.rerank else ()),
+    ]
+    return [
+        BundleWarning.model_construct(code=code, message=message)
+        for code, message in found
+        if message
+    ]
+
+
+def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
+    selected = retrieval.selection.selected
+    if not selected:
+        return ""
+    task, vagueness = retrieval.evidence.task, retrieval.vagueness
+    supports = [retrieval.evidence.support(candidate.passage.rowid) for candidate in selected]
+    best = max(supports, key=lambda support: support.strength)
+    if task == "off_topic":
+        problem = "the corpus has nothing for this task, so these passages are guesses"
+    elif task == "supported" and best.is_for_task:
+        return ""
+    elif vagueness and not vagueness.intent.has_topic:
+        return (
+            f"the task is vague: it asks {vagueness.intent.asked}, and names no topic, so the "
+            "passages are those that fit this and the role best"
+        )
+    elif vagueness and vagueness.intent.intents:
+        problem = (
+            f"the task is vague, so treat the passages as hints: besides its topic it asks "
+            f"{vagueness.intent.asked}, and the passages were chosen by this and by the role, too"
+        )
+    elif not best.is_for_task:
+        problem = "no passage has what the task asks for"
+        problem += "; they are here for the role" if has_role else ""
+    else:
+        problem = "thin evidence, so treat the passages as hints"
+    closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
+    words = counted(best.words, "word")
+    return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
+
+
+def _no_high_trust_match(selected: Sequence[SelectedChunk]) -> str:
+    if trust_posture(selected) != "weak":
+        return ""
+    return "no authoritative or preferred passage was selected"
+
+
+def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+    if overlay is None:
+        return "no role was given, so no overlay shaped the answer"
+    if not selected or any(map(_is_role_specific, selected)):
+        return ""
+    return "no passage has anything of the role's own"
+
+
+def _is_role_specific(chunk: SelectedChunk) -> bool:
+    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred", "vocab:")
+    return any(hit.startswith(kinds) for hit in chunk.overlay_hits)
+
+
+def _stale_dominant(selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int]) -> str:
+    rejected = codes.get("stale", 0)
+    stale = rejected + sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
+    considered = rejected + len(selected)
+    return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
+
+
+def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:
+    if not hits:
+        return ""
+    named = sorted({hit.passage.document.source_id for hit in hits})
+    return (
+        f"{counted(len(hits), 'passage')} of forbidden sources would have been selected: "
+        f"{', '.join(named)}"
+    )
+
+
+def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
+    blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
+    parts = []
+    if blocked:
+        parts.append(f"not trusted enough for the action: {blocked}")
+    if waiting:
+        parts.append(f"usable for the action only with an approval: {waiting}")
+    return "; ".join(parts)
+
+
+def _low_diversity(selected: Sequence[SelectedChunk], candidates: Sequence[Candidate]) -> str:
+    sources = {chunk.source_id for chunk in selected}
+    if len(sources) != 1 or len(selected) < LOW_DIVERSITY_FROM:
+        return ""
+    # If all candidates are of one source, no answer could be more diverse.
+    if len({candidate.passage.document.source_id for candidate in candidates}) == 1:
+        return ""
+    return f"every passage comes from {sources.pop()}"
+
+
+def _conflicting_evidence(conflicts: Sequence[Conflict]) -> str:
+    """A sentence for each of the conflicts nearest to the task; one for a pair of documents."""
+    nearest: dict[frozenset[str], Conflict] = {}
+    for conflict in sorted(conflicts, key=lambda conflict: -conflict.relevance):
+        documents = conflict.first.document.document_id, conflict.second.document.document_id
+        nearest.setdefault(frozenset(documents), conflict)
+    sentences = [conflict.sentence for conflict in nearest.values()]
+    more = len(sentences) - MAX_NAMED_CONFLICTS
+    if more > 0:
+        sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]
+    return "; ".join(sentences)
+
+
+def _supersede_ignored(selected: Sequence[Candidate]) -> str:
+    claims = {
+        f"{claiming} claims to supersede {candidate.passage.document.document_id}, but may not"
+        for candidate in selected
+        for claiming in candidate.passage.ignored_claims
+    }
+    return "; ".join(sorted(claims))
+
+
+def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+    """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
+    if overlay is None or not selected:
+        return ""
+    shown = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
+    kinds = dict.fromkeys(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
+    missing = one_line(", ".join(kind for kind in kinds if kind not in shown), _MAX_KINDS_CHARS)
+    return f"no passage shows what the role requires: {missing}" if missing else ""
+
+
+def _chunks_without_vector(semantic: SemanticReport) -> str:
+    if not semantic.waiting:
+        return ""
+    return f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle embed`"
+
+
+def _unused_approximate_index(semantic: SemanticReport) -> str:
+    if not semantic.doubt:
+        return ""
+    return f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`"
+
+
+def _words_missing(retrieval: Retrieval) -> str:
+    """Empty if the words that no visible passage has are only a small part of the task."""
+    if not retrieval.selection.selected:
+        return ""
+    words = retrieval.evidence.words
+    missing = [
+        position
+        for position, frequency in enumerate(words.frequencies)
+        if not frequency and position not in words.general
+    ]
+    if not missing or words.weight(missing) < HAS_WORDS * words.total:
+        return ""
+    content = retrieval.query.content_words
+    named = ", ".join(content[position][0].shown for position in missing[:MAX_MISSING_WORDS])
+    more = len(missing) - MAX_MISSING_WORDS
+    named += f" and {more} more" if more > 0 else ""
+    return f"no passage of the corpus has these words of the task: {named}"
+
+
+def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
+    if replica is None or now < datetime.fromisoformat(replica.expires_at):
+        return ""
+    return (
+        f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
+        f"be renewed by {replica.expires_at}; run `rolebundle pull`"
+    )
+
+
+def _seen_unknown(request: ResolvedRequest, retrieval: Retrieval) -> str:
+    if not request.seen or retrieval.seen:
+        return ""
+    return f"`seen` has no passage of the corpus: {counted(len(request.seen), 'id')}"

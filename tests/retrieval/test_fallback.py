@@ -1,0 +1,144 @@
+"""The fallback: what the caller should do with an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
+from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
+from rolebundle.retrieval.fallback import Limitation, decide_fallback, fallback_of
+from support.corpora import overlay, resolved
+from support.values import CORPUS, answer_passage, rejected, retrieval
+
+ROLE = overlay()
+
+
+def decided(
+    *warned: WarningCode,
+    selected: list[SelectedChunk] | None = None,
+    left_out: list[RejectedCandidate] | None = None,
+    role: Overlay | None = ROLE,
+    degraded: str = "",
+    chunks: int = 9,
+) -> Fallback:
+    request = resolved(role)
+    return decide_fallback(
+        [answer_passage()] if selected is None else selected,
+        left_out or [],
+        [BundleWarning(code=code, message="m") for code in warned],
+        request,
+        retrieval(
+            request,
+            corpus=CORPUS.model_copy(update={"chunks": chunks}),
+            semantic=SemanticReport(degraded),
+        ),
+    )
+
+
+def fallback(*warned: WarningCode, **fields: Any) -> tuple[str, str, str]:
+    found = decided(*warned, **fields)
+    return found.state, found.action, found.message
+
+
+class TestFallback:
+    @pytest.mark.parametrize(
+        ("warned", "role", "state", "action"),
+        [
+            ((), ROLE, "healthy", "continue"),
+            ((), None, "no_overlay", "continue"),
+            (("NO_HIGH_TRUST_MATCH",), ROLE, "no_strong_match", "degrade"),
+            (("STALE_DOMINANT",), ROLE, "stale_dominant", "warn"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit", "continue"),
+            (("CONFLICTING_EVIDENCE",), ROLE, "conflicting", "warn"),
+        ],
+    )
+    def test_each_state(
+        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str, action: str
+    ) -> None:
+        assert fallback(*warned, role=role)[:2] == (state, action)
+
+    @pytest.mark.parametrize(
+        ("warned", "role", "state"),
+        [
+            ((), ROLE, "healthy"),
+            ((), None, "no_overlay"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit"),
+        ],
+    )
+    def test_a_degraded_lane_turns_continue_into_degrade(
+        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str
+    ) -> None:
+        assert fallback(*warned, role=role, degraded="why")[:2] == (state, "degrade")
+
+    def test_all_states_that_hold_are_listed_the_worst_first(self) -> None:
+        found = decided(
+            "STALE_DOMINANT",
+            "FORBIDDEN_SOURCE_HIT",
+            "NO_HIGH_TRUST_MATCH",
+            "CONFLICTING_EVIDENCE",
+            role=None,
+        )
+        assert found.states == [
+            "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay",
+        ]  # fmt: skip
+        assert (found.state, found.action) == ("no_strong_match", "degrade")
+        assert len(found.message.split("; ")) >= 5
+
+    def test_an_empty_answer_lists_the_other_states_and_gives_one_reason(self) -> None:
+        found = decided(
+            "FORBIDDEN_SOURCE_HIT",
+            "NO_HIGH_TRUST_MATCH",
+            selected=[],
+            left_out=[rejected("forbidden_source")],
+        )
+        assert found.states == ["no_strong_match", "forbidden_hit"]
+        assert (found.action, found.verdict) == ("block", "all_forbidden")
+        assert "left out" not in found.message
+
+    @given(
+        st.lists(
+            st.builds(
+                Limitation,
+                st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
+                st.sampled_from(FALLBACK_ACTIONS),
+                st.sampled_from(["", "why"]),
+            ),
+            max_size=6,
+        )
+    )
+    def test_no_state_hides_another_one(self, findings: list[Limitation]) -> None:
+        found = fallback_of(findings)
+        named = {finding.state for finding in findings} - {None}
+        assert set(found.states) == (named or {"healthy"})
+        assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
+        assert found.state == found.states[0]
+        strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
+        assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
+        assert found.message.count("why") == sum(finding.sentence == "why" for finding in findings)
+
+    def test_an_empty_answer_blocks_with_a_reason(self) -> None:
+        state, action, message = fallback(
+            selected=[],
+            left_out=[rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")],
+        )
+        assert (state, action) == ("no_strong_match", "block")
+        assert message == (
+            "the policy of the role reviewer rejected everything relevant "
+            "(candidates rejected: 2 forbidden_source, 1 stale; for one: so); "
+            "read the notes of the rejected"
+        )
+
+    def test_an_empty_corpus_is_reported(self) -> None:
+        assert "the corpus is empty" in fallback(selected=[], chunks=0)[2]
+
+    def test_nothing_found_is_reported(self) -> None:
+        assert "nothing in the corpus" in fallback(selected=[])[2]
+
+    def test_an_incomplete_search_is_reported(self) -> None:
+        assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")

@@ -1,0 +1,270 @@
+"""The warnings of an answer, each with its rule and its message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import SelectedChunk
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.candidate import Selection, SemanticReport
+from rolebundle.retrieval.conflicts import Conflict
+from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.fallback import decide_fallback
+from rolebundle.retrieval.vague import Vagueness
+from rolebundle.retrieval.warnings import warnings_for
+from rolebundle.text.intents import INTENTS, KINDS, task_intent
+from support.corpora import overlay, resolved
+from support.values import (
+    SUPPORTED,
+    answer_passage,
+    candidate,
+    evidence,
+    passage,
+    ranked,
+    retrieval,
+)
+
+ROLE = overlay()
+OWN = "boost:domain(security×2)"
+SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
+RARE: dict[str, Any] = {"frequencies": (1, 1, 1, 1), "chunks": 1000}
+
+
+def codes(
+    selected: Sequence[SelectedChunk],
+    counts: dict[Any, int] | None = None,
+    conflicts: Sequence[Conflict] = (),
+    role: Overlay | None = None,
+    passages: Sequence[Passage] = (),
+    candidate_sources: Sequence[str] = ("w", "v"),
+    **fields: Any,
+) -> dict[str, str]:
+    """Code → message of each warning about an answer with these passages.
+
+    Args:
+        selected: the passages, as the answer shows them.
+        counts: rejection code → number of candidates.
+        conflicts: between them.
+        role: the overlay.
+        passages: those of the answer, as they are in the corpus.
+        candidate_sources: the sources of all candidates.
+        fields: of the retrieval.
+    """
+    request = resolved(role)
+    found = warnings_for(
+        selected,
+        counts or {},
+        request,
+        retrieval(
+            request,
+            Selection(tuple(map(ranked, passages)), conflicts=tuple(conflicts)),
+            evidence=evidence({passage.rowid: {0, 1} for passage in passages}),
+            candidates=[candidate(passage(source_id=source)) for source in candidate_sources],
+            **fields,
+        ),
+    )
+    assert len({warning.code for warning in found}) == len(found)
+    return {warning.code: warning.message or "" for warning in found}
+
+
+def conflict(first: str, second: str) -> Conflict:
+    return Conflict(passage(first), passage(second), ("30 days", "90 days"))
+
+
+class TestWarnings:
+    def test_a_sound_answer_has_none(self) -> None:
+        assert codes(SOUND, role=ROLE) == {}
+
+    @pytest.mark.parametrize("selected", [[], [answer_passage("general", hits=(OWN,))]])
+    def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
+        assert [*codes(selected, role=ROLE)] == ["NO_HIGH_TRUST_MATCH"]
+
+    def test_only_shared_corpus_without_a_role(self) -> None:
+        assert [*codes(SOUND)] == ["ONLY_SHARED_CORPUS"]
+
+    def test_only_shared_corpus_if_no_passage_is_role_specific(self) -> None:
+        # A trust tier and an age speak for every role alike.
+        general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
+        assert [*codes([answer_passage(hits=general)], role=ROLE)] == ["ONLY_SHARED_CORPUS"]
+
+    @pytest.mark.parametrize(
+        "hit",
+        [
+            "boost:applicable-role",
+            "boost:doc-type(x×2)",
+            "boost:domain(x×2)",
+            "boost:preferred-source(x×2)",
+            "vocab:boost(threat)",
+            "vocab:preferred(owasp)",
+        ],
+    )
+    def test_one_role_specific_hit_is_enough(self, hit: str) -> None:
+        assert codes([answer_passage(), answer_passage(hits=(hit,))], role=ROLE) == {}
+
+    @pytest.mark.parametrize(
+        ("rejected", "message"),
+        [
+            ({"taint_blocked": 2}, "not trusted enough for the action: 2"),
+            (
+                {"requires_approval": 3},
+                "usable for the action only with an approval: 3",
+            ),
+        ],
+    )
+    def test_action_restricted(self, rejected: dict[Any, int], message: str) -> None:
+        assert codes(SOUND, rejected, role=ROLE) == {"ACTION_RESTRICTED": message}
+
+    def test_stale_dominant_over_a_half(self) -> None:
+        stale = answer_passage(status="stale", hits=(OWN,))
+        assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE)
+        found = codes([*SOUND, stale, stale, stale], role=ROLE)
+        assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
+
+    def test_stale_rejections_count(self) -> None:
+        found = codes(SOUND, {"stale": 3}, role=ROLE)
+        assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
+
+    def test_an_empty_answer_is_not_stale(self) -> None:
+        assert "STALE_DOMINANT" not in codes([], role=ROLE)
+
+    def test_forbidden_source_hit(self) -> None:
+        assert codes(SOUND, {"forbidden_source": 2}, role=ROLE) == {}
+        hits = [candidate(passage(source_id=source)) for source in ("w", "v", "w")]
+        assert codes(SOUND, role=ROLE, forbidden_hits=hits) == {
+            "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
+        }
+
+    def test_low_diversity_from_three_passages_of_one_source(self) -> None:
+        same = answer_passage(source="w", hits=(OWN,))
+        assert "LOW_DIVERSITY" not in codes([same, same], role=ROLE)
+        assert codes([same] * 3, role=ROLE)["LOW_DIVERSITY"] == "every passage comes from w"
+        assert "LOW_DIVERSITY" not in codes([same, same, *SOUND], role=ROLE)
+        assert "LOW_DIVERSITY" not in codes([same] * 3, role=ROLE, candidate_sources=["w"])
+
+    def test_conflicting_evidence_names_both_passages_and_values(self) -> None:
+        assert codes(SOUND, conflicts=[conflict("a", "b")], role=ROLE) == {
+            "CONFLICTING_EVIDENCE": "a says '30 days', b says '90 days'"
+        }
+
+    def test_conflicting_evidence_once_for_two_documents(self) -> None:
+        again = conflict("a", "b")._replace(relevance=1, values=("1 day", "2 days"))
+        conflicts = [conflict("a", "b"), again, conflict("a", "c")]
+        assert codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"] == (
+            "a says '1 day', b says '2 days'; a says '30 days', c says '90 days'"
+        )
+
+    def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
+        conflicts = [conflict("a", f"b{n}") for n in range(7)]
+        message = codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"]
+        assert message.count("a says '30 days'") == 5
+        assert message.endswith("; so do 2 further pairs of documents")
+
+    def test_a_claim_that_is_ignored_is_said_once(self) -> None:
+        old = passage("a", document_id="d", ignored_claims=("mail", "note"))
+        assert codes(SOUND, role=ROLE, passages=[old, old, passage("b")]) == {
+            "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
+            "note claims to supersede d, but may not"
+        }
+
+    def test_semantic_lane_degraded_with_its_reason(self) -> None:
+        assert codes(SOUND, role=ROLE, semantic=SemanticReport("no model")) == {
+            "SEMANTIC_LANE_DEGRADED": "no model"
+        }
+
+    def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
+        assert codes(SOUND, role=ROLE, semantic=SemanticReport(waiting=7))[
+            "INDEX_STALE"
+        ].startswith("7 chunks")
+
+    def test_the_order_is_fixed(self) -> None:
+        same = answer_passage("general", "stale", "w")
+        found = codes(
+            [same] * 3,
+            conflicts=[conflict("a", "b")],
+            forbidden_hits=[candidate()],
+            semantic=SemanticReport("why", waiting=1),
+        )
+        assert [*found] == [
+            "NO_HIGH_TRUST_MATCH",
+            "ONLY_SHARED_CORPUS",
+            "STALE_DOMINANT",
+            "FORBIDDEN_SOURCE_HIT",
+            "LOW_DIVERSITY",
+            "CONFLICTING_EVIDENCE",
+            "SEMANTIC_LANE_DEGRADED",
+            "INDEX_STALE",
+        ]
+
+
+class TestWeakEvidence:
+    def caution(self, of_evidence: Evidence, role: Any = ROLE, asks: str = "") -> str:
+        """The message of the warning, which comes first and is a part of the fallback's."""
+        request = resolved(role)
+        answer = retrieval(
+            request,
+            Selection((ranked(passage(rowid=1, trust_tier="authoritative")),)),
+            evidence=of_evidence,
+            vagueness=Vagueness(1.0, task_intent(asks)) if asks else None,
+        )
+        warnings = warnings_for([answer_passage()], {}, request, answer)
+        if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
+            return ""
+        assert warnings[0].code == "WEAK_EVIDENCE"
+        message = warnings[0].message or ""
+        fallback = decide_fallback([answer_passage()], [], warnings, request, answer)
+        assert message in fallback.message
+        assert fallback.action == "warn"
+        return message
+
+    def test_sound_evidence_has_none(self) -> None:
+        assert self.caution(SUPPORTED) == ""
+        assert "WEAK_EVIDENCE" not in codes([], role=ROLE)
+
+    def test_thin_evidence(self) -> None:
+        thin = evidence({1: {0}}, cosines={1: 0.4})
+        assert self.caution(thin) == (
+            "thin evidence, so treat the passages as hints: the best has 1 of the task's 2 words "
+            "and a closeness of 0.50"
+        )
+
+    def test_no_evidence_though_the_request_allows_it(self) -> None:
+        assert self.caution(evidence({}, **RARE)) == (
+            "the corpus has nothing for this task, so these passages are guesses: the best has 0 "
+            "of the task's 4 words"
+        )
+
+    def test_evidence_that_was_not_selected(self) -> None:
+        # Another passage, which policy rejects, has all of the words.
+        elsewhere = evidence({7: {0, 1}})
+        assert self.caution(elsewhere) == (
+            "no passage has what the task asks for; they are here for the role: the best has 0 of "
+            "the task's 2 words"
+        )
+        assert self.caution(elsewhere, None) == (
+            "no passage has what the task asks for: the best has 0 of the task's 2 words"
+        )
+
+    def test_a_vague_task_without_a_topic(self) -> None:
+        """No passage needs its words."""
+        for of_evidence in (evidence({7: {0, 1}}), evidence({1: {0}}, cosines={1: 0.4})):
+            assert self.caution(of_evidence, asks="Where do I start? What goes wrong?") == (
+                "the task is vague: it asks where to begin and what goes wrong, and names no topic, "
+                "so the passages are those that fit this and the role best"
+            )
+
+    def test_each_intent_has_words(self) -> None:
+        assert KINDS.keys() == set(INTENTS)
+
+    def test_a_vague_task_that_asks_for_nothing_else(self) -> None:
+        assert self.caution(evidence({7: {0, 1}}), asks="tokens").startswith("no passage has what")
+
+    def test_a_vague_task_with_a_topic(self) -> None:
+        assert self.caution(evidence({7: {0, 1}}), asks="What changed lately in tokens?") == (
+            "the task is vague, so treat the passages as hints: besides its topic it asks for what "
+            "is new, and the passages were chosen by this and by the role, too: the best has 0 of "
+            "the task's 2 words"
+        )
