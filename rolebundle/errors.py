@@ -25,10 +25,18 @@ from typing import ClassVar
 FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 """The system's reasons for "full": no space, a file too large, a quota used up."""
 
+_MAX_DETAIL_CHARS = 200
+
 
 def install_hint(extra: str) -> str:
     """How to install an extra of this package, which comes as a clone of its repository."""
     return f"in a clone of rolebundle: pip install '.[{extra}]'"
+
+
+def with_detail(step: str, detail: object) -> str:
+    """A text and, at its end, what a library says, on one line. Nothing is added to no detail."""
+    text = f"{type(detail).__name__}: {detail}" if isinstance(detail, Exception) else str(detail)
+    return f"{step} ({' '.join(text.split())[:_MAX_DETAIL_CHARS]})" if text else step
 
 
 class RolebundleError(Exception):

@@ -82,7 +82,8 @@ def store_batch(
         report.quarantined += verdicts.count("quarantine")
         if problem is not None:
             path = task.file.path
-            report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))
+            message = f"{path}: {problem.message}; {problem.hint}"
+            report.skipped.append(Skipped(path, problem.code, message))
             continue
         kept.add(task.file.location)
         _count_grants(task, file, report)

@@ -10,7 +10,7 @@ import io
 import zlib
 from gzip import GzipFile
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 
 _SUFFIX = ".gz"
 
@@ -38,7 +38,9 @@ def decompressed(data: bytes, path: str, size_cap: int) -> bytes:
             inside = file.read(size_cap + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DocumentError(
-            "unreadable_gzip", f"{path}: gzip cannot read it: {error}", "repair or exclude the file"
+            "unreadable_gzip",
+            f"{path}: it is damaged, or not compressed by gzip",
+            with_detail("compress it again, or exclude it", error),
         ) from error
     if len(inside) > size_cap:
         raise DocumentError(

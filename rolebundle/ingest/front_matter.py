@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import governing_key
 from rolebundle.text.decoding import clean
 
@@ -43,9 +43,10 @@ class FrontMatter:
 class _Unreadable(Exception):
     """Front matter that is not valid. ``line`` counts from 0, after the opening fence."""
 
-    def __init__(self, reason: str, line: int = 0) -> None:
+    def __init__(self, reason: str, line: int = 0, detail: str = "") -> None:
         super().__init__(reason)
         self.line = line
+        self.detail = detail
 
 
 def read_front_matter(
@@ -83,21 +84,24 @@ def read_front_matter(
     except _Unreadable as problem:
         line = first_line + problem.line
         if governing := _governing_key_in(text):
-            raise _bad(path, line, f"{problem}, and it may declare {governing}") from problem
+            reason = f"{problem}, and it may declare {governing}"
+            raise _bad(path, line, reason, problem.detail) from problem
         if not _begins_with_key(own):
             return None
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
         result = "so it was read line by line" if values else "so it was ignored"
-        notes = (f"{path}:{line}: front matter: {problem}, {result}",)
+        note = f"{path}:{line}: front matter: {problem}, {result}"
+        notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1, notes)
 
 
-def _bad(path: str, line: int, reason: str) -> DocumentError:
+def _bad(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
+    step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
     return DocumentError(
         "bad_front_matter",
         f"{path}:{line}: front matter: {reason}",
-        "write `key: value` lines between two lines of ---, or TOML between two lines of +++",
+        with_detail(step, detail),
     )
 
 
@@ -125,7 +129,7 @@ def _toml(text: str) -> dict[str, object]:
         position = _TOML_POSITION.search(str(error))
         reason = _TOML_POSITION.sub("", str(error)).strip()
         raise _Unreadable(
-            f"not valid TOML: {reason}", int(position[1]) - 1 if position else 0
+            "not valid TOML", int(position[1]) - 1 if position else 0, reason
         ) from error
 
 
@@ -137,7 +141,7 @@ def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
     try:
         mapping = read_mapping(text)
     except YamlError as error:
-        raise _Unreadable(f"not valid YAML: {error}", error.line) from error
+        raise _Unreadable("not valid YAML", error.line, str(error)) from error
     if mapping is None:
         raise _Unreadable("not a mapping of keys to values")
     if "<<" in mapping.values:

@@ -16,7 +16,7 @@ from time import time_ns
 from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata, attribute_texts
-from rolebundle.errors import DocumentError, RolebundleError
+from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.compressed import decompressed, name_inside
@@ -31,7 +31,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.unsupported import is_markup_only, kind_of
-from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
+from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.stored_document import FileIdentity, StoredChunk, StoredDocument, StoredFile
@@ -41,7 +41,6 @@ from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
-_MAX_REASON_CHARS = 200
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
 _BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
@@ -231,14 +230,14 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
             data, name_inside(file.path), ReaderOptions(file.defaults.separator)
         ):
             if isinstance(parsed, DocumentError):
-                notes.append(Skipped(file.path, parsed.code, parsed.message))
+                notes.append(skipped_for(file.path, parsed))
                 continue
             try:
                 metadata = _metadata(file, parsed)
             except DocumentError as error:
                 if not parsed.key:
                     raise
-                notes.append(Skipped(file.path, error.code, error.message))
+                notes.append(skipped_for(file.path, error))
                 has_bad_metadata = True
                 continue
             refused += metadata.refused_claims
@@ -256,8 +255,9 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
         if kind:
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
-        message = error.message.replace(f"{inside}:", f"{file.path}:", 1)
-        return Skipped(file.path, error.code, message)
+        skipped = skipped_for(file.path, error)
+        message = skipped.message.replace(f"{inside}:", f"{file.path}:", 1)
+        return replace(skipped, message=message)
     except Exception as error:
         return _failed(file, error)
 
@@ -269,7 +269,7 @@ def _check_is_text(data: bytes, path: str) -> None:
     if is_binary or is_markup_only(inside, data):
         kind = kind_of(inside, data)
         if kind:
-            raise DocumentError("unsupported", f"{path}: {kind}", "exclude the file")
+            raise DocumentError("unsupported", f"{path}: {kind}")
         raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
 
 
@@ -277,12 +277,11 @@ def _failed(file: FileEntry, error: Exception) -> Skipped:
     """A file in which a defect of this program shows. The other files are not affected."""
     if os.environ.get("ROLEBUNDLE_DEBUG"):
         traceback.print_exception(error)
-    text = " ".join(str(error).split())[:_MAX_REASON_CHARS]
+    step = with_detail("please report it; ROLEBUNDLE_DEBUG=1 shows where it happened", error)
     return Skipped(
         file.path,
         "reader_failed",
-        f"{file.path}: internal error: {type(error).__name__}: {text}; please report it: "
-        "ROLEBUNDLE_DEBUG=1 shows where it happened",
+        f"{file.path}: rolebundle failed on it, which is a defect; {step}",
     )
 
 

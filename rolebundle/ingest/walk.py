@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.roots import Root
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.ignore import (
     FILE_NAMES,
     HIDDEN_FILE,
@@ -80,6 +80,12 @@ class Skipped:
     path: str
     code: str
     message: str
+
+
+def skipped_for(path: str, error: DocumentError) -> Skipped:
+    """The entry for a file that has an error: what is wrong, then what to do."""
+    message = f"{error.message}; {error.hint}" if error.hint else error.message
+    return Skipped(path, error.code, message)
 
 
 def walk(
@@ -259,7 +265,10 @@ def _walk_folder(
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
         path = prefix.rstrip("/") or "."
-        result.append(Skipped(path, "unreadable_folder", error.strerror or str(error)))
+        step = with_detail("check its permissions", error.strerror)
+        result.append(
+            Skipped(path, "unreadable_folder", f"{path}: the folder cannot be listed; {step}")
+        )
         return
     names = [entry.name for entry in entries]
     if ignore and (marks := MARKS.intersection(names)):
@@ -276,12 +285,12 @@ def _walk_folder(
         if name == MANIFEST_NAME or (excluded and entry.path in excluded):
             continue
         if not (name.isascii() or _is_valid_text(name)):
-            result.append(Skipped(path, "bad_name", "its name is not valid text"))
+            result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
             continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            result.append(Skipped(path, "unreadable", error.strerror or str(error)))
+            result.append(skipped_for(path, _unreadable(path, error)))
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
@@ -378,7 +387,7 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
     except OSError as error:
-        raise DocumentError("unreadable", f"{path}: {error.strerror}", "check the file") from error
+        raise _unreadable(path, error) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -386,7 +395,7 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         # One byte more than the cap, to detect a file that grows while it is read.
         data = _read(descriptor, status.st_size, size_cap + 1)
     except OSError as error:
-        raise DocumentError("unreadable", f"{path}: {error.strerror}", "check it") from error
+        raise _unreadable(path, error) from error
     finally:
         os.close(descriptor)
     if status.st_size > size_cap or len(data) > size_cap:
@@ -396,6 +405,11 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
             "raise it with --max-size, or leave the file out",
         )
     return data
+
+
+def _unreadable(path: str, error: OSError) -> DocumentError:
+    step = with_detail("check its permissions and the disk", error.strerror)
+    return DocumentError("unreadable", f"{path}: it cannot be opened or read", step)
 
 
 def _read(descriptor: int, expected: int, max_bytes: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 
 _HEAD = 8192
 _BOMS = (
@@ -98,13 +98,13 @@ def _strictly(data: bytes, encoding: str, path: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise _undecodable(path, str(error)) from error
+        raise _undecodable(path, error) from error
 
 
 def _western(data: bytes, path: str, why_not_utf8: UnicodeDecodeError) -> str:
     high = len(_HIGH.findall(data))
     if high > len(data) * _MAX_WESTERN_SHARE or _CONTROL.search(data) or b"\x00" in data:
-        raise _undecodable(path, str(why_not_utf8)) from why_not_utf8
+        raise _undecodable(path, why_not_utf8) from why_not_utf8
     # Change logs of many years have lines in several encodings.
     return "".join(map(_line, data.splitlines(keepends=True)))
 
@@ -116,9 +116,9 @@ def _line(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _undecodable(path: str, reason: str) -> DocumentError:
+def _undecodable(path: str, error: UnicodeDecodeError) -> DocumentError:
     return DocumentError(
         "undecodable",
-        f"{path or 'the document'}: cannot be decoded as text: {reason}",
-        "convert it to UTF-8, or exclude it",
+        f"{path or 'the document'}: it is no text, or in an unknown encoding",
+        with_detail("convert it to UTF-8, or exclude it", error),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
 
@@ -65,6 +65,17 @@ def open_text(data: bytes, path: str) -> TextFile:
     """
     text, notes = decode(data, path)
     return TextFile(split_lines(text), notes)
+
+
+def damaged(
+    code: str,
+    path: str,
+    error: object,
+    step: str = "open it in its program and save it again, or exclude it",
+) -> DocumentError:
+    """The error for a file that its parser refuses. What the parser says is at its end."""
+    problem = "it is empty, damaged, or another kind of file than its name says"
+    return DocumentError(code, f"{path}: {problem}", with_detail(step, error))
 
 
 def is_blank(line: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.contracts.declared import utc_text
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
@@ -166,7 +166,7 @@ def _parse(markup: bytes, path: str) -> Any:
     try:
         root = etree.fromstring(markup, parser)
     except (etree.LxmlError, ValueError) as error:
-        raise _unreadable(path, str(error)) from error
+        raise _unreadable(path, error) from error
     # In recovery mode a fatal error is not raised, and the rest of the page is lost.
     last = parser.error_log.last_error
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
@@ -174,11 +174,11 @@ def _parse(markup: bytes, path: str) -> Any:
     return root
 
 
-def _unreadable(path: str, reason: str) -> DocumentError:
+def _unreadable(path: str, detail: object) -> DocumentError:
     return DocumentError(
         "unreadable_html",
-        f"{path}: libxml2 cannot parse the page: {reason}",
-        "repair or exclude the file",
+        f"{path}: the page is damaged, or nested too deep",
+        with_detail("repair or exclude it", detail),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
@@ -95,16 +95,15 @@ def _parse(text: str, path: str) -> Mapping[str, Any]:
             # Outputs may contain NaN, which Jupyter writes. Without offsets, lines are not known.
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise _unreadable(path, f"it is not JSON: {error}") from error
+            raise _unreadable(path, "it is no notebook, or damaged", error) from error
     if not isinstance(value, dict) or not ("cells" in value or "worksheets" in value):
-        raise _unreadable(path, "it has no cells")
+        raise _unreadable(path, "it is no notebook", "it has no cells")
     return value
 
 
-def _unreadable(path: str, reason: str) -> DocumentError:
-    return DocumentError(
-        "unreadable_notebook", f"{path}: {reason}", "save it in Jupyter again, or exclude it"
-    )
+def _unreadable(path: str, reason: str, detail: object) -> DocumentError:
+    step = with_detail("save it in Jupyter again, or exclude it", detail)
+    return DocumentError("unreadable_notebook", f"{path}: {reason}", step)
 
 
 def _cells(notebook: Mapping[str, Any], index: LineIndex, last: int) -> Iterator[_Cell]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from rolebundle.contracts.terms import ContentType
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import (
@@ -26,6 +26,7 @@ from rolebundle.text.strict_json import (
     parse_strict,
 )
 
+_STEP = "repair or exclude the file"
 _CONTENT_TYPES = get_args(ContentType)
 
 
@@ -58,11 +59,13 @@ def _parse(text: str, path: str) -> Any:
     except NotStrictError as error:
         at = error.at if error.at >= 0 else _find_error(text)
         line = text.count("\n", 0, max(at, 0)) + 1
-        raise _bad_json(path, line, f"not strict JSON: {error}") from error
+        raise _bad_json(
+            path, line, "it is not strict JSON", with_detail(_STEP, str(error))
+        ) from error
 
 
-def _bad_json(path: str, line: int, reason: str) -> DocumentError:
-    return DocumentError("bad_json", f"{path}:{line}: {reason}", "repair or exclude the file")
+def _bad_json(path: str, line: int, reason: str, step: str = _STEP) -> DocumentError:
+    return DocumentError("bad_json", f"{path}:{line}: {reason}", step)
 
 
 def _find_error(text: str) -> int:

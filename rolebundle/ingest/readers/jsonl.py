@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
@@ -26,6 +26,10 @@ _MAX_PROBLEMS = 20
 
 class _BadRecordError(ValueError):
     """Why a line is not a record. The reason continues a sentence that begins with the line."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
 
 
 class JsonlReader:
@@ -60,7 +64,7 @@ class JsonlReader:
             except _BadRecordError as error:
                 problems += 1
                 if problems <= _MAX_PROBLEMS:
-                    yield _bad_line(path, f"line {number} {error}")
+                    yield _bad_line(path, f"line {number} {error}", error.detail)
         if problems > _MAX_PROBLEMS:
             yield _bad_line(path, f"{problems - _MAX_PROBLEMS} more lines are bad")
 
@@ -97,12 +101,9 @@ def _decoded_line(line: bytes) -> str | None:
         return None
 
 
-def _bad_line(path: str, reason: str) -> DocumentError:
-    return DocumentError(
-        "bad_json_line",
-        f"{path}: {reason}",
-        'each line is {"_id": "…", "title": "…", "text": "…", "metadata": {…}}',
-    )
+def _bad_line(path: str, reason: str, detail: str = "") -> DocumentError:
+    step = 'each line is {"_id": "…", "title": "…", "text": "…", "metadata": {…}}'
+    return DocumentError("bad_json_line", f"{path}: {reason}", with_detail(step, detail))
 
 
 def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
@@ -134,7 +135,7 @@ def _record(line: str) -> dict[str, Any]:
     try:
         record = parse_strict(line)
     except NotStrictError as error:
-        raise _BadRecordError(f"is not JSON: {error}") from error
+        raise _BadRecordError("is not JSON", str(error)) from error
     if not isinstance(record, dict):
         raise _BadRecordError("is not a JSON object")
     return record

@@ -25,7 +25,7 @@ from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers.base import is_blank
 from rolebundle.ingest.readers.html import read_page
@@ -157,8 +157,8 @@ def read_message(
         # The standard parser raises nearly any exception on broken messages.
         raise DocumentError(
             "unreadable_mail",
-            f"{path}: the message cannot be parsed: {type(error).__name__}: {error}",
-            "repair or exclude the file",
+            f"{path}: the message is damaged",
+            with_detail("save it again in the mail program, or exclude it", error),
         ) from error
     return ParsedDocument(
         blocks=blocks,

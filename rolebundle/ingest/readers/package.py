@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers.base import damaged
 from rolebundle.ingest.readers.titles import is_own_title
 
 _MAX_MEMBERS = 20_000
@@ -78,12 +79,7 @@ def reading(name: str, path: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:  # broken archives and documents raise nearly any exception
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise DocumentError(
-            f"unreadable_{name}",
-            f"{path}: it cannot be read: {reason}",
-            "repair or exclude the file",
-        ) from error
+        raise damaged(f"unreadable_{name}", path, error) from error
 
 
 class Package:

@@ -18,7 +18,7 @@ import pypdf.errors
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions, block_of, runs
+from rolebundle.ingest.readers.base import ReaderOptions, block_of, damaged, runs
 from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_groups, page_text
 from rolebundle.ingest.readers.pdf_title import declared_title, shown_title
 from rolebundle.scan.finding import HiddenPart
@@ -89,12 +89,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[str], tupl
         raise
     except Exception as error:
         # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
-        reason = f"{type(error).__name__}: {error}"
-        raise DocumentError(
-            "unreadable_pdf",
-            f"{path}: pypdf cannot read it: {reason}",
-            "repair or exclude the file",
-        ) from error
+        raise damaged("unreadable_pdf", path, error) from error
 
 
 def _opens_without_password(reader: pypdf.PdfReader) -> bool:
