@@ -6,42 +6,43 @@ corpus are in ``admin.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.agent_access import AgentAccess
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import (
-    AccessDenied,
     CorpusBusy,
     CorpusCorrupt,
-    RolebundleError,
-    UsageError,
 )
-from rolebundle.policy.approvals import NOT_FROM_REQUESTS, Approvals, Decision, ask_program
+from rolebundle.policy.approvals import (
+    NOT_FROM_REQUESTS,
+    Approvals,
+    approval_question,
+    ask_program,
+    with_approval,
+    with_refusal,
+)
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
+from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import SourceFile, source_files
-from rolebundle.storage.replica import stored_manifest
-from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
 # A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
-    from rolebundle.contracts.document import Passage
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.inspection import DocumentInspection
-    from rolebundle.retrieval.lookup import ReferenceScope
     from rolebundle.retrieval.reranker import Reranker, RerankModels
     from rolebundle.verification.gate import Output
     from rolebundle.verification.judge import Judge
@@ -101,20 +101,28 @@ class Engine:
         judge: Judge | None = None,
         folder: str | None = None,
     ) -> None:
-        if agent is not None:
-            from rolebundle.policy.access import check_agent
-
-            check_agent(agent)
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
-        self.overlay_folders = tuple(overlay_folders)
-        self.agent = agent
+        self.access = AgentAccess(self.workspace, tuple(overlay_folders), agent, folder)
         self.approvals = approvals
         self.judge = judge
-        self.folder = folder
         self._rerank_url = rerank_url or self.workspace.embed_url
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
             self.rerank_models.check_model(self.default_rerank)
+
+    @property
+    def agent(self) -> str | None:
+        """The only agent that this engine answers; ``None`` for any."""
+        return self.access.agent
+
+    @property
+    def overlay_folders(self) -> tuple[Path, ...]:
+        """The folders with overlays; the first match counts."""
+        return self.access.overlay_folders
+
+    @overlay_folders.setter
+    def overlay_folders(self, folders: tuple[Path, ...]) -> None:
+        self.access.overlay_folders = folders
 
     @cached_property
     def rerank_models(self) -> RerankModels:
@@ -141,12 +149,15 @@ class Engine:
             ConfigurationError: ``request.rerank`` names no model of a known provider.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        with self._errors_for(request.agent):
+        with self.access.errors_for(request.agent):
             bundle = self._approved_bundle(request, overlay)
             if request.packet:
                 bundle = self._with_packet(bundle, request, overlay)
             self.workspace.recorder.answer(
-                self.workspace.corpus, bundle, self._resolve_agent(request.agent), request.action
+                self.workspace.corpus,
+                bundle,
+                self.access.resolve_agent(request.agent),
+                request.action,
             )
             return bundle
 
@@ -168,11 +179,11 @@ class Engine:
         """
         from rolebundle.retrieval.explain import explain
 
-        with self._errors_for(request.agent):
+        with self.access.errors_for(request.agent):
             if self.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
             with (
-                self._naming_quarantined(reference, request.agent),
+                self.access.naming_quarantined(reference, request.agent),
                 self._inputs(request, overlay) as inputs,
             ):
                 explanation = explain(
@@ -181,12 +192,12 @@ class Engine:
                     reference,
                     inputs.provider,
                     inputs.reranker,
-                    self._reference_scope(inputs.view),
+                    self.access.reference_scope(inputs.view),
                 )
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "why",
-                agent=self._resolve_agent(request.agent),
+                agent=self.access.resolve_agent(request.agent),
                 role=request.role,
                 query=request.task,
                 allowed=1,
@@ -208,11 +219,10 @@ class Engine:
                 )
                 bundle = bundle.model_copy(update={"constraints": constraints or None})
             files = source_files(inputs.corpus, [chunk.chunk_id for chunk in bundle.selected])
-            shows_paths = inputs.view.show_paths
-            may_know_quarantined = inputs.request.quarantined and self._is_owner(request.agent)
+            shows_paths, quarantined = inputs.view.show_paths, inputs.request.quarantined
         # After the snapshot, because it may take a second.
         bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
-        if not may_know_quarantined:
+        if not quarantined or not self.access.is_owner(request.agent):
             return bundle
         from rolebundle.retrieval.kept_back import kept_back
 
@@ -261,58 +271,31 @@ class Engine:
         claim = request.approval
         request = request.model_copy(update={"approval": None, "now": _now(request)})
         bundle = self._bundle(request, overlay)
+        agent = self.access.resolve_agent(request.agent)
         if self.approvals.source == "none":
-            decision = Decision(refusal=NOT_FROM_REQUESTS if claim else "")
+            refusal = NOT_FROM_REQUESTS if claim else ""
         elif "requires_approval" not in bundle.rejected_summary:
             return bundle
         else:
             supposed = self._bundle(request.model_copy(update={"approval": "supposed"}), overlay)
             if not supposed.approvals:
                 return bundle
-            decision = ask_program(
-                self.approvals.command, self._approval_question(request, claim, supposed)
-            )
+            question = approval_question(request, agent, claim, supposed)
+            decision = ask_program(self.approvals.command, question)
             if decision.approved_by:
-                return _approved(supposed, decision.approved_by)
-        if not decision.refusal:
+                return with_approval(supposed, decision.approved_by)
+            refusal = decision.refusal
+        if not refusal:
             return bundle
         self.workspace.recorder.note(
             self.workspace.corpus,
             "approval",
-            agent=self._resolve_agent(request.agent),
+            agent=agent,
             role=request.role,
             action=request.action or "read",
-            details={"claim": claim or "", "refused": decision.refusal},
+            details={"claim": claim or "", "refused": refusal},
         )
-        return _with_refusal(bundle, f"the action is not approved: {decision.refusal}")
-
-    def _approval_question(
-        self, request: RetrievalRequest, claim: str | None, bundle: RetrievalBundle
-    ) -> dict[str, object]:
-        """What the host's program gets: see :mod:`rolebundle.policy.approvals`."""
-        from hashlib import sha256
-
-        names = {name for approval in bundle.approvals or () for name in approval.chunk_ids}
-        return {
-            "version": 1,
-            "agent": self._resolve_agent(request.agent),
-            "role": request.role,
-            "action": request.action,
-            "task_sha256": sha256(request.task.encode("utf-8", "surrogatepass")).hexdigest(),
-            "claim": claim,
-            "passages": [
-                {
-                    "chunk_id": passage.chunk_id,
-                    "document_id": passage.document_id,
-                    "source_id": passage.source_id,
-                    "locator": passage.citation.locator,
-                    "origin": passage.metadata.origin,
-                    "flags": passage.metadata.flags or [],
-                }
-                for passage in bundle.selected
-                if passage.chunk_id in names
-            ],
-        }
+        return with_refusal(bundle, refusal)
 
     def replay(
         self,
@@ -344,7 +327,10 @@ class Engine:
         request = request.model_copy(
             update={"rerank": request.rerank or NO_RERANK, "agent": agent or request.agent}
         )
-        with self._errors_for(request.agent), self.open_view(request.agent) as (corpus, _):
+        with (
+            self.access.errors_for(request.agent),
+            self.access.open_view(request.agent) as (corpus, _),
+        ):
             repeated = self.retrieve(request, overlay)
             return compare_bundles(bundle, repeated, partial(whereabouts, corpus))
 
@@ -378,7 +364,10 @@ class Engine:
             AccessDenied: as for :meth:`retrieve`.
         """
         request = request.model_copy(update={"now": _now(request)})
-        with self._errors_for(request.agent), self.open_view(request.agent) as (_, view):
+        with (
+            self.access.errors_for(request.agent),
+            self.access.open_view(request.agent) as (_, view),
+        ):
             first = [None] if without_role and view.allows_role(None) else []
             return [
                 self.retrieve(request.model_copy(update={"role": role}))
@@ -401,16 +390,16 @@ class Engine:
         """
         from rolebundle.retrieval.lookup import look_up
 
-        with self._errors_for(agent):
+        with self.access.errors_for(agent):
             with (
-                self._naming_quarantined(reference, agent),
-                self.open_view(agent) as (corpus, view),
+                self.access.naming_quarantined(reference, agent),
+                self.access.open_view(agent) as (corpus, view),
             ):
-                lookup = look_up(corpus, reference, self._reference_scope(view))
+                lookup = look_up(corpus, reference, self.access.reference_scope(view))
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "get",
-                agent=self._resolve_agent(agent),
+                agent=self.access.resolve_agent(agent),
                 allowed=len(lookup.passages),
             )
             return lookup
@@ -431,18 +420,18 @@ class Engine:
         """
         from rolebundle.retrieval.inspection import inspect_document
 
-        with self._errors_for(agent):
+        with self.access.errors_for(agent):
             with (
-                self._naming_quarantined(reference, agent),
-                self.open_view(agent) as (corpus, view),
+                self.access.naming_quarantined(reference, agent),
+                self.access.open_view(agent) as (corpus, view),
             ):
                 inspection = inspect_document(
-                    corpus, reference, chunk, first, self._reference_scope(view)
+                    corpus, reference, chunk, first, self.access.reference_scope(view)
                 )
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "get",
-                agent=self._resolve_agent(agent),
+                agent=self.access.resolve_agent(agent),
                 allowed=len(inspection.passages),
             )
             return inspection
@@ -459,13 +448,13 @@ class Engine:
         """
         from rolebundle.retrieval.listing import look_up_all
 
-        with self._errors_for(agent):
-            with self.open_view(agent) as (corpus, view):
-                answer = look_up_all(corpus, references, self._reference_scope(view))
+        with self.access.errors_for(agent):
+            with self.access.open_view(agent) as (corpus, view):
+                answer = look_up_all(corpus, references, self.access.reference_scope(view))
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "get",
-                agent=self._resolve_agent(agent),
+                agent=self.access.resolve_agent(agent),
                 allowed=sum(len(lookup.passages) for lookup in answer.lookups),
             )
             return answer
@@ -484,8 +473,11 @@ class Engine:
         from rolebundle.retrieval.listing import list_documents
 
         request = request or ListRequest()
-        with self._errors_for(request.agent), self.open_view(request.agent) as (corpus, view):
-            return list_documents(corpus, request, self._reference_scope(view))
+        with (
+            self.access.errors_for(request.agent),
+            self.access.open_view(request.agent) as (corpus, view),
+        ):
+            return list_documents(corpus, request, self.access.reference_scope(view))
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
         """Compare what an agent is about to do with what was decided. The answer is advice.
@@ -506,7 +498,7 @@ class Engine:
         reading = RetrievalRequest(
             task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
-        with self._errors_for(request.agent):
+        with self.access.errors_for(request.agent):
             with self._inputs(reading, None) as inputs:
                 answer = check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
@@ -514,7 +506,7 @@ class Engine:
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "check",
-                agent=self._resolve_agent(request.agent),
+                agent=self.access.resolve_agent(request.agent),
                 role=request.role,
                 action=request.action or "",
                 query=request.intent,
@@ -534,7 +526,7 @@ class Engine:
         """
         from rolebundle.verification.decisions import list_decisions
 
-        with self._errors_for(agent), self.open_view(agent) as (corpus, view):
+        with self.access.errors_for(agent), self.access.open_view(agent) as (corpus, view):
             return list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
 
     def mark(self, request: MarkRequest) -> MarkRecord:
@@ -551,11 +543,11 @@ class Engine:
         from rolebundle.retrieval.lookup import resolve_reference
         from rolebundle.verification import marks
 
-        with self._errors_for(request.agent):
-            agent = self._resolve_agent(request.agent)
-            with self.open_view(agent) as (corpus, view):
-                self._check_write("mark", agent, view)
-                scope = self._reference_scope(view)
+        with self.access.errors_for(request.agent):
+            agent = self.access.resolve_agent(request.agent)
+            with self.access.open_view(agent) as (corpus, view):
+                self.access.check_write(agent, view, "mark")
+                scope = self.access.reference_scope(view)
                 kind, passages, _ = resolve_reference(corpus, request.id, scope)
                 may_read = scope.may_read
                 if may_read is not None and not all(map(may_read, passages)):
@@ -613,13 +605,13 @@ class Engine:
         stored, approved, damage = None, None, ""
         try:
             if agent is not None or self.agent is not None:
-                self.check_access(agent)
+                self.access.view_of(agent)
             if self.workspace.path.exists():
                 with self.workspace.corpus.reading():
                     stored = gate_baselines.load(self.workspace.corpus, location)
                     approved = approvals.approved_hash(self.workspace.corpus, location)
         except CorpusCorrupt as error:
-            damage = self.conceal_paths(error.message)
+            damage = self.access.conceal_paths(error.message)
         if not no_command and approved != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
         report = gate.check(
@@ -641,7 +633,7 @@ class Engine:
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "gate",
-                agent=self._resolve_agent(agent),
+                agent=self.access.resolve_agent(agent),
                 details={"step": "check", "verdict": report.verdict, "must_met": report.must_met},
             )
         return report
@@ -663,7 +655,7 @@ class Engine:
         from rolebundle.verification.evidence import role_of_bundle
         from rolebundle.verification.verify import verify
 
-        with self._errors_for(request.agent):
+        with self.access.errors_for(request.agent):
             role = request.role or role_of_bundle(request.bundle)
             as_retrieval = RetrievalRequest(
                 task="verify",
@@ -679,7 +671,7 @@ class Engine:
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "verify",
-                agent=self._resolve_agent(request.agent),
+                agent=self.access.resolve_agent(request.agent),
                 role=role,
                 action="external_send" if request.publish else "read",
                 query=request.draft,
@@ -708,16 +700,16 @@ class Engine:
         from rolebundle.contracts.document import iso_utc
         from rolebundle.verification import remember
 
-        with self._errors_for(request.agent):
-            agent = self._resolve_agent(request.agent)
-            with self.open_view(agent) as (_, view):
+        with self.access.errors_for(request.agent):
+            agent = self.access.resolve_agent(request.agent)
+            with self.access.open_view(agent) as (_, view):
                 # Before the lock, which others would wait for.
-                self._check_write("remember", agent, view)
+                self.access.check_write(agent, view, "remember")
             with self.workspace.open_writer() as corpus:
-                with corpus.writing(), self.open_view(agent) as (seen, view):
-                    self._check_write("remember", agent, view)
+                with corpus.writing(), self.access.open_view(agent) as (seen, view):
+                    self.access.check_write(agent, view, "remember")
                     name = remembered_by or agent or "agent"
-                    author = remember.Author(name, view, self._may_read(view))
+                    author = remember.Author(name, view, self.access.may_read(view))
                     now = iso_utc(datetime.now(UTC))
                     fact, chunk = remember.remember(corpus, seen, request, author, now)
                     # Inside the transaction: no fact is stored without its record.
@@ -738,105 +730,15 @@ class Engine:
         """
         from rolebundle.retrieval.lookup import corpus_status
 
-        with self._errors_for(agent), self.open_view(agent, even_expired=True) as (corpus, _):
+        with (
+            self.access.errors_for(agent),
+            self.access.open_view(agent, even_expired=True) as (corpus, _),
+        ):
             status = corpus_status(corpus)
             if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
-
-    def check_access(self, agent: str | None) -> AgentView:
-        """What holds for an agent that may see something of the corpus.
-
-        If there is no corpus, it may, with every role.
-
-        Raises:
-            AccessDenied: the agent may see nothing of this corpus.
-        """
-        agent = self._resolve_agent(agent)
-        if self.workspace.path.exists():
-            with self._errors_for(agent), self.open_view(agent) as (_, view):
-                return view
-        return UNRESTRICTED_VIEW
-
-    def _check_write(self, kind: WriteKind, agent: str | None, view: AgentView) -> None:
-        """Check that the policy allows an agent to write.
-
-        Raises:
-            AccessDenied: it does not.
-        """
-        if kind not in view.may_write:
-            self.workspace.recorder.note(self.workspace.corpus, "refused", agent=agent)
-            raise AccessDenied(
-                "write_denied",
-                f"the policy does not allow this agent to {kind}",
-                f'the owner can allow it: may_write = ["{kind}"] in the agent\'s rule',
-            )
-
-    def _may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
-        """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.
-
-        An agent without such a rule can ask without a role, so every visible passage is its own.
-        """
-        if view.roles is None or not view.role_required:
-            return None
-        from rolebundle.retrieval.filter import is_readable
-
-        request = RetrievalRequest(task="read")
-        roles = [
-            resolve_request(request, _now(request), load_role(role, self.overlay_folders).overlay)
-            for role in view.roles
-        ]
-        return lambda passage: any(is_readable(passage, role) for role in roles)
-
-    def _reference_scope(self, view: AgentView) -> ReferenceScope:
-        """What the references of somebody with this view may name."""
-        from rolebundle.retrieval.lookup import ReferenceScope
-
-        return ReferenceScope(view.show_paths, self.folder, self._may_read(view))
-
-    @contextmanager
-    def open_view(
-        self, agent: str | None, *, even_expired: bool = False
-    ) -> Iterator[tuple[Corpus, AgentView]]:
-        """Open the corpus as an agent may see it, in one snapshot.
-
-        Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
-        connection shows what this agent may see, and nothing after the block. Inside the block, a
-        nested call uses the same snapshot.
-
-        Args:
-            agent: the agent that asks.
-            even_expired: also open a replica that gives no answers any more.
-
-        Raises:
-            AccessDenied: the agent may see nothing of this corpus.
-            CorpusBusy: a policy was set in this moment.
-            StorageError: ``replica_expired``.
-        """
-        agent = self._resolve_agent(agent)
-        corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
-        if not _has_restrictions(corpus):
-            with corpus.reading():
-                # Checked again inside the snapshot, since another process may have set a policy.
-                if _has_restrictions(corpus):
-                    raise CorpusBusy(
-                        "policy_changed",
-                        f"{corpus.path}: a policy or a quarantine was set just now",
-                        "ask again",
-                    )
-                yield corpus, UNRESTRICTED_VIEW
-            return
-        from rolebundle.policy.access import restrict_to_agent
-
-        restricted = self.workspace.restricted_corpus
-        with restricted.reading():
-            try:
-                view = restrict_to_agent(restricted, agent)
-            except AccessDenied:
-                self.workspace.recorder.note(corpus, "refused", agent=agent)
-                raise
-            yield restricted, view
 
     @contextmanager
     def _inputs(
@@ -845,19 +747,14 @@ class Engine:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
         request = request.model_copy(
             update={
-                "agent": self._resolve_agent(request.agent),
+                "agent": self.access.resolve_agent(request.agent),
                 "rerank": self._resolve_rerank_model(request),
             }
         )
-        with self.open_view(request.agent) as (corpus, view):
-            # An overlay file is no role that a policy names.
-            if not view.allows_role(request.role) or (overlay and view.roles is not None):
-                from rolebundle.policy.access import role_denied
-
-                self.workspace.recorder.note(
-                    self.workspace.corpus, "refused", agent=request.agent, role=request.role
-                )
-                raise role_denied(view)
+        with self.access.open_view(request.agent) as (corpus, view):
+            self.access.check_role(
+                request.agent, view, request.role, has_own_overlay=overlay is not None
+            )
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
@@ -890,65 +787,6 @@ class Engine:
         model, task = request.rerank, request.task
         return self.rerank_models.reranker(corpus, model, task, deadline, started)
 
-    def _resolve_agent(self, agent: str | None) -> str | None:
-        """The agent that asks: the one of the request, else the one of this engine.
-
-        Raises:
-            AccessDenied: the request names another agent than this engine.
-        """
-        if self.agent is None or agent in (None, self.agent):
-            return self.agent or agent
-        if self.workspace.path.exists():
-            self.workspace.recorder.note(self.workspace.corpus, "refused", agent=self.agent)
-        from rolebundle.policy.access import access_denied
-
-        raise access_denied()
-
-    def _is_owner(self, agent: str | None) -> bool:
-        """Whether the owner asks: without a policy, and not in the name of an agent."""
-        return self._resolve_agent(agent) is None and not stored_policy.has_policy(
-            self.workspace.corpus
-        )
-
-    @contextmanager
-    def _naming_quarantined(self, reference: str, agent: str | None) -> Iterator[None]:
-        """A block in which the owner is told that a reference names a quarantined document."""
-        try:
-            yield
-        except UsageError as error:
-            if error.code == "not_found" and self._is_owner(agent):
-                from rolebundle.retrieval.kept_back import quarantined_error
-
-                scope = self._reference_scope(UNRESTRICTED_VIEW)
-                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
-                    raise quarantined from None
-            raise
-
-    def _errors_for(self, agent: str | None) -> AbstractContextManager[None]:
-        """A block whose errors conceal paths, unless the owner of the corpus asks."""
-        if agent is None and self.agent is None:
-            return nullcontext()
-        return self.errors_without_paths()
-
-    @contextmanager
-    def errors_without_paths(self) -> Iterator[None]:
-        """A block whose errors do not contain the paths of the corpus and the overlay folders."""
-        try:
-            yield
-        except RolebundleError as error:
-            error.message = self.conceal_paths(error.message)
-            error.hint = self.conceal_paths(error.hint)
-            error.args = (error.message,)
-            raise
-
-    def conceal_paths(self, text: str) -> str:
-        """Replace the paths of the corpus and the overlay folders by their last component."""
-        return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
-
-    def has_policy(self) -> bool:
-        """Whether a policy was ever set for the corpus."""
-        return self.workspace.path.exists() and stored_policy.has_policy(self.workspace.corpus)
-
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.
 
@@ -975,40 +813,6 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _has_restrictions(corpus: Corpus) -> bool:
-    """Whether an agent may not see everything: there is a policy or a quarantined document.
-
-    A replica knows of quarantined documents that it does not hold.
-    """
-    return (
-        stored_policy.has_policy(corpus)
-        or compartments.has_quarantined(corpus)
-        or bool(stored_manifest(corpus))
-    )
-
-
-def _approved(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
-    """The answer that was supposed to be approved, with the name of who approved it."""
-    assert supposed.approvals is not None and supposed.request is not None
-    return supposed.model_copy(
-        update={
-            "approvals": [
-                approval.model_copy(update={"approved_by": name}) for approval in supposed.approvals
-            ],
-            "request": supposed.request.model_copy(update={"approval": name}),
-        }
-    )
-
-
-def _with_refusal(bundle: RetrievalBundle, message: str) -> RetrievalBundle:
-    """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
-    restricted = [w for w in bundle.warnings if w.code == "ACTION_RESTRICTED"]
-    others = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
-    message = "; ".join([message, *(warning.message for warning in restricted)])
-    warning = BundleWarning(code="APPROVAL_REFUSED", message=message)
-    return bundle.model_copy(update={"warnings": [*others, warning]})
 
 
 def _now(request: RetrievalRequest) -> datetime:

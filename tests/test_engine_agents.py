@@ -118,7 +118,7 @@ CALLS: dict[str, Callable[[Engine, str | None], object]] = {
     "compare": lambda engine, agent: engine.compare(ask(agent), ["mossline-docs-writer"]),
     "status": lambda engine, agent: engine.status(agent),
     "ls": lambda engine, agent: engine.ls(ListRequest.model_construct(agent=agent)),
-    "admit": lambda engine, agent: engine.check_access(agent),
+    "view": lambda engine, agent: engine.access.view_of(agent),
     "an unknown role": lambda engine, agent: engine.retrieve(ask(agent, role="no-such-role")),
 }
 
@@ -240,12 +240,12 @@ def test_an_agent_sees_nothing_of_the_agent_before_it_on_the_same_connection(
 
 
 def test_the_connection_shows_nothing_after_the_block(engine: Engine) -> None:
-    with engine.open_view("ada") as (corpus, _):
+    with engine.access.open_view("ada") as (corpus, _):
         assert corpus.value("SELECT count(*) FROM document") == 2
     shown = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
     assert [corpus.value(f"SELECT count(*) FROM {table}") for table in shown] == [0] * len(shown)
     assert corpus.rows("SELECT documents, chunks, generation FROM corpus_state") == [(0, 0, 0)]
-    with pytest.raises(RuntimeError), engine.open_view("hugo") as (corpus, _):
+    with pytest.raises(RuntimeError), engine.access.open_view("hugo") as (corpus, _):
         raise RuntimeError
     assert corpus.value("SELECT count(*) FROM document") == 0
     with corpus.reading():
@@ -271,7 +271,7 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    from rolebundle import engine as module
+    from rolebundle import agent_access as module
 
     has_restrictions, asked = module._has_restrictions, []
 

@@ -106,7 +106,7 @@ class Operations:
         """
         # A client of a server must not learn where files lie on this machine.
         pause = self.warming.paused() if self.warming else nullcontext()
-        with self.engine.errors_without_paths(), pause:
+        with self.engine.access.errors_without_paths(), pause:
             return self._call(method, fields, progress)
 
     @property
@@ -198,7 +198,7 @@ class Operations:
 
     def _replay(self, request: ReplayRequest) -> Answer:
         # Whoever may see nothing gets the same answer to every bundle.
-        self.engine.check_access(request.agent)
+        self.engine.access.view_of(request.agent)
         bundle = bundle_from(request.bundle)
         self._check_rerank(request_of(bundle))
         return self.engine.replay(bundle, agent=request.agent).model_dump(exclude_none=True)
@@ -224,7 +224,7 @@ class Operations:
             )
 
     def _roles(self, request: StatusRequest) -> Answer:
-        view = self.engine.check_access(request.agent)
+        view = self.engine.access.view_of(request.agent)
         roles = [
             Role(
                 role_id=entry.role_id,
@@ -232,7 +232,7 @@ class Operations:
                 mission=entry.mission,
                 extends=entry.extends,
                 # Agents must not learn where a file lies on this machine.
-                problem=self.engine.conceal_paths(entry.problem),
+                problem=self.engine.access.conceal_paths(entry.problem),
             )
             for entry in list_overlays(self.engine.overlay_folders)
             if view.allows_role(entry.role_id)
@@ -240,7 +240,7 @@ class Operations:
         return RoleList(roles=roles).model_dump()
 
     def _role(self, request: RoleRequest) -> Answer:
-        view = self.engine.check_access(request.agent)
+        view = self.engine.access.view_of(request.agent)
         if not view.allows_role(request.role):
             raise role_denied(view)
         resolved = load_role(request.role, self.engine.overlay_folders)
@@ -271,7 +271,7 @@ class Operations:
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
         # Neither is a server that only --allow-write is missing.
-        is_for_agents = self.engine.agent is not None or self.engine.has_policy()
+        is_for_agents = self.engine.agent is not None or self.engine.access.has_policy()
         if is_for_agents or not self.may_write:
             raise AccessDenied(
                 "read_only_server",

@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
-from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS, RetrievalRequest
 from rolebundle.errors import UsageError
 
 ApprovalSource = Literal["none", "request", "command"]
@@ -67,6 +68,64 @@ class Decision(NamedTuple):
 
     approved_by: str = ""
     refusal: str = ""
+
+
+def approval_question(
+    request: RetrievalRequest, agent: str | None, claim: str | None, supposed: RetrievalBundle
+) -> dict[str, Any]:
+    """What the host's program is asked.
+
+    Args:
+        request: the request that needs an approval.
+        agent: the agent that asks.
+        claim: the name that the request gives.
+        supposed: the answer that it would get with an approval.
+    """
+    from hashlib import sha256
+
+    names = {name for approval in supposed.approvals or () for name in approval.chunk_ids}
+    return {
+        "version": 1,
+        "agent": agent,
+        "role": request.role,
+        "action": request.action,
+        "task_sha256": sha256(request.task.encode("utf-8", "surrogatepass")).hexdigest(),
+        "claim": claim,
+        "passages": [
+            {
+                "chunk_id": passage.chunk_id,
+                "document_id": passage.document_id,
+                "source_id": passage.source_id,
+                "locator": passage.citation.locator,
+                "origin": passage.metadata.origin,
+                "flags": passage.metadata.flags or [],
+            }
+            for passage in supposed.selected
+            if passage.chunk_id in names
+        ],
+    }
+
+
+def with_approval(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
+    """The answer that was supposed to be approved, with the name of who approved it."""
+    assert supposed.approvals is not None and supposed.request is not None
+    return supposed.model_copy(
+        update={
+            "approvals": [
+                approval.model_copy(update={"approved_by": name}) for approval in supposed.approvals
+            ],
+            "request": supposed.request.model_copy(update={"approval": name}),
+        }
+    )
+
+
+def with_refusal(bundle: RetrievalBundle, refusal: str) -> RetrievalBundle:
+    """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
+    restricted = [w for w in bundle.warnings if w.code == "ACTION_RESTRICTED"]
+    others = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
+    reasons = (f"the action is not approved: {refusal}", *(w.message for w in restricted))
+    warning = BundleWarning(code="APPROVAL_REFUSED", message="; ".join(reasons))
+    return bundle.model_copy(update={"warnings": [*others, warning]})
 
 
 def ask_program(

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.agent_access import AgentAccess
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.remembered import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
@@ -574,17 +575,17 @@ class TestAgents:
         self, governed: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The agent is checked again when nobody else can write."""
-        original = Engine._check_write
+        original = AgentAccess.check_write
         calls = []
 
-        def check(engine: Engine, *arguments: Any) -> None:
-            original(engine, *arguments)
+        def check(access: AgentAccess, *arguments: Any) -> None:
+            original(access, *arguments)
             if not calls:
                 calls.append(1)
                 with Admin(governed) as admin:
                     admin.set_policy(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
 
-        monkeypatch.setattr(Engine, "_check_write", check)
+        monkeypatch.setattr(AgentAccess, "check_write", check)
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
         assert listed(governed) == {}
 

@@ -206,7 +206,7 @@ class Inspector:
         """
         agent = parameters.get("agent") or None
         if self.engine.agent is not None and agent not in (None, self.engine.agent):
-            self.engine.check_access(agent)
+            self.engine.access.view_of(agent)
         return agent
 
     def owner_of(self, parameters: Parameters) -> Admin | None:
@@ -223,7 +223,7 @@ class Inspector:
         view = (
             UNRESTRICTED_VIEW
             if self.owner_of(parameters)
-            else self.engine.check_access(self.agent_of(parameters))
+            else self.engine.access.view_of(self.agent_of(parameters))
         )
         return Site(
             base=self._base,

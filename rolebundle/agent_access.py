@@ -1,0 +1,244 @@
+"""Which agent asks an engine, and what it may see and do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.policy.overlays import load_role
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
+from rolebundle.retrieval.request import resolve_request
+from rolebundle.storage import compartments, stored_policy
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.replica import stored_manifest
+from rolebundle.text.paths import conceal_paths
+from rolebundle.workspace import Workspace
+
+# A one-shot `retrieve` of the owner needs none of these.
+if TYPE_CHECKING:
+    from rolebundle.contracts.document import Passage
+    from rolebundle.retrieval.lookup import ReferenceScope
+
+
+class AgentAccess:
+    """What the agents of one engine may see and do. Refusals are recorded in the audit.
+
+    Args:
+        workspace: the corpus.
+        overlay_folders: the folders with the roles' overlays.
+        agent: the only agent that is answered; ``None`` for any.
+        folder: where relative paths in references begin; ``None`` for a caller that has no working
+            folder.
+
+    Raises:
+        UsageError: ``agent`` is blank.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        overlay_folders: tuple[Path, ...],
+        agent: str | None,
+        folder: str | None,
+    ) -> None:
+        if agent is not None:
+            from rolebundle.policy.access import check_agent
+
+            check_agent(agent)
+        self.workspace = workspace
+        self.overlay_folders = overlay_folders
+        self.agent = agent
+        self.folder = folder
+
+    def resolve_agent(self, agent: str | None) -> str | None:
+        """The agent that asks: the one of the request, else the one of this engine.
+
+        Raises:
+            AccessDenied: the request names another agent than this engine.
+        """
+        if self.agent is None or agent in (None, self.agent):
+            return self.agent or agent
+        if self.workspace.path.exists():
+            self._record_refusal(self.agent)
+        from rolebundle.policy.access import access_denied
+
+        raise access_denied()
+
+    def is_owner(self, agent: str | None) -> bool:
+        """Whether the owner asks: without a policy, and not in the name of an agent."""
+        return self.resolve_agent(agent) is None and not stored_policy.has_policy(
+            self.workspace.corpus
+        )
+
+    def has_policy(self) -> bool:
+        """Whether a policy was ever set for the corpus."""
+        return self.workspace.path.exists() and stored_policy.has_policy(self.workspace.corpus)
+
+    def view_of(self, agent: str | None) -> AgentView:
+        """What holds for an agent that may see something of the corpus.
+
+        If there is no corpus, it may, with every role.
+
+        Raises:
+            AccessDenied: the agent may see nothing of this corpus.
+        """
+        agent = self.resolve_agent(agent)
+        if self.workspace.path.exists():
+            with self.errors_for(agent), self.open_view(agent) as (_, view):
+                return view
+        return UNRESTRICTED_VIEW
+
+    @contextmanager
+    def open_view(
+        self, agent: str | None, *, even_expired: bool = False
+    ) -> Iterator[tuple[Corpus, AgentView]]:
+        """Open the corpus as an agent may see it, in one snapshot.
+
+        Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
+        connection shows what this agent may see, and nothing after the block. Inside the block, a
+        nested call uses the same snapshot.
+
+        Args:
+            agent: the agent that asks.
+            even_expired: also open a replica that gives no answers any more.
+
+        Raises:
+            AccessDenied: the agent may see nothing of this corpus.
+            CorpusBusy: a policy was set in this moment.
+            StorageError: ``replica_expired``.
+        """
+        agent = self.resolve_agent(agent)
+        corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
+        if not _has_restrictions(corpus):
+            with corpus.reading():
+                # Checked again inside the snapshot, since another process may have set a policy.
+                if _has_restrictions(corpus):
+                    raise CorpusBusy(
+                        "policy_changed",
+                        f"{corpus.path}: a policy or a quarantine was set just now",
+                        "ask again",
+                    )
+                yield corpus, UNRESTRICTED_VIEW
+            return
+        from rolebundle.policy.access import restrict_to_agent
+
+        restricted = self.workspace.restricted_corpus
+        with restricted.reading():
+            try:
+                view = restrict_to_agent(restricted, agent)
+            except AccessDenied:
+                self._record_refusal(agent)
+                raise
+            yield restricted, view
+
+    def check_role(
+        self, agent: str | None, view: AgentView, role: str | None, *, has_own_overlay: bool
+    ) -> None:
+        """Check that the policy allows an agent to ask with a role, or without one.
+
+        Args:
+            agent: the agent that asks.
+            view: what holds for it.
+            role: the role.
+            has_own_overlay: whether it brings an overlay, which is no role that a policy names.
+
+        Raises:
+            AccessDenied: the policy does not allow it.
+        """
+        if view.allows_role(role) and not (has_own_overlay and view.roles is not None):
+            return
+        from rolebundle.policy.access import role_denied
+
+        self._record_refusal(agent, role)
+        raise role_denied(view)
+
+    def check_write(self, agent: str | None, view: AgentView, kind: WriteKind) -> None:
+        """Check that the policy allows an agent to write.
+
+        Raises:
+            AccessDenied: it does not.
+        """
+        if kind not in view.may_write:
+            self._record_refusal(agent)
+            raise AccessDenied(
+                "write_denied",
+                f"the policy does not allow this agent to {kind}",
+                f'the owner can allow it: may_write = ["{kind}"] in the agent\'s rule',
+            )
+
+    def may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
+        """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.
+
+        An agent without such a rule can ask without a role, so every visible passage is its own.
+        """
+        if view.roles is None or not view.role_required:
+            return None
+        from rolebundle.retrieval.filter import is_readable
+
+        request, now = RetrievalRequest(task="read"), datetime.now(UTC)
+        roles = [
+            resolve_request(request, now, load_role(role, self.overlay_folders).overlay)
+            for role in view.roles
+        ]
+        return lambda passage: any(is_readable(passage, role) for role in roles)
+
+    def reference_scope(self, view: AgentView) -> ReferenceScope:
+        """What the references of somebody with this view may name."""
+        from rolebundle.retrieval.lookup import ReferenceScope
+
+        return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
+
+    def errors_for(self, agent: str | None) -> AbstractContextManager[None]:
+        """A block whose errors conceal paths, unless the owner of the corpus asks."""
+        if agent is None and self.agent is None:
+            return nullcontext()
+        return self.errors_without_paths()
+
+    @contextmanager
+    def errors_without_paths(self) -> Iterator[None]:
+        """A block whose errors do not contain the paths of the corpus and the overlay folders."""
+        try:
+            yield
+        except RolebundleError as error:
+            error.message = self.conceal_paths(error.message)
+            error.hint = self.conceal_paths(error.hint)
+            error.args = (error.message,)
+            raise
+
+    def conceal_paths(self, text: str) -> str:
+        """Replace the paths of the corpus and the overlay folders by their last component."""
+        return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
+
+    @contextmanager
+    def naming_quarantined(self, reference: str, agent: str | None) -> Iterator[None]:
+        """A block in which the owner is told that a reference names a quarantined document."""
+        try:
+            yield
+        except UsageError as error:
+            if error.code == "not_found" and self.is_owner(agent):
+                from rolebundle.retrieval.kept_back import quarantined_error
+
+                scope = self.reference_scope(UNRESTRICTED_VIEW)
+                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
+                    raise quarantined from None
+            raise
+
+    def _record_refusal(self, agent: str | None, role: str | None = None) -> None:
+        self.workspace.recorder.note(self.workspace.corpus, "refused", agent=agent, role=role)
+
+
+def _has_restrictions(corpus: Corpus) -> bool:
+    """Whether an agent may not see everything: there is a policy or a quarantined document.
+
+    A replica knows of quarantined documents that it does not hold.
+    """
+    return (
+        stored_policy.has_policy(corpus)
+        or compartments.has_quarantined(corpus)
+        or bool(stored_manifest(corpus))
+    )
