@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import hmac
-import json
 import os
 import re
 import secrets
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
-from rolebundle.interfaces.operations import error_fields
+from rolebundle.interfaces.json_lines import error_line
 from rolebundle.storage.partial import partial_file, rename_if_free, sync_file
 
 Scope = dict[str, Any]
@@ -105,11 +104,7 @@ def _values(headers: Headers, name: bytes) -> list[str]:
 
 
 async def _refuse(status: int, error: RolebundleError, send: Send) -> None:
-    body = json.dumps({
-        "jsonrpc": "2.0",
-        "id": None,
-        "error": {"code": error.rpc_code, "message": error.message, "data": error_fields(error)},
-    }).encode()  # fmt: skip
+    body = error_line(None, error)
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

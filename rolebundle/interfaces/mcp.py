@@ -46,13 +46,20 @@ from mcp_types import (
 from mcp_types import Tool as OfferedTool
 
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
+from rolebundle.interfaces.json_lines import (
+    MAX_LINE_BYTES,
+    bad_envelope,
+    checked_envelope,
+    error_fields,
+    error_line,
+    id_of,
+    json_value,
+)
 from rolebundle.interfaces.loopback import Guard, read_token
 from rolebundle.interfaces.model_text import answer_text, document_text, error_text
 from rolebundle.interfaces.operations import (
     Answer,
     Operations,
-    error_fields,
     internal_error,
 )
 from rolebundle.interfaces.stdio import (
@@ -145,7 +152,7 @@ class Session:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
         self._worker.start(preload=self._preload)
         lines = LineReader(self._channel, MAX_LINE_BYTES, self._stopper)
-        incoming = _Incoming(lines, self._outstanding, self._finish)
+        incoming = _Incoming(lines, self._outstanding, self._outgoing.write_line, self._finish)
         asyncio.run(_serve(self._worker, incoming, self._outgoing))
         self._worker.stop()
         self._last.cancel()
@@ -252,24 +259,62 @@ class _Incoming:
     Args:
         lines: the lines.
         outstanding: notes the requests.
+        refuse: gets the answer to a line that the SDK would drop without one.
         finish: called before the end. The SDK drops the requests that are not answered then.
     """
 
     def __init__(
-        self, lines: Iterable[bytes], outstanding: Outstanding, finish: Callable[[], None]
+        self,
+        lines: Iterable[bytes],
+        outstanding: Outstanding,
+        refuse: Callable[[bytes], None],
+        finish: Callable[[], None],
     ) -> None:
         self._lines = iter(lines)
         self._outstanding = outstanding
+        self._refuse = refuse
         self._finish = finish
 
     def readline(self) -> str:
-        """The next line, or "" at the end."""
-        line = next(self._lines, None)
-        if line is None:
-            self._finish()
-            return ""
-        self._outstanding.note_request(line)
-        return line.decode("utf-8", "replace") + "\n"
+        """The next line that the SDK answers, or "" at the end."""
+        for line in self._lines:
+            if not line.strip():
+                continue
+            refusal = _refusal(line)
+            if refusal is None:
+                self._outstanding.note_request(line)
+                return line.decode() + "\n"
+            self._refuse(refusal)
+        self._finish()
+        return ""
+
+
+def _refusal(line: bytes) -> bytes | None:
+    """The answer to a line that the SDK would drop without one. None if the SDK reads it."""
+    request_id = None
+    try:
+        message = json_value(line)
+        request_id = id_of(message)
+        if isinstance(message, dict) and not message.keys().isdisjoint({"result", "error"}):
+            return None  # an answer, which needs none
+        envelope = checked_envelope(message)
+        if "id" not in envelope:
+            return None
+        if not isinstance(request_id, str | int):
+            raise bad_envelope("id: must be a text or an integer")
+        if not isinstance(envelope.get("params", {}), dict):
+            raise bad_envelope("params: must be an object")
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        error = UsageError(
+            "request_not_text",
+            "the request holds unpaired surrogates, which are not Unicode text",
+            "send all texts as UTF-8",
+        )
+        return error_line(request_id, error)
+    except UsageError as error:
+        return error_line(request_id, error)
+    return None
 
 
 class _Outgoing:
@@ -282,7 +327,10 @@ class _Outgoing:
 
     def write(self, line: str) -> None:
         """Write one line, given with its line end."""
-        data = line.removesuffix("\n").encode()
+        self.write_line(line.removesuffix("\n").encode())
+
+    def write_line(self, data: bytes) -> None:
+        """Write one line, given without its line end. For any thread."""
         try:
             self._writer.write(data)
             self._outstanding.note_answer(data)

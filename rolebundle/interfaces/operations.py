@@ -296,16 +296,6 @@ class Operations:
         return IngestResult.model_validate(asdict(report)).model_dump()
 
 
-def error_fields(error: RolebundleError) -> dict[str, Any]:
-    """What a client gets of an error."""
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
-
-
 def internal_error(error: BaseException) -> RolebundleError:
     """The coded error for an exception that no code foresaw. It has no detail that could leak."""
     return RolebundleError(

@@ -7,7 +7,6 @@ blocks only itself.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Sequence
@@ -25,13 +24,20 @@ from rolebundle.contracts.request import (
     MIN_MAX_CHARS,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_value
+from rolebundle.interfaces.json_lines import (
+    MAX_LINE_BYTES,
+    answer_line,
+    checked_envelope,
+    encoded,
+    error_line,
+    id_of,
+    json_value,
+)
 from rolebundle.interfaces.operations import (
     METHODS,
     Answer,
     Operations,
     Progress,
-    error_fields,
     internal_error,
 )
 from rolebundle.interfaces.stdio import (
@@ -58,12 +64,6 @@ PROGRESS = "$/progress"
 DETAILS = ("ids", "compact", "full")
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
-
-
-class BadEnvelope(UsageError):
-    """JSON that is not a request of JSON-RPC 2.0."""
-
-    rpc_code = -32600
 
 
 class UnknownMethod(UsageError):
@@ -148,7 +148,7 @@ class Server:
         request = Request()
         try:
             message = json_value(line)
-            request.id = _id_of(message)
+            request.id = id_of(message)
             _fill(request, message, self._operations.offered_methods)
         except RolebundleError as error:
             request.refusal = error
@@ -162,7 +162,7 @@ class Server:
         job = Job(
             partial(self._answer, request),
             self._write,
-            partial(_error_line, request.id, server_is_ending()),
+            partial(error_line, request.id, server_is_ending()),
             key,
             len(line),
             patience(request.fields),
@@ -190,17 +190,17 @@ class Server:
         try:
             if request.refusal is not None:
                 raise request.refusal
-            return _line(request.id, "result", self._result(request, job))
+            return answer_line(request.id, self._result(request, job))
         except RolebundleError as error:
             self._worker.note_error(error)
-            return _error_line(request.id, error)
+            return error_line(request.id, error)
         except OutputClosed:
             # A progress message was not written, and the answer will not be either.
             return b""
         except (Exception, SystemExit) as error:
             if os.environ.get("ROLEBUNDLE_DEBUG"):
                 print_exc()
-            return _error_line(request.id, internal_error(error))
+            return error_line(request.id, internal_error(error))
 
     def _result(self, request: Request, job: Job) -> Answer | None:
         if request.method == "shutdown":
@@ -246,7 +246,7 @@ class Server:
                 last = now
                 params = {"id": request.id, "what": what, "done": done, "total": total}
                 self._writer.write(
-                    _encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
+                    encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
                 )
 
         return report
@@ -282,12 +282,6 @@ def serve(operations: Operations, channel: Channel, *, preload: bool = False) ->
     return code
 
 
-def _id_of(message: object) -> Any:
-    """The id for the answer: null if the message has none, or none of an allowed type."""
-    value = message.get("id") if isinstance(message, dict) else None
-    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-
-
 def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
     """Set the fields of a request from a message. An error names the methods that are offered.
 
@@ -297,22 +291,13 @@ def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
     Raises:
         BadEnvelope, UnknownMethod, UsageError: what the call is refused with.
     """
-    if isinstance(message, list):
-        raise BadEnvelope("batch_refused", "batches are not supported", "send one request a line")
-    if not isinstance(message, dict):
-        raise _bad("the message is not an object")
-    if "id" in message and message["id"] is not None and request.id is None:
-        raise _bad("id: must be a text, a number or null")
-    if message.get("jsonrpc") != "2.0":
-        raise _bad('jsonrpc: must be "2.0"')
-    method = message.get("method")
-    if not isinstance(method, str):
-        raise _bad("method: must be a text")
-    request.is_notification = "id" not in message
+    envelope = checked_envelope(message)
+    method = envelope["method"]
+    request.is_notification = "id" not in envelope
     request.method = method
     if request.is_notification and method != CANCEL:
         return
-    params = message.get("params")
+    params = envelope.get("params")
     if method not in (*METHODS, *OWN_METHODS, CANCEL) or (
         method == CANCEL and not request.is_notification
     ):
@@ -326,14 +311,6 @@ def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
     request.fields = params or {}
 
 
-def _bad(reason: str) -> BadEnvelope:
-    return BadEnvelope(
-        "bad_envelope",
-        f"not a JSON-RPC 2.0 request: {reason}",
-        'send {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "..."}}',
-    )
-
-
 def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
     if method == CANCEL:
         return UnknownMethod("unknown_method", f"{CANCEL} is a notification", "send it without id")
@@ -345,20 +322,3 @@ def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
         f"{method[:80]}: there is no such method",
         f"{guess}methods: {', '.join(known)}",
     )
-
-
-def _rpc_error(error: RolebundleError) -> dict[str, Any]:
-    return {"code": error.rpc_code, "message": error.message, "data": error_fields(error)}
-
-
-def _error_line(request_id: Any, error: RolebundleError) -> bytes:
-    return _line(request_id, "error", _rpc_error(error))
-
-
-def _line(request_id: Any, kind: str, content: object) -> bytes:
-    return _encoded({"jsonrpc": "2.0", "id": request_id, kind: content})
-
-
-def _encoded(message: object) -> bytes:
-    # ASCII, because UTF-8 cannot hold unpaired surrogates. They travel as escapes.
-    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii")

@@ -104,7 +104,7 @@ def test_a_refused_request_is_not_read_and_not_passed_on(guard: Guard) -> None:
     asyncio.run(guard.guarded(app)({"type": "http", "headers": [HOST]}, unread, send))
     assert sent[0]["status"] == 401
     assert (b"www-authenticate", b"Bearer") in sent[0]["headers"]
-    assert b'"code": "token_required"' in sent[1]["body"]
+    assert b'"code":"token_required"' in sent[1]["body"]
     assert TOKEN.encode() not in sent[1]["body"]
 
 

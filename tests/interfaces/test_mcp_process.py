@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
@@ -284,15 +285,31 @@ def test_a_signal_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
         assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
 
 
-def test_lines_that_are_no_messages_do_not_end_it(sample_db: Path) -> None:
+REFUSED = [
+    (b"not json", None, "not_json"),
+    (b"\xff\xfe", None, "not_json"),
+    (b"[]", None, "batch_refused"),
+    (b'{"jsonrpc": "2.0"}', None, "bad_envelope"),
+    (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', 1.5, "bad_envelope"),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', None, "bad_envelope"),
+    (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7, "bad_envelope"),
+    (json.dumps({**CALL, "id": 8, "params": {"name": "\ud800"}}).encode(), 8, "request_not_text"),
+    (b"x" * (MAX_LINE_BYTES + 1), None, "request_too_large"),
+]
+
+
+def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Path) -> None:
     talk = Conversation(sample_db)
     assert talk.process.stdin is not None
-    talk.process.stdin.write(b'not json\n\xff\xfe\n{"jsonrpc": "2.0"}\n[]\n')
+    needs_no_answer = b'\n{"jsonrpc": "2.0", "id": 5, "result": {}}\n'
+    lines = b"".join(line + b"\n" for line, _, _ in REFUSED)
+    talk.process.stdin.write(needs_no_answer + lines)
     talk.say(CALL)
-    answer = json.loads(talk.line())
-    while answer.get("id") != 2:
-        answer = json.loads(talk.line())
-    assert answer["result"]["structuredContent"]["selected"]
+    answers = [json.loads(talk.line()) for _ in range(len(REFUSED) + 1)]
+    assert [(answer["id"], answer["error"]["data"]["code"]) for answer in answers[:-1]] == [
+        (request_id, code) for _, request_id, code in REFUSED
+    ]
+    assert answers[-1]["result"]["structuredContent"]["selected"]
     assert talk.ended(time.monotonic()).returncode == 0
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.json_lines import error_fields
 from rolebundle.interfaces.model_text import answer_text, error_text
-from rolebundle.interfaces.operations import Operations, error_fields
+from rolebundle.interfaces.operations import Operations
 from rolebundle.resources import demo_overlays
 from support.corpora import build, document
 
