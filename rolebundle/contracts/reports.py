@@ -67,6 +67,8 @@ class IngestResult(Contract):
     Attributes:
         added: number of files that were added; ``updated``, ``unchanged``, ``removed`` likewise.
         skipped: files and documents that were not ingested.
+        failed: the paths that the run was given and that were skipped as a whole: files, and
+            folders that cannot be listed. ``skipped`` has the reasons.
         flagged: number of documents of this run with findings of the scan.
         quarantined: number of documents of this run that were put into quarantine.
         notes: notes on files that were ingested, and on manifests. The code ``claim_refused`` means
@@ -88,6 +90,7 @@ class IngestResult(Contract):
     unchanged: int
     removed: int
     skipped: list[SkippedFile]
+    failed: list[str] = []
     flagged: int
     quarantined: int
     notes: list[SkippedFile]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
@@ -200,7 +200,8 @@ class _ReadFile:
 def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skipped:
     """The first step: read a file, compare it with the corpus, parse it and resolve metadata.
 
-    An error in one of several documents becomes a note, and the others are stored. The reader's
+    An error in one of several documents becomes a note, and the others are stored. If there are no
+    others, the file is skipped. The reader's
     errors depend on the bytes only, so such a file is not read again until it changes. Metadata
     may also come from a manifest, so a file with bad metadata is read again in each run.
     """
@@ -243,13 +244,13 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
             refused += metadata.refused_claims
             documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-        if refused:
-            notes.insert(0, _refused_note(file, refused))
+        if notes and not documents and not has_bad_metadata:
+            return notes[0]  # None of its records can be read.
         if has_bad_metadata:
             # Without a recipe no later run takes the file for unchanged.
             identity = (*identity[:2], "")
         stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
-        return _ReadFile(stored, tuple(documents), tuple(notes))
+        return _ReadFile(stored, tuple(documents), (*_refused_note(file, refused), *notes))
     except DocumentError as error:
         inside = name_inside(file.path)
         kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
@@ -387,12 +388,14 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
     return replace(parsed, ready=tuple(chunks))
 
 
-def _refused_note(file: FileEntry, refused: Sequence[str]) -> Skipped:
+def _refused_note(file: FileEntry, refused: Sequence[str]) -> Iterator[Skipped]:
     """A note on the declarations of a file's documents that the owner does not allow."""
+    if not refused:
+        return
     distinct = list(dict.fromkeys(refused))
     named = ", ".join(distinct[:_MAX_NAMED_CLAIMS])
     more = f" and {len(distinct) - _MAX_NAMED_CLAIMS} more" if distinct[_MAX_NAMED_CLAIMS:] else ""
-    return Skipped(
+    yield Skipped(
         file.path,
         "claim_refused",
         f"{file.path}: it may not declare {named}{more}: flags or a manifest say otherwise",

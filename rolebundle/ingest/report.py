@@ -32,6 +32,7 @@ class IngestReport:
     Attributes:
         added, updated, unchanged, removed: numbers of files.
         skipped: files, folders and records that were not stored.
+        failed: paths that the run was given and that were skipped as a whole.
         flagged: the number of stored documents with findings of the intake scan.
         quarantined: the number of stored documents that the intake scan quarantined.
         notes: remarks on files that were stored, and on manifests.
@@ -49,6 +50,7 @@ class IngestReport:
     unchanged: int = 0
     removed: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     flagged: int = 0
     quarantined: int = 0
     notes: list[Skipped] = field(default_factory=list)

@@ -116,6 +116,7 @@ def update(
         Skipped(root.location, "root_missing", missing_root_note(root)) for root in missing
     ]
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
+    report.failed = []  # Nobody named a path in this run.
     return report
 
 
@@ -158,7 +159,10 @@ def _ingest(
     changed: set[str] = set()
     for walk_result in run.walks:
         before = (report.added, report.updated, report.removed)
+        skipped_before = len(report.skipped)
         _ingest_files(corpus, walk_result, known, options, report, progress, on_reading)
+        if _has_failed(walk_result, report.skipped[skipped_before:]):
+            report.failed.append(str(walk_result.visit.start))
         if before != (report.added, report.updated, report.removed):
             changed.add(walk_result.visit.root.location)
     record_counts(corpus, [walk_result.visit for walk_result in run.walks], changed)
@@ -311,6 +315,16 @@ def _check_removals(
             "if that is meant, run `rolebundle update`, or use --allow-removal; "
             "else bring the files back",
         )
+
+
+def _has_failed(walk_result: WalkResult, skipped: Sequence[Skipped]) -> bool:
+    """Whether a path that the run was given was skipped as a whole."""
+    visit = walk_result.visit
+    if visit.is_nested:
+        return False
+    if visit.start.is_dir():
+        return str(visit.start) in walk_result.unreadable
+    return bool(skipped)
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

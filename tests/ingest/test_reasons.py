@@ -57,3 +57,47 @@ def test_a_document_without_its_parts_is_called_damaged(name: str, tmp_path: Pat
     (tmp_path / name).write_bytes(BROKEN["members"])
     out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
     assert f"{name}: it is empty, damaged, or another kind of file" in out.err
+
+
+@pytest.mark.parametrize(
+    ("names", "failed", "code"),
+    [
+        (["cut.pdf"], ["cut.pdf"], 10),
+        (["a.png"], ["a.png"], 10),
+        (["a.md", "lines.jsonl"], ["lines.jsonl"], 10),
+        (["a.md"], [], 0),
+        (["."], [], 0),
+    ],
+)
+def test_a_named_file_that_is_not_ingested_is_a_failure(
+    names: list[str], failed: list[str], code: int, tmp_path: Path
+) -> None:
+    """A folder with skipped files is none, and neither is an update of such a file."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name, data in {
+        "a.md": b"# A\n\nText.\n",
+        "a.png": b"\x89PNG\r\n\x1a\n" + bytes(99),
+        "cut.pdf": b"%PDF-1.4\n",
+        "lines.jsonl": b"{\nno line of it\n",
+    }.items():
+        (tree / name).write_bytes(data)
+    db = tmp_path / "c.db"
+    out = invoke("ingest", *(tree / name for name in names), "--lexical-only", "--db", db, "--json")
+    assert out.code == code, out.err
+    assert out.json()["failed"] == [str(tree / name) for name in failed]
+    assert ("[not_ingested]" in out.err) == bool(failed)
+    assert out.json()["documents"] == ("a.md" in names or names == ["."])
+    assert invoke("update", "--db", db).code == 0
+
+
+def test_a_named_folder_that_cannot_be_listed_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_path: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("rolebundle.ingest.walk.os.scandir", refused)
+    out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
+    assert out.code == 10
+    assert "cannot be listed; check its permissions (Permission denied)" in out.err

@@ -175,6 +175,10 @@ def ingest(
     --untrusted, and --meta scope= a scope. `rolebundle status` lists the options that govern, and
     counts the documents whose authority is their own word.
 
+    If a file that you name cannot be ingested, or a folder that you name cannot be listed, the
+    exit code is 10, and everything else is stored. Files that are skipped inside of a folder do not
+    change it.
+
     Folders with the same name get sources of their own, such as docs and project-docs. An ingest
     that is interrupted (Ctrl-C, exit code 130) keeps what is complete; the next one continues.
 
@@ -227,13 +231,20 @@ def _scan_settings(
 
 
 def refuse_problems(report: IngestReport) -> None:
-    """Raise an error if documents were refused, or could not be embedded."""
+    """Raise an error if documents were refused, named paths failed, or a vector is missing."""
     refused = report.refused()
     if refused:
         raise DocumentError(
             "bad_documents",
             f"{counted(len(refused), 'document')} refused; the others were stored",
             "correct the documents named above and run the same command again",
+        )
+    if report.failed:
+        named = report.failed[0] if len(report.failed) == 1 else f"{len(report.failed)} paths"
+        raise DocumentError(
+            "not_ingested",
+            f"{named} could not be ingested; everything else was stored",
+            "correct what is named above, or leave it out of the command",
         )
     if report.embedding_problem:
         raise EmbedderError(
