@@ -55,7 +55,6 @@ from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import (
     approvals,
     documents,
-    gate_baselines,
     path_flags,
     roots,
     vector_cache,
@@ -922,43 +921,19 @@ class Admin:
             UsageError: ``no_contract``, or ``gate_started``: it was started before.
             ConfigurationError: the contract is wrong.
         """
-        from rolebundle.verification import gate
-        from rolebundle.verification.workfiles import WorkFolder
+        from rolebundle.verification.gate_contract import load_contract
+        from rolebundle.verification.gate_start import start_gate
 
-        loaded = gate.load_contract(contract)
-        location = str(loaded.path)
-        work = WorkFolder(loaded.path, self.workspace.path)
-        started_at = iso_utc(datetime.now(UTC))
+        loaded = load_contract(contract)
         with self._open_writer(create=True) as corpus:
-            former = gate_baselines.load(corpus, location)
-            if former is not None and not restart:
-                raise UsageError(
-                    "gate_started",
-                    f"{location}: the gate was started at {former.started_at}",
-                    "check it with `rolebundle gate check`; --restart replaces its baseline",
-                )
-            before = gate.Started.parse(former).baseline if former else None
-            restarts = 0 if former is None else (before.restarts if before else 0) + 1
-            baseline = gate.make_baseline(loaded, work, restarts)
-            stored = gate_baselines.StoredBaseline(
-                location, loaded.content_hash, baseline.model_dump_json(), started_at
-            )
-            with corpus.writing():
-                gate_baselines.save(corpus, stored)
-            approved = approvals.approved_hash(corpus, location) == loaded.content_hash
-            step = "restart" if former else "start"
-            details = {"step": step, "contract_hash": loaded.content_hash, "restarts": restarts}
+            start = start_gate(corpus, loaded, datetime.now(UTC), restart=restart)
+            details = {
+                "step": "restart" if start.restarts else "start",
+                "contract_hash": start.contract_hash,
+                "restarts": start.restarts,
+            }
             self.workspace.recorder.note(corpus, "gate", details=details)
-        return GateStart(
-            contract=location,
-            contract_hash=loaded.content_hash,
-            started_at=started_at,
-            files=len(baseline.files),
-            others=len(baseline.others),
-            others_complete=baseline.others_complete,
-            restarts=restarts,
-            approved=approved,
-        )
+        return start
 
     def approve_contract(self, contract: Path) -> Approval:
         """Let the commands of a contract be run until its content changes.
@@ -969,7 +944,7 @@ class Admin:
             UsageError: there is no such contract.
             ConfigurationError: it is wrong.
         """
-        from rolebundle.verification.gate import load_contract
+        from rolebundle.verification.gate_contract import load_contract
 
         loaded = load_contract(contract)
         return self._approve(Approval(str(loaded.path), loaded.content_hash, _now()))
@@ -980,24 +955,16 @@ class Admin:
         Raises:
             UsageError: it was not approved.
         """
-        from rolebundle.verification.gate import location_of
+        from rolebundle.verification.gate_contract import location_of
 
         return self._revoke(str(location_of(contract)))
 
     def count_blocks(self, contract: Path, blocks: int) -> bool:
-        """Remember how often a hook has blocked; False if there is no baseline to keep it with."""
-        from rolebundle.verification import gate
+        """See :func:`rolebundle.verification.gate_start.count_blocks`."""
+        from rolebundle.verification.gate_start import count_blocks
 
-        location = str(gate.location_of(contract))
-        with self._open_writer() as corpus, corpus.writing():
-            stored = gate_baselines.load(corpus, location)
-            baseline = gate.Started.parse(stored).baseline if stored else None
-            if stored is None or baseline is None:
-                return False
-            if baseline.blocks != blocks:
-                counted = baseline.model_copy(update={"blocks": blocks})
-                gate_baselines.save(corpus, stored._replace(baseline=counted.model_dump_json()))
-            return True
+        with self._open_writer() as corpus:
+            return count_blocks(corpus, contract, blocks)
 
     def find_bridges(
         self, threshold: float, limit: int, *, progress: Progress | None = None

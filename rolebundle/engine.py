@@ -595,28 +595,23 @@ class Engine:
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.storage import approvals, gate_baselines
         from rolebundle.verification import gate
-        from rolebundle.verification.criteria import Corpus as CorpusAnswers
+        from rolebundle.verification.criteria import CorpusAnswers
+        from rolebundle.verification.gate_contract import load_contract
+        from rolebundle.verification.gate_start import StoredState, stored_state
         from rolebundle.verification.workfiles import WorkFolder
 
-        loaded = gate.load_contract(contract)
-        location = str(loaded.path)
-        stored, approved, damage = None, None, ""
+        loaded, stored = load_contract(contract), StoredState()
         try:
             if agent is not None or self.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
-                with self.workspace.corpus.reading():
-                    stored = gate_baselines.load(self.workspace.corpus, location)
-                    approved = approvals.approved_hash(self.workspace.corpus, location)
+                stored = stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
-            damage = self.access.conceal_paths(error.message)
-        if not no_command and approved != loaded.content_hash:
-            no_command = "commands are run only if the contract is approved (`gate approve`)"
+            stored = StoredState(damage=self.access.conceal_paths(error.message))
         report = gate.check(
             loaded,
-            gate.Started.parse(stored) if stored else None,
+            stored,
             WorkFolder(loaded.path, self.workspace.path),
             CorpusAnswers(
                 retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
@@ -624,12 +619,10 @@ class Engine:
                 verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
             ),
             no_command=no_command,
-            approved_hash=approved,
             stop_reason=stop_reason,
             output=output,
-            damage=damage,
         )
-        if self.workspace.path.exists() and not damage:
+        if self.workspace.path.exists() and not stored.damage:
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "gate",

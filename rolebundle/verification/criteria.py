@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
     reason: str
 
 
-class Corpus(NamedTuple):
+class CorpusAnswers(NamedTuple):
     """What criteria ask the corpus, in the name of whoever checks the gate."""
 
     retrieve: Callable[[RetrievalRequest], RetrievalBundle]
@@ -68,7 +68,7 @@ class Circumstances:
 
     work: WorkFolder
     comparison: Comparison | None
-    corpus: Corpus
+    corpus: CorpusAnswers
     no_command: str
 
 
@@ -286,7 +286,7 @@ def _verify(criterion: Criterion, now: Circumstances, path: str, data: bytes) ->
     return _outcome(answer.verdict == "pass", reason)
 
 
-def _posture(criterion: Criterion, corpus: Corpus) -> Outcome:
+def _posture(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
     assert criterion.task is not None and criterion.trust is not None
     bundle = corpus.retrieve(RetrievalRequest(task=criterion.task, role=criterion.role))
     posture = bundle.provenance.trust_posture
@@ -294,7 +294,7 @@ def _posture(criterion: Criterion, corpus: Corpus) -> Outcome:
     return _outcome(is_met, f"the trust posture is {posture}, needed is {criterion.trust}")
 
 
-def _decisions(criterion: Criterion, corpus: Corpus) -> Outcome:
+def _decisions(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
     request = CheckRequest(
         intent=_text(criterion.intent), action=criterion.action, role=criterion.role
     )

@@ -1,21 +1,13 @@
-"""The completion gate: a contract, the state of the files at the start, and what holds at a check.
+"""The check of a gate: whether the work of a contract is done, and whether that can be trusted.
 
-load_contract ─▶ make_baseline (stored) ─▶ … work … ─▶ check ─▶ success | failed | suspect
+load_contract ─▶ start_gate (stored) ─▶ … work … ─▶ check ─▶ success | failed | suspect
 """
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from difflib import get_close_matches
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from rolebundle.contracts.gate import (
     Baseline,
@@ -26,12 +18,15 @@ from rolebundle.contracts.gate import (
     GateVerdict,
     Suspicion,
 )
-from rolebundle.contracts.mistakes import Mistake, mistakes_in
-from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.manifests import MANIFEST_NAME, check_path
-from rolebundle.scan import linear
-from rolebundle.storage.gate_baselines import StoredBaseline
-from rolebundle.verification.criteria import Circumstances, Corpus, judge, schema_validator
+from rolebundle.verification.criteria import Circumstances, CorpusAnswers, judge
+from rolebundle.verification.gate_contract import LoadedContract
+from rolebundle.verification.gate_start import (
+    Started,
+    StoredState,
+    matching_files,
+    named_files,
+    nanoseconds,
+)
 from rolebundle.verification.no_result import EMPTY_BY_CONVENTION, fault_of
 from rolebundle.verification.workfiles import (
     MAX_FILE_BYTES,
@@ -45,7 +40,6 @@ from rolebundle.verification.workfiles import (
     state_of,
 )
 
-MAX_CONTRACT_BYTES = 1 << 20
 MAX_SHOWN = 100
 _MAX_FACTS = 20
 _FACT_CHARACTERS = 240
@@ -55,33 +49,6 @@ _ENDS = frozenset(
     "end_turn stop stop_sequence complete completed success done finished eos eos_token".split()
 )
 """Stop reasons of common models that are an end. Every other one is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedContract:
-    """A contract with its absolute path and the SHA-256 of its bytes."""
-
-    path: Path
-    content_hash: str
-    contract: GateContract
-
-
-class Started(NamedTuple):
-    """A recorded start. ``baseline`` is ``None`` if what is stored is none."""
-
-    contract_hash: str
-    baseline: Baseline | None
-    started_at: str
-
-    @classmethod
-    def parse(cls, stored: StoredBaseline) -> Started:
-        """The start that is stored."""
-        try:
-            baseline = Baseline.model_validate_json(stored.baseline)
-            _nanoseconds(stored.started_at)
-        except ValueError:
-            return cls(stored.contract_hash, None, stored.started_at)
-        return cls(stored.contract_hash, baseline, stored.started_at)
 
 
 class Output(NamedTuple):
@@ -114,173 +81,34 @@ def read_output(path: Path) -> Output:
     return Output(content.data, content.mtime_ns)
 
 
-# -- the contract ---------------------------------------------------------------------------------
-
-
-def location_of(path: Path) -> Path:
-    """The absolute path of a contract, by which it is known.
-
-    Raises:
-        UsageError: the path is not valid text.
-    """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
-    check_path(absolute)
-    return absolute
-
-
-def load_contract(path: Path) -> LoadedContract:
-    """Read a contract.
-
-    Raises:
-        UsageError: ``no_contract``: there is no such file.
-        ConfigurationError: ``bad_contract``, naming the file, the criterion, the key and what is
-            allowed.
-    """
-    location = location_of(path)
-    if location.name == MANIFEST_NAME:
-        raise _bad(location, "is the name of a manifest", "give the contract another name")
-    try:
-        content = read_regular(location, MAX_CONTRACT_BYTES).data
-    except NotReadable as error:
-        raise UsageError(
-            "no_contract", f"{location}: {error}", "name the contract's TOML file itself"
-        ) from error
-    try:
-        values = tomllib.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _bad(location, f"is not TOML: {error}", "correct it") from error
-    try:
-        contract = GateContract.model_validate(values)
-    except ValidationError as error:
-        raise _malformed(location, mistakes_in(error, GateContract)[0], values) from error
-    for criterion in contract.criteria:
-        if criterion.pattern is not None:
-            try:
-                linear.check(criterion.pattern)
-            except linear.PatternError as error:
-                place = f"criterion {criterion.id}: pattern"
-                hint = "write an RE2 expression that only the wanted text matches"
-                raise _bad(location, f"{place}: {error}", hint) from error
-    return LoadedContract(location, sha256(content).hexdigest(), contract)
-
-
-def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
-    place = list(mistake.place)
-    prefix = ""
-    if len(place) > 1 and place[0] == "criteria" and isinstance(place[1], int):
-        given = values["criteria"][place[1]]
-        name = given.get("id") if isinstance(given, dict) else None
-        prefix = f"criterion {str(name)[:64] if name else place[1] + 1}: "
-        del place[:2]
-    key = ".".join(str(step) for step in place)
-    guess = ""
-    if mistake.kind == "unknown":
-        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
-        guess = f"; did you mean {near[0]}?" if near else ""
-    text = f"{prefix}{key}: {mistake.message}" if key else f"{prefix}{mistake.message}"
-    allowed = ", ".join(mistake.allowed)
-    hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
-    return _bad(path, text + guess, hint)
-
-
-def _bad(path: Path, message: str, hint: str) -> ConfigurationError:
-    return ConfigurationError("bad_contract", f"{path}: {message}", hint)
-
-
-# -- the baseline ---------------------------------------------------------------------------------
-
-
-def make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) -> Baseline:
-    """Record the state of the files that a contract names, and of their neighbours.
-
-    Raises:
-        ConfigurationError: the contract names too many files, files that cannot be read, or a file
-            with a JSON Schema that is none.
-    """
-    try:
-        for criterion in loaded.contract.criteria:
-            if criterion.schema_file is not None:
-                schema_validator(work, criterion.schema_file)
-        names = _named(loaded.contract, work)
-        files = [state for name in names if (state := work.state(name)) is not None]
-        judges = [work.state(name) for name in _inputs(loaded.contract, work)]
-    except NotReadable as error:
-        hint = "name fewer or smaller files, and a JSON Schema that exists"
-        raise _bad(loaded.path, f"the files that it names: {error}", hint) from error
-    except ConfigurationError as error:
-        raise _bad(loaded.path, error.message, error.hint) from error
-    inputs = [state for state in judges if state is not None]
-    others, is_complete = work.others([*names, *(state.path for state in inputs)])
-    return Baseline(
-        files=files,
-        inputs=inputs,
-        others=others,
-        others_complete=is_complete,
-        restarts=restarts,
-    )
-
-
-def _named(contract: GateContract, work: WorkFolder) -> list[str]:
-    """The files that criteria name, and those that are only watched; in order, each once."""
-    globs = [criterion.file for criterion in contract.criteria if criterion.file]
-    return _matches([*globs, *contract.watch], work)
-
-
-def _matches(globs: Sequence[str], work: WorkFolder) -> list[str]:
-    return list(dict.fromkeys(name for glob in globs for name in work.matches(glob)))
-
-
-def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
-    """The files that decide the result: JSON Schemas, and what commands are given to run.
-
-    A file that a criterion names by its path is work, also if a command is given it.
-    """
-    names: dict[str, None] = {}
-    work_files = {criterion.file for criterion in contract.criteria}
-    for criterion in contract.criteria:
-        if criterion.schema_file is not None:
-            names[criterion.schema_file] = None
-        for argument in criterion.command or ():
-            path = argument.removeprefix("./")
-            is_inside = not PurePosixPath(path).is_absolute() and ".." not in path.split("/")
-            is_work = path in work_files or not is_inside
-            if path and not is_work and (work.folder / path).is_file():
-                names[path] = None
-    return list(names)
-
-
-# -- the check ------------------------------------------------------------------------------------
-
-
 def check(
     loaded: LoadedContract,
-    started: Started | None,
+    stored: StoredState,
     work: WorkFolder,
-    corpus: Corpus,
+    corpus: CorpusAnswers,
     *,
     no_command: str = "",
-    approved_hash: str | None = None,
     stop_reason: str | None = None,
     output: Output | None = None,
-    damage: str = "",
 ) -> GateReport:
     """Judge the work.
 
     Args:
         loaded: the contract as it is at the check.
-        started: the recorded start, if there is one.
+        stored: what the corpus has stored about it.
         work: the contract's folder.
         corpus: what criteria ask the corpus.
-        no_command: why commands are not run; empty if they are.
-        approved_hash: the content that was approved for this path; ``None`` if none was.
+        no_command: why commands are not run; empty if those of an approved contract are.
         stop_reason: why the model stopped, if that is known.
         output: what the work printed or answered, if that is known.
-        damage: why the stored baseline cannot be trusted; empty if it can.
     """
+    if not no_command and stored.approved_hash != loaded.content_hash:
+        no_command = "commands are run only if the contract is approved (`gate approve`)"
+    started = stored.started
     baseline = started.baseline if started else None
     comparison = None
     if started is not None and baseline is not None:
-        comparison = Comparison(baseline, _nanoseconds(started.started_at))
+        comparison = Comparison(baseline, nanoseconds(started.started_at))
     now = Circumstances(work, comparison, corpus, no_command)
     results = [
         CriterionResult(
@@ -295,7 +123,7 @@ def check(
     ]
     files = _Files(loaded.contract, work, comparison)
     suspicions = [
-        *_doubts_of_the_start(loaded, started, approved_hash, damage),
+        *_doubts_of_the_start(loaded, stored),
         *_doubts_of_inputs(baseline, work),
         *files.doubts(),
         *_doubts_of_the_output(output, comparison, started),
@@ -322,11 +150,10 @@ def check(
     return report.model_copy(update={"message": _message(report), "facts": _facts(report, files)})
 
 
-def _doubts_of_the_start(
-    loaded: LoadedContract, started: Started | None, approved_hash: str | None, damage: str
-) -> Iterator[Suspicion]:
-    if damage:
-        yield Suspicion(code="edited_baseline", message=damage)
+def _doubts_of_the_start(loaded: LoadedContract, stored: StoredState) -> Iterator[Suspicion]:
+    started = stored.started
+    if stored.damage:
+        yield Suspicion(code="edited_baseline", message=stored.damage)
     elif started is None:
         message = "the gate was not started, so that nobody knows what was there before"
         yield Suspicion(code="no_baseline", message=message)
@@ -336,7 +163,7 @@ def _doubts_of_the_start(
     if started is not None and started.contract_hash != loaded.content_hash:
         message = "the contract is not the one that the gate was started with"
         yield Suspicion(code="edited_contract", message=message)
-    if approved_hash not in (None, loaded.content_hash):
+    if stored.approved_hash not in (None, loaded.content_hash):
         message = "the contract is not the one that was approved"
         yield Suspicion(code="unapproved_contract", message=message)
 
@@ -365,7 +192,7 @@ def _doubts_of_the_output(
     if comparison is None or started is None or output.mtime_ns is None:
         return
     state = state_of("output", Content(output.data, output.mtime_ns))
-    if output.mtime_ns < _nanoseconds(started.started_at):
+    if output.mtime_ns < nanoseconds(started.started_at):
         message = "the output is older than the start"
         yield Suspicion(code="stale_output", message=message)
     elif original := comparison.original_of(state.content):
@@ -408,8 +235,8 @@ class _Files:
         shaped = {c.file for c in contract.criteria if c.check in ("schema", "sha256")}
         judged = set(self._required)
         try:
-            names = _named(contract, work)
-            judged.update(_matches(required, work))
+            names = named_files(contract, work)
+            judged.update(matching_files(required, work))
         except NotReadable:
             names = sorted(self._shown)
         gone = comparison.paths if comparison else ()
@@ -511,8 +338,3 @@ def _facts(report: GateReport, files: _Files) -> list[str]:
     repeated = ("skipped_criterion", "unknown_result", "empty_output", "substituted_file")
     lines += [s.message for s in report.suspicions if s.code not in repeated]
     return [" ".join(line.split())[:_FACT_CHARACTERS] for line in lines][:_MAX_FACTS]
-
-
-def _nanoseconds(moment: str) -> int:
-    seconds = datetime.fromisoformat(moment).astimezone(UTC).timestamp()
-    return int(seconds) * 1_000_000_000

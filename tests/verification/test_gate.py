@@ -16,7 +16,7 @@ from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
 from rolebundle.verification import criteria as criteria_module
-from rolebundle.verification.gate import load_contract
+from rolebundle.verification.gate_contract import load_contract
 from rolebundle.verification.workfiles import NotReadable, WorkFolder, read_regular
 from support.commands import invoke
 from support.corpora import build
