@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rolebundle.admin import Admin as Admin
     from rolebundle.contracts.bundle import RetrievalBundle as RetrievalBundle
-    from rolebundle.contracts.lookup import CorpusStatus as CorpusStatus
     from rolebundle.contracts.lookup import Lookup as Lookup
     from rolebundle.contracts.overlay import Overlay as Overlay
     from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
+    from rolebundle.contracts.status import CorpusStatus as CorpusStatus
     from rolebundle.contracts.verification import Verification as Verification
     from rolebundle.contracts.verification import VerifyRequest as VerifyRequest
     from rolebundle.embedding.provider import EmbeddingProvider as EmbeddingProvider
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "Admin": "rolebundle.admin:Admin",
-    "CorpusStatus": "rolebundle.contracts.lookup:CorpusStatus",
+    "CorpusStatus": "rolebundle.contracts.status:CorpusStatus",
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
     "IngestOptions": "rolebundle.ingest.options:IngestOptions",

@@ -6,8 +6,8 @@ No method here checks who asks. What agents may ask is in ``engine.py``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,22 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from rolebundle.contracts.audit import AuditMode, AuditRow, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import GateStart
-from rolebundle.contracts.lookup import (
-    BetterModel,
-    CorpusStatus,
-    Listing,
-    PathFlags,
-    PublicationStatus,
-    SelfDeclaredDocument,
-)
+from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.receipt import Receipt, StoreHistory
+from rolebundle.contracts.status import (
+    CorpusStatus,
+)
 from rolebundle.embedding.registry import (
     ProviderSpec,
-    available_models,
     provider_for,
     spec_to_json,
 )
-from rolebundle.errors import CorpusBusy, OverlayError, UsageError
+from rolebundle.errors import CorpusBusy, UsageError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import (
@@ -45,11 +40,10 @@ from rolebundle.ingest.indexes import (
     build_index,
     named_index,
 )
-from rolebundle.ingest.remembered import as_arguments, flags_at
+from rolebundle.ingest.remembered import flags_at
 from rolebundle.ingest.roots import is_below
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
-from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import (
@@ -59,15 +53,12 @@ from rolebundle.storage import (
     roots,
     vector_cache,
 )
-from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.documents import SourceDates
 from rolebundle.storage.location import rerank_cache_path
-from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import publications
 from rolebundle.storage.quarantine import (
     Flagged,
     FlaggedName,
@@ -75,7 +66,7 @@ from rolebundle.storage.quarantine import (
     flagged_documents,
     flagged_names,
 )
-from rolebundle.storage.replica import load_record, refuse_changes, stored_manifest
+from rolebundle.storage.replica import load_record, refuse_changes
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
@@ -119,15 +110,6 @@ class Admin:
     def __init__(self, workspace: Path | Workspace) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
-    @contextmanager
-    def _open_writer(self, *, create: bool = False, verify: bool = True) -> Iterator[Corpus]:
-        """Open the corpus for writing; at the end it remembers the head of a required audit."""
-        path = self.workspace.path
-        opened = open_writer(path) if create else self.workspace.open_writer(verify=verify)
-        with opened as corpus:
-            yield corpus
-            self.workspace.recorder.store_head(corpus)
-
     def set_audit(
         self, mode: AuditMode | None = None, query: QueryMode | None = None
     ) -> AuditSettings:
@@ -157,7 +139,7 @@ class Admin:
             log.set(settings, {"lost_rows": known.rows} if lost else {})
         required = settings.mode == "required"
         if (required or known.required) and load_record(self.workspace.corpus) is None:
-            with self._open_writer() as corpus, corpus.writing():
+            with self.workspace.open_writer() as corpus, corpus.writing():
                 save_stored_audit(corpus, StoredAudit(required))
         return settings
 
@@ -178,7 +160,7 @@ class Admin:
         from rolebundle.ingest.sync import ingest
 
         options = replace(options or IngestOptions(), lexical_only=lexical_only)
-        with self._open_writer(create=True) as corpus:
+        with self.workspace.open_writer(create=True) as corpus:
             self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
             provider = None if lexical_only else self.workspace.passage_provider(corpus)
             report = ingest(
@@ -207,7 +189,7 @@ class Admin:
         """
         from rolebundle.ingest.sync import update
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             is_lexical = lexical_only or all_lexical
@@ -241,7 +223,7 @@ class Admin:
             CorpusBusy: ``watch_running``: another process watches.
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
-        from rolebundle.contracts.lookup import WatchStatus
+        from rolebundle.contracts.status import WatchStatus
         from rolebundle.ingest.heartbeat import Heartbeat, is_alive
         from rolebundle.ingest.watch import WatchedCorpus, Watcher
         from rolebundle.storage.partial import is_running
@@ -306,7 +288,7 @@ class Admin:
         """See :func:`rolebundle.ingest.root_changes.move_root`."""
         from rolebundle.ingest.root_changes import move_root
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             change = move_root(corpus, old, new)
             self.workspace.recorder.note(corpus, "ingest", details={"moved": change.documents})
         return change
@@ -317,7 +299,7 @@ class Admin:
 
         if not confirmed:
             return remove_root(self.workspace.corpus, path, confirmed=False)
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             change = remove_root(corpus, path, confirmed=True)
             details = {"removed": change.documents}
             self.workspace.recorder.note(corpus, "ingest", details=details)
@@ -337,7 +319,7 @@ class Admin:
         Raises:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             current = active_index(corpus)
             if spec is not None:
                 provider, connection = provider_for(spec), spec_to_json(spec)
@@ -398,7 +380,7 @@ class Admin:
         Raises:
             UsageError: no index or several have this name, or chunks wait for their vector in it.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             indexes.use_index(corpus, named_index(corpus, name))
 
     def drop_index(self, name: str) -> None:
@@ -410,7 +392,7 @@ class Admin:
         Raises:
             UsageError: no index or several have this name, or it is active.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             indexes.drop_index(corpus, named_index(corpus, name))
 
     def optimize(self) -> Optimized:
@@ -420,7 +402,7 @@ class Admin:
             ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
             UsageError: the corpus has no embedding index.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             index = active_index(corpus)
             if index is None:
                 raise UsageError(
@@ -433,7 +415,7 @@ class Admin:
 
         It has the vectors of texts that were removed or changed, in case they come back.
         """
-        with self._open_writer() as corpus, corpus.writing():
+        with self.workspace.open_writer() as corpus, corpus.writing():
             count, _ = vector_cache.cache_size(corpus)
             vector_cache.clear_cache(corpus)
             return count
@@ -518,7 +500,7 @@ class Admin:
         Raises:
             UsageError: it is not in quarantine.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             quarantine.release_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "release")
 
@@ -528,7 +510,7 @@ class Admin:
         Raises:
             UsageError: it is not in quarantine.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             quarantine.drop_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "drop")
 
@@ -548,7 +530,7 @@ class Admin:
         from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
         from rolebundle.verification import marks
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             kind, passages, _ = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
             record = marks.put_mark(
                 corpus,
@@ -572,7 +554,7 @@ class Admin:
         from rolebundle.retrieval.lookup import ReferenceScope, find_reference
         from rolebundle.verification import marks
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             marked = {mark.target: mark.kind for mark in reversed(marks.list_marks(corpus))}
             if target not in marked:
                 named = find_reference(corpus, target, ReferenceScope(absolute=True))
@@ -598,7 +580,7 @@ class Admin:
         """
         from rolebundle.verification.decisions import record_decision
 
-        with self._open_writer(create=True) as corpus:
+        with self.workspace.open_writer(create=True) as corpus:
             record = record_decision(corpus, new, datetime.now(UTC))
             details = {"decision": record.id, "effect": record.effect, "state": record.state}
             self.workspace.recorder.note(corpus, "decide", details=details)
@@ -617,7 +599,7 @@ class Admin:
         """
         from rolebundle.verification.decisions import end_decision
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             record = end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
             details = {"decision": record.id, "state": record.state}
             self.workspace.recorder.note(corpus, "decide", details=details)
@@ -642,7 +624,7 @@ class Admin:
         """
         from rolebundle.verification import remember
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             with corpus.writing():
                 author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
                 fact, chunk = remember.remember(corpus, corpus, request, author, now)
@@ -666,7 +648,7 @@ class Admin:
         """
         from rolebundle.verification import remember
 
-        with self._open_writer() as corpus, corpus.writing():
+        with self.workspace.open_writer() as corpus, corpus.writing():
             fact = remember.promote(corpus, document_id, promoted_by)
             self._note_fact(corpus, "promote", promoted_by, fact)
         return fact
@@ -679,7 +661,7 @@ class Admin:
         """
         from rolebundle.verification import remember
 
-        with self._open_writer() as corpus, corpus.writing():
+        with self.workspace.open_writer() as corpus, corpus.writing():
             fact = remember.forget(corpus, document_id)
             self._note_fact(corpus, "forget", forgotten_by, fact)
         return fact
@@ -702,14 +684,14 @@ class Admin:
 
     def purge(self, selection: PurgeSelection) -> Receipt:
         """Erase documents from the corpus's files; see :func:`rolebundle.policy.purge.purge`."""
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             receipt = purge.purge(corpus, selection)
             self._record_purge(corpus, receipt)
             return receipt
 
     def finish_purges(self) -> list[Receipt]:
         """Complete the pending purges and return their receipts."""
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             return self._complete_purges(corpus)
 
     def publish(
@@ -869,7 +851,7 @@ class Admin:
         return self._approve(Approval(*approval_of(path), _now()))
 
     def _approve(self, approval: Approval) -> Approval:
-        with self._open_writer(create=True) as corpus:
+        with self.workspace.open_writer(create=True) as corpus:
             with corpus.writing():
                 approvals.approve(corpus, approval)
             self.workspace.recorder.note(corpus, "trust", details={"approved": 1})
@@ -896,7 +878,7 @@ class Admin:
         return self._revoke(str(location_of(path)))
 
     def _revoke(self, location: str) -> str:
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             with corpus.writing():
                 was_approved = approvals.revoke(corpus, location)
             if not was_approved:
@@ -925,7 +907,7 @@ class Admin:
         from rolebundle.verification.gate_start import start_gate
 
         loaded = load_contract(contract)
-        with self._open_writer(create=True) as corpus:
+        with self.workspace.open_writer(create=True) as corpus:
             start = start_gate(corpus, loaded, datetime.now(UTC), restart=restart)
             details = {
                 "step": "restart" if start.restarts else "start",
@@ -963,7 +945,7 @@ class Admin:
         """See :func:`rolebundle.verification.gate_start.count_blocks`."""
         from rolebundle.verification.gate_start import count_blocks
 
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             return count_blocks(corpus, contract, blocks)
 
     def find_bridges(
@@ -1000,7 +982,7 @@ class Admin:
         Raises:
             ConfigurationError: the policy is malformed. The former policy stays in force.
         """
-        with self._open_writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             moved = access.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
         self.workspace.recorder.begin()
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
@@ -1040,100 +1022,27 @@ class Admin:
             rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
             return log.settings(), rows
 
-    def status(
-        self,
-        overlay_folders: Sequence[Path] = (),
-        *,
-        check: bool = False,
-        with_advice: bool = True,
-    ) -> CorpusStatus:
-        """Counts, sources and indexes of the corpus, and problems if it was checked.
+    def status(self) -> CorpusStatus:
+        """Counts, sources, indexes and rules of the corpus."""
+        from rolebundle.status import owner_status
 
-        Without a check, it also compares the overlays with the corpus, and lists better models
-        that are available; for this it connects to an Ollama on this machine.
+        return owner_status(self.workspace.corpus)
 
-        Args:
-            overlay_folders: the folders of the overlays that are compared with the corpus, unless
-                it is checked. See :func:`rolebundle.policy.overlays.overlay_folders`.
-            check: compare content, indexes and hashes. This needs write permission.
-            with_advice: whether overlays are compared and better models are looked for.
+    def advised_status(self, overlay_folders: Sequence[Path]) -> CorpusStatus:
+        """The status with advice; see :func:`rolebundle.status.advised_status`."""
+        from rolebundle.status import advised_status
+
+        return advised_status(self.workspace.corpus, overlay_folders)
+
+    def checked_status(self) -> CorpusStatus:
+        """The status with the problems that a check of the whole file finds.
 
         Raises:
             CorpusBusy, StorageError: the file could not be opened for a check.
         """
-        if check:
-            return self._checked_status()
-        from rolebundle.policy.overlay_lint import role_statuses
+        from rolebundle.status import checked_status
 
-        corpus = self.workspace.corpus
-        status = corpus_status(corpus)
-        self_declared = [
-            SelfDeclaredDocument(
-                document_id=document.document_id,
-                path=document.path,
-                trust_tier=document.trust_tier,
-                keys=list(document.keys),
-            )
-            for document in documents.self_declared(corpus)
-        ]
-        remembered = [
-            PathFlags(location=location, flags=as_arguments(flags))
-            for location, flags in path_flags.load(corpus).items()
-        ]
-        roles, overlay_problem = [], ""
-        try:
-            if with_advice:
-                roles = role_statuses(corpus, overlay_folders)
-        except OverlayError as error:
-            overlay_problem = f"{error.message}; {error.hint}"
-        status = status.model_copy(
-            update={
-                "roles": roles,
-                "overlay_problem": overlay_problem,
-                "self_declared": self_declared,
-                "path_flags": remembered,
-                "publications": [
-                    PublicationStatus(
-                        target=publication.target,
-                        agent=publication.agent,
-                        generation=publication.generation,
-                        published_at=publication.published_at,
-                        purge_pending=publication.is_outdated,
-                    )
-                    for publication in publications(corpus)
-                ],
-                "watch": read_heartbeat(self.workspace.path),
-            }
-        )
-        index = status.corpus.index
-        is_fixed = status.replica is not None or (index is not None and index.provider != "static")
-        if not with_advice or is_fixed:
-            return status
-        better_models = [
-            BetterModel(
-                provider=model.provider,
-                model=model.model,
-                command=f"rolebundle embed --provider {model.provider} --model {model.model}",
-                seconds=status.corpus.chunks / model.chunks_per_second,
-                brings=model.benefit,
-            )
-            for model in available_models()
-        ]
-        return status.model_copy(update={"better_models": better_models})
-
-    def _checked_status(self) -> CorpusStatus:
-        from rolebundle.storage.backup import private_copy
-
-        with open_reader(self.workspace.path, verify=False) as reader:
-            if stored_manifest(reader):
-                # A check writes, so it works on a copy.
-                with (
-                    private_copy(self.workspace.path) as copy,
-                    open_writer(copy, lock=False, verify=False, replica=True) as corpus,
-                ):
-                    return corpus_status(reader, _problems_of(corpus))
-        with self._open_writer(verify=False) as corpus:
-            return corpus_status(corpus, _problems_of(corpus))
+        return checked_status(self.workspace)
 
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""
@@ -1145,10 +1054,6 @@ class Admin:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _problems_of(corpus: Corpus) -> list[corpus_check.Problem]:
-    return corpus_check.find_problems(corpus, access.deny_matcher(corpus))
 
 
 def _now() -> str:

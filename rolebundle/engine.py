@@ -44,11 +44,12 @@ if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
+    from rolebundle.contracts.lookup import Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.operation_requests import ListRequest
     from rolebundle.contracts.remembered import RememberedFact, RememberRequest
     from rolebundle.contracts.replay import Replay
+    from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.inspection import DocumentInspection
@@ -569,7 +570,6 @@ class Engine:
                 self.workspace.recorder.note(
                     corpus, "mark", agent=agent, details={"state": request.state}
                 )
-                self.workspace.recorder.store_head(corpus)
             return record
 
     def gate_check(
@@ -709,7 +709,6 @@ class Engine:
                     self.workspace.recorder.note(
                         corpus, "remember", agent=agent, details={"state": fact.state}
                     )
-                self.workspace.recorder.store_head(corpus)
                 if chunk is not None:
                     provider = self.workspace.query_provider(corpus)
                     remember.embed_passage(corpus, provider, chunk)
@@ -721,7 +720,7 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.lookup import corpus_status
+        from rolebundle.status import corpus_status
 
         with (
             self.access.errors_for(agent),

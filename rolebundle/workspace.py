@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
@@ -83,18 +84,23 @@ class Workspace:
             self._restricted_reader = reader
         return self._restricted_reader
 
-    def open_writer(self, *, verify: bool = True) -> Corpus:
-        """Open the corpus for writing. Unlike an ingest, this neither creates nor migrates it.
+    @contextmanager
+    def open_writer(self, *, create: bool = False, verify: bool = True) -> Iterator[Corpus]:
+        """Open the corpus for writing; at the end it remembers the head of a required audit.
 
         Args:
+            create: also create or migrate the corpus, as an ingest does.
             verify: see :func:`rolebundle.storage.opening.open_writer`.
 
         Raises:
             UsageError: there is no corpus file, or it is a replica.
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
         """
-        open_reader(self.path, verify=verify).close()
-        return open_writer(self.path, verify=verify)
+        if not create:
+            open_reader(self.path, verify=verify).close()
+        with open_writer(self.path, verify=verify) as corpus:
+            yield corpus
+            self.recorder.store_head(corpus)
 
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.

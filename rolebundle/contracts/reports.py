@@ -6,9 +6,9 @@ from pydantic import JsonValue
 
 from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.lookup import IndexStatus
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import PublishedCopy, Receipt, StoreHistory
+from rolebundle.contracts.status import IndexStatus
 from rolebundle.contracts.terms import TrustTier
 
 

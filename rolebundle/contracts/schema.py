@@ -32,7 +32,7 @@ from rolebundle.contracts.decisions import (
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.gate import GateContract, GateReport, GateStart
-from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
+from rolebundle.contracts.lookup import Listing, Lookup, Lookups
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.operation_requests import (
     CompareRequest,
@@ -79,6 +79,7 @@ from rolebundle.contracts.reports import (
 )
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.contracts.roots import RootChange, RootList
+from rolebundle.contracts.status import CorpusStatus
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.contracts.why import Why
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.lookup import WatchStatus
+from rolebundle.contracts.status import WatchStatus
 from rolebundle.storage.location import heartbeat_path
 from rolebundle.storage.partial import partial_file
 

@@ -1,31 +1,16 @@
-"""Look up what a reference names, and describe what the corpus contains."""
+"""Look up what a reference names."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.lookup import (
-    CheckProblem,
-    CorpusStatus,
-    FoundDocument,
-    FoundPassage,
-    IndexStatus,
-    Lookup,
-    LookupKind,
-    ReplicaStatus,
-    SourceStatus,
-)
+from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, LookupKind
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.lanes import corpus_state
 from rolebundle.retrieval.selected_chunk import passage_mark
-from rolebundle.storage import approximate_index, documents, vector_cache, vector_index
-from rolebundle.storage.approximate_index import ApproximateState
-from rolebundle.storage.check import Problem
+from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (
@@ -35,8 +20,6 @@ from rolebundle.storage.passages import (
     passages_of_documents,
     positions,
 )
-from rolebundle.storage.replica import ReplicaRecord, load_record
-from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
 from rolebundle.text.paths import locations
@@ -263,98 +246,6 @@ def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Where
         return "not_in_corpus"
     has_document = bool(passages_of_document(corpus, document_id))
     return "document_changed" if has_document else "document_gone"
-
-
-def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
-    """Describe what the corpus contains.
-
-    Args:
-        corpus: an open corpus; it is only read.
-        problems: what a check of the file reported; ``None`` if it was not checked.
-    """
-    now = datetime.now(UTC)
-    with corpus.reading():
-        state = corpus_state(corpus, now)
-        replica = load_record(corpus)
-        active_index = vector_index.active_index(corpus)
-        embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
-        sizes = documents.source_sizes(corpus)
-        indexes = [
-            _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
-        ]
-        cached, _ = vector_cache.cache_size(corpus)
-    by_source: dict[str, list[tuple[str, int, int]]] = {}
-    for source_id, tier, document_count, chunk_count in sizes:
-        by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))
-    return CorpusStatus(
-        location=str(corpus.path),
-        bytes=corpus.path.stat().st_size,
-        corpus=state,
-        sources=[
-            SourceStatus(
-                source_id=source_id,
-                documents=sum(row[1] for row in rows),
-                chunks=sum(row[2] for row in rows),
-                trust_tiers=dict(Counter({tier: count for tier, count, _ in rows})),
-            )
-            for source_id, rows in by_source.items()
-        ],
-        waiting=state.chunks - embedded,
-        indexes=indexes,
-        cached_vectors=cached,
-        fast_index_would_pay=any(
-            index.active
-            and index.fast_recall is None
-            and index.vectors >= approximate_index.MIN_VECTORS
-            for index in indexes
-        ),
-        replica=_replica_status(replica, now) if replica else None,
-        checked=problems is not None,
-        problems=[
-            CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
-        ],
-    )
-
-
-def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
-    return ReplicaStatus(
-        publisher=record.publisher,
-        agent=record.agent,
-        generation=record.generation,
-        purge_generation=record.purge_generation,
-        published_at=record.published_at,
-        expires_at=record.expires_at,
-        refuses_at=record.refuses_at,
-        key_id=record.key_id,
-        expired=record.is_expired(now),
-        refusing=record.is_refusing(now),
-    )
-
-
-def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
-    model = index.identity.model
-    states = [ApproximateState.read(part.approximate) for part in index.parts]
-    recalls = [state.recall for state in states if state]
-    noise = index.noise
-    return IndexStatus(
-        id=index.id,
-        provider=model.provider,
-        model=model.model,
-        digest=model.digest,
-        dimensions=model.dimensions,
-        query_prefix=model.query_prefix,
-        passage_prefix=model.passage_prefix,
-        normalization=index.identity.normalization,
-        chunker=index.identity.chunker,
-        active=index.active,
-        vectors=index.vectors,
-        waiting=chunks - index.vectors,
-        since=index.started_at,
-        fast_recall=min(recalls) if recalls else None,
-        fast_doubt=vector_index.stale_reason(corpus, index),
-        noise_floor=noise.floor if noise else None,
-        related_cosine=noise.related if noise else None,
-    )
 
 
 def _lookup(

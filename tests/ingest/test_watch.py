@@ -19,8 +19,8 @@ from time import monotonic, sleep
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.lookup import WatchStatus
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.status import WatchStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import watch

@@ -295,7 +295,7 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
         save_publication(corpus, publication_of("/srv/a"))
         save_publication(corpus, publication_of("/srv/b")._replace(purge_generation=2))
     with Admin(db) as admin:
-        known = admin.status(with_advice=False).publications
+        known = admin.status().publications
         report = {(check.name, check.message) for check in admin.examine().checks}
     assert [(each.target, each.purge_pending) for each in known] == [
         ("/srv/a", False),
@@ -420,7 +420,8 @@ READS = {
     *("roots", "warm", "plan_embedding", "flagged_documents", "flagged_names", "count_flagged"),
     *("document", "ls", "source_dates", "documents_by_month", "flags_of", "flagged_document"),
     *("marks", "decisions", "facts", "plan_purge", "backups", "examine", "approved_manifests"),
-    *("find_bridges", "audit_rows", "status", "visit_stores", "close"),
+    *("find_bridges", "audit_rows", "visit_stores", "close"),
+    *("status", "advised_status", "checked_status"),
 }
 OTHERS = {"delete_backups", "collect_audits", "repair", "pull"}
 """They change files beside it, leave a sound corpus alone, or replace the replica."""

@@ -1,4 +1,4 @@
-"""Look up references, and describe what the corpus contains."""
+"""Look up references."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookup import (
     IDS_AND_PATHS,
     ReferenceScope,
-    corpus_status,
     look_up,
 )
 from rolebundle.storage import store
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.stored_document import StoredDocument
@@ -225,26 +223,3 @@ class TestLookUp:
         with pytest.raises(UsageError) as error:
             look_up(corpus, "giude.md", scope)
         assert "guide" not in error.value.hint
-
-
-class TestStatus:
-    def test_the_status_of_a_corpus(self, corpus: Corpus) -> None:
-        status = corpus_status(corpus)
-        assert (status.corpus.documents, status.corpus.chunks, status.waiting) == (3, 4, 1)
-        sources = [(s.source_id, s.documents, s.chunks, s.trust_tiers) for s in status.sources]
-        assert sources == [
-            ("site", 1, 1, {"preferred": 1}),
-            ("wiki", 2, 3, {"general": 2}),
-        ]
-        assert status.bytes > 0
-        assert not status.checked
-
-    def test_without_an_index_everything_waits(self, tmp_path: Path) -> None:
-        with open_reader(build(tmp_path, [document("a", ["x", "y"])])) as corpus:
-            status = corpus_status(corpus)
-        assert (status.corpus.index, status.waiting) == (None, 2)
-
-    def test_a_check_finds_nothing_in_a_sound_corpus(self, path: Path) -> None:
-        with open_writer(path) as corpus:
-            status = corpus_status(corpus, find_problems(corpus))
-        assert (status.checked, status.problems) == (True, [])

@@ -22,7 +22,7 @@ from rolebundle.interfaces.cli.warm import cached_rerank_spec
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.lookup import IndexStatus
+    from rolebundle.contracts.status import IndexStatus
 
 
 @click.group(invoke_without_command=True)

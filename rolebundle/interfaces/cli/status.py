@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.lookup import (
+from rolebundle.contracts.status import (
     CorpusStatus,
     PublicationStatus,
     ReplicaStatus,
@@ -70,7 +70,7 @@ def status(
             raise
         problem = f"{error.message}; {error.hint}"
     with admin_for(db) as admin:
-        status = admin.status(folders, check=check)
+        status = admin.checked_status() if check else admin.advised_status(folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
     if as_json:

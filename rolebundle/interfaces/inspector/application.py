@@ -12,8 +12,8 @@ from traceback import print_exc
 from typing import NamedTuple
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.lookup import CorpusStatus
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.status import CorpusStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import (
     AccessDenied,
@@ -243,7 +243,7 @@ class Inspector:
             AccessDenied: the agent may see nothing.
         """
         if admin := self.owner_of(parameters):
-            return admin.status(with_advice=False)
+            return admin.status()
         return self.engine.status(self.agent_of(parameters))
 
     def request(self, parameters: Parameters, **changes: object) -> RetrievalRequest:

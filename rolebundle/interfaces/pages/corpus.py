@@ -13,9 +13,10 @@ from markupsafe import Markup
 from rolebundle.contracts.audit import AuditRow, AuditSettings
 from rolebundle.contracts.decisions import DecisionRecord
 from rolebundle.contracts.doctor import DoctorReport
-from rolebundle.contracts.lookup import CorpusStatus, Listing, SourceStatus, WatchStatus
+from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.roots import Root
+from rolebundle.contracts.status import CorpusStatus, SourceStatus, WatchStatus
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.ingest.heartbeat import is_alive
 from rolebundle.interfaces.pages.page import render

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.lookup import Lookup
+from rolebundle.contracts.status import CorpusStatus
 from rolebundle.interfaces.cli.demo import ROLES
 from rolebundle.interfaces.cli.demo import program as demo_program
 from rolebundle.interfaces.cli.main import _disable_plugins

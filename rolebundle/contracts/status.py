@@ -1,0 +1,219 @@
+"""The answer to `status`."""
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import CorpusState
+from rolebundle.contracts.terms import TrustTier, WatchState
+
+
+class SourceStatus(Contract):
+    """Numbers of one source. ``trust_tiers`` has the number of documents of each trust tier."""
+
+    source_id: str
+    documents: int
+    chunks: int
+    trust_tiers: dict[str, int]
+
+
+class IndexStatus(Contract):
+    """One embedding index.
+
+    Attributes:
+        digest: identifies the version of the model.
+        query_prefix: text that is put before a query.
+        passage_prefix: text that is put before a passage.
+        chunker: version of the chunker and of the text that is embedded for a chunk.
+        active: whether this index is searched.
+        vectors: number of chunks with a vector.
+        waiting: number of chunks without a vector.
+        since: time when the index was created, ISO 8601 in UTC.
+        fast_recall: measured recall of the approximate index, in [0, 1]; missing if there is none.
+        fast_doubt: why the approximate index is not used; empty if it is used or there is none.
+        noise_floor: the cosine that 95% of unrelated texts have at most by this model, measured on
+            a fixed sample, in [-1, 1]; missing if it was not measured yet.
+        related_cosine: the cosine that 90% of related texts have at most, likewise.
+    """
+
+    id: int
+    provider: str
+    model: str
+    digest: str
+    dimensions: int
+    query_prefix: str
+    passage_prefix: str
+    normalization: str
+    chunker: str
+    active: bool
+    vectors: int
+    waiting: int
+    since: str
+    fast_recall: float | None = None
+    fast_doubt: str = ""
+    noise_floor: float | None = None
+    related_cosine: float | None = None
+
+
+class BetterModel(Contract):
+    """A better model that is available on this machine.
+
+    Attributes:
+        command: the command that builds its index.
+        seconds: estimated duration of this command.
+        brings: what is better with this model, in words.
+    """
+
+    provider: str
+    model: str
+    command: str
+    seconds: float
+    brings: str
+
+
+class SelfDeclaredDocument(Contract):
+    """A document whose authority is its own declaration.
+
+    ``keys`` are ``trust_tier``, ``supersedes`` or both; ``unknown`` if an earlier version of
+    rolebundle stored the document, until the next `ingest` of it.
+    """
+
+    document_id: str
+    path: str
+    trust_tier: TrustTier
+    keys: list[str]
+
+
+class PathFlags(Contract):
+    """Flags of an earlier `ingest`, which hold for every later one of a path and what is below it.
+
+    ``location`` is an absolute path, or empty for every path. ``flags`` are ``key=value``, or
+    ``no-manifests``. ``lost=True``: a repair lost the flags, and an ingest without new ones is
+    refused.
+    """
+
+    location: str
+    flags: list[str]
+
+
+class CheckProblem(Contract):
+    """A problem that a check of the corpus found."""
+
+    code: str
+    message: str
+
+
+class WatchStatus(Contract):
+    """The last state that `watch` wrote. Times are ISO 8601 in UTC.
+
+    Attributes:
+        state: what it does.
+        process: the id of its process.
+        polling: whether it looks at all files again and again, instead of receiving events.
+        started_at: when it was started.
+        heartbeat_at: when it said so.
+        synced_at: when the corpus was last the same as the files; empty if it was not yet.
+        pending_since: since when changes are not in the corpus; empty if none are known.
+        seconds: how long the last change took to be in the corpus.
+        problem: the code of what keeps it from going on, or why it ended; empty if nothing does.
+    """
+
+    state: WatchState
+    process: int
+    polling: bool
+    started_at: str
+    heartbeat_at: str
+    synced_at: str = ""
+    pending_since: str = ""
+    seconds: float = 0.0
+    problem: str = ""
+
+
+class RoleStatus(Contract):
+    """An overlay that was written for this corpus.
+
+    Attributes:
+        problem: why it cannot be used; empty if it can.
+        unmatched: its rules and words that match nothing in the corpus, each with its place.
+    """
+
+    role_id: str
+    path: str
+    problem: str = ""
+    unmatched: list[str] = []
+
+
+class ReplicaStatus(Contract):
+    """What a replica says of itself; see ``ReplicaManifest``. Times are ISO 8601 in UTC.
+
+    Attributes:
+        agent: the only agent that it answers; empty if it answers everyone.
+        expired: whether its answers have the warning ``REPLICA_STALE`` now.
+        refusing: whether it gives no answers now.
+    """
+
+    publisher: str
+    agent: str
+    generation: int
+    purge_generation: int
+    published_at: str
+    expires_at: str
+    refuses_at: str
+    key_id: str
+    expired: bool
+    refusing: bool
+
+
+class PublicationStatus(Contract):
+    """What was published to one target.
+
+    Attributes:
+        agent: for whom; empty for whoever can read the replica.
+        published_at: when it was last published, as ISO 8601 in UTC; empty if the publish that
+            built the file anew was not completed.
+        purge_pending: whether something was purged that the published replica may still hold.
+    """
+
+    target: str
+    agent: str
+    generation: int
+    published_at: str
+    purge_pending: bool
+
+
+class CorpusStatus(Contract):
+    """The answer to `status`.
+
+    Attributes:
+        location: path of the corpus file.
+        bytes: size of the corpus file.
+        waiting: number of chunks without a vector in the active index.
+        cached_vectors: number of vectors in the cache.
+        fast_index_would_pay: whether the active index is so large that an approximate index is
+            recommended, and has none.
+        self_declared: documents whose authority is their own declaration: a trust tier above
+            `general`, or what they supersede. Only the command lists them.
+        path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
+        roles: the roles whose overlays do not come with rolebundle. Only the command lists them.
+        overlay_problem: why the folders of overlays cannot be read; empty if they can.
+        replica: what it is a copy of; missing if it is not a replica.
+        publications: where it was published to. Only the command lists them.
+        watch: what `watch` last said; missing if it never ran. Only the command shows it.
+        checked: whether the corpus was checked. ``problems`` are the result.
+    """
+
+    location: str
+    bytes: int
+    corpus: CorpusState
+    sources: list[SourceStatus]
+    waiting: int
+    indexes: list[IndexStatus] = []
+    cached_vectors: int = 0
+    better_models: list[BetterModel] = []
+    fast_index_would_pay: bool = False
+    self_declared: list[SelfDeclaredDocument] = []
+    path_flags: list[PathFlags] = []
+    roles: list[RoleStatus] = []
+    overlay_problem: str = ""
+    replica: ReplicaStatus | None = None
+    publications: list[PublicationStatus] = []
+    watch: WatchStatus | None = None
+    checked: bool = False
+    problems: list[CheckProblem] = []

@@ -1,0 +1,218 @@
+"""What `status` reports of a corpus: its content, its indexes, its rules, and what may be wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rolebundle.contracts.status import (
+    BetterModel,
+    CheckProblem,
+    CorpusStatus,
+    IndexStatus,
+    PathFlags,
+    PublicationStatus,
+    ReplicaStatus,
+    SelfDeclaredDocument,
+    SourceStatus,
+)
+from rolebundle.embedding.registry import available_models
+from rolebundle.errors import OverlayError
+from rolebundle.ingest.heartbeat import read_heartbeat
+from rolebundle.ingest.remembered import as_arguments
+from rolebundle.policy.access import deny_matcher
+from rolebundle.policy.overlay_lint import role_statuses
+from rolebundle.retrieval.lanes import corpus_state
+from rolebundle.storage import (
+    approximate_index,
+    documents,
+    path_flags,
+    vector_cache,
+    vector_index,
+)
+from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage.backup import private_copy
+from rolebundle.storage.check import Problem, find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.publications import publications
+from rolebundle.storage.replica import ReplicaRecord, load_record, stored_manifest
+from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.workspace import Workspace
+
+
+def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
+    """Describe what the corpus contains.
+
+    Args:
+        corpus: an open corpus; it is only read.
+        problems: what a check of the file reported; ``None`` if it was not checked.
+    """
+    now = datetime.now(UTC)
+    with corpus.reading():
+        state = corpus_state(corpus, now)
+        replica = load_record(corpus)
+        active_index = vector_index.active_index(corpus)
+        embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
+        sizes = documents.source_sizes(corpus)
+        indexes = [
+            _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
+        ]
+        cached, _ = vector_cache.cache_size(corpus)
+    by_source: dict[str, list[tuple[str, int, int]]] = {}
+    for source_id, tier, document_count, chunk_count in sizes:
+        by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))
+    return CorpusStatus(
+        location=str(corpus.path),
+        bytes=corpus.path.stat().st_size,
+        corpus=state,
+        sources=[
+            SourceStatus(
+                source_id=source_id,
+                documents=sum(row[1] for row in rows),
+                chunks=sum(row[2] for row in rows),
+                trust_tiers=dict(Counter({tier: count for tier, count, _ in rows})),
+            )
+            for source_id, rows in by_source.items()
+        ],
+        waiting=state.chunks - embedded,
+        indexes=indexes,
+        cached_vectors=cached,
+        fast_index_would_pay=any(
+            index.active
+            and index.fast_recall is None
+            and index.vectors >= approximate_index.MIN_VECTORS
+            for index in indexes
+        ),
+        replica=_replica_status(replica, now) if replica else None,
+        checked=problems is not None,
+        problems=[
+            CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
+        ],
+    )
+
+
+def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
+    return ReplicaStatus(
+        publisher=record.publisher,
+        agent=record.agent,
+        generation=record.generation,
+        purge_generation=record.purge_generation,
+        published_at=record.published_at,
+        expires_at=record.expires_at,
+        refuses_at=record.refuses_at,
+        key_id=record.key_id,
+        expired=record.is_expired(now),
+        refusing=record.is_refusing(now),
+    )
+
+
+def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
+    model = index.identity.model
+    states = [ApproximateState.read(part.approximate) for part in index.parts]
+    recalls = [state.recall for state in states if state]
+    noise = index.noise
+    return IndexStatus(
+        id=index.id,
+        provider=model.provider,
+        model=model.model,
+        digest=model.digest,
+        dimensions=model.dimensions,
+        query_prefix=model.query_prefix,
+        passage_prefix=model.passage_prefix,
+        normalization=index.identity.normalization,
+        chunker=index.identity.chunker,
+        active=index.active,
+        vectors=index.vectors,
+        waiting=chunks - index.vectors,
+        since=index.started_at,
+        fast_recall=min(recalls) if recalls else None,
+        fast_doubt=vector_index.stale_reason(corpus, index),
+        noise_floor=noise.floor if noise else None,
+        related_cosine=noise.related if noise else None,
+    )
+
+
+def owner_status(corpus: Corpus) -> CorpusStatus:
+    """What :func:`corpus_status` says, and what only the owner may know."""
+    return corpus_status(corpus).model_copy(
+        update={
+            "self_declared": [
+                SelfDeclaredDocument(
+                    document_id=document.document_id,
+                    path=document.path,
+                    trust_tier=document.trust_tier,
+                    keys=list(document.keys),
+                )
+                for document in documents.self_declared(corpus)
+            ],
+            "path_flags": [
+                PathFlags(location=location, flags=as_arguments(flags))
+                for location, flags in path_flags.load(corpus).items()
+            ],
+            "publications": [
+                PublicationStatus(
+                    target=publication.target,
+                    agent=publication.agent,
+                    generation=publication.generation,
+                    published_at=publication.published_at,
+                    purge_pending=publication.is_outdated,
+                )
+                for publication in publications(corpus)
+            ],
+            "watch": read_heartbeat(corpus.path),
+        }
+    )
+
+
+def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusStatus:
+    """What :func:`owner_status` says, overlays that match nothing, and better models.
+
+    For the models it connects to an Ollama on this machine.
+
+    Args:
+        corpus: an open corpus; it is only read.
+        overlay_folders: the folders of the overlays that are compared with the corpus.
+    """
+    status = owner_status(corpus)
+    try:
+        update: dict[str, object] = {"roles": role_statuses(corpus, overlay_folders)}
+    except OverlayError as error:
+        update = {"overlay_problem": f"{error.message}; {error.hint}"}
+    index = status.corpus.index
+    if status.replica is None and (index is None or index.provider == "static"):
+        update["better_models"] = [
+            BetterModel(
+                provider=model.provider,
+                model=model.model,
+                command=f"rolebundle embed --provider {model.provider} --model {model.model}",
+                seconds=status.corpus.chunks / model.chunks_per_second,
+                brings=model.benefit,
+            )
+            for model in available_models()
+        ]
+    return status.model_copy(update=update)
+
+
+def checked_status(workspace: Workspace) -> CorpusStatus:
+    """What :func:`corpus_status` says, and the problems that a check of the whole file finds.
+
+    Raises:
+        CorpusBusy, StorageError: the file could not be opened for a check.
+    """
+    with open_reader(workspace.path, verify=False) as reader:
+        if stored_manifest(reader):
+            # A check writes, so it works on a copy.
+            with (
+                private_copy(workspace.path) as copy,
+                open_writer(copy, lock=False, verify=False, replica=True) as corpus,
+            ):
+                return corpus_status(reader, _problems_of(corpus))
+    with workspace.open_writer(verify=False) as corpus:
+        return corpus_status(corpus, _problems_of(corpus))
+
+
+def _problems_of(corpus: Corpus) -> list[Problem]:
+    return find_problems(corpus, deny_matcher(corpus))
