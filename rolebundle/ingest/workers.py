@@ -17,10 +17,10 @@ from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import active_children, get_context, parent_process, resource_tracker, util
 from multiprocessing.connection import wait
 from multiprocessing.synchronize import Event
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.prepare import (
@@ -37,6 +37,7 @@ _MIN_FILES_FOR_WORKERS = 64
 _GC_THRESHOLD = 100_000
 _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def _report_nothing(_path: str) -> None:
@@ -71,25 +72,22 @@ def prepare_parallel(
     context = get_context("spawn")
     stopping = context.Event()
     # A worker that is still starting when the ingest is interrupted finds it by its name.
-    _kept.append(stopping)
+    _unfinished.append(stopping)
     with ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start_worker, initargs=(stopping,)
     ) as pool:
         # A window of tasks, so that results do not accumulate if the writer is slower.
         window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
         try:
-            with _interrupts_blocked():
-                for group in islice(groups, workers * _TASKS_PER_WORKER):
-                    window.append((group, pool.submit(_prepare_in_worker, group, settings)))
+            for group in islice(groups, workers * _TASKS_PER_WORKER):
+                window.append((group, _submit(pool, group, settings)))
             while window:
                 group, future = window.popleft()
                 if wait_for([future], _SLOW_SECONDS).not_done:
                     on_slow(_largest(group))
                 yield from future.result()
                 if (next_group := next(groups, None)) is not None:
-                    window.append(
-                        (next_group, pool.submit(_prepare_in_worker, next_group, settings))
-                    )
+                    window.append((next_group, _submit(pool, next_group, settings)))
         except BrokenProcessPool as error:
             raise DocumentError(
                 "worker_died",
@@ -103,6 +101,22 @@ def prepare_parallel(
             stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    _unfinished.remove(stopping)
+
+
+def kill_workers() -> bool:
+    """Kill the workers of runs that were interrupted; whether there were such runs.
+
+    The thread that reads their results may then wait for the rest of one, so this process must end
+    with ``os._exit``. Their semaphores are removed here, because ``os._exit`` does not do it, and
+    Python would call them leaked.
+    """
+    if not _unfinished:
+        return False
+    for worker in active_children():
+        worker.kill()
+    util._run_finalizers(0)  # type: ignore[attr-defined]
+    return True
 
 
 def _largest(group: Sequence[FileTask]) -> str:
@@ -138,22 +152,43 @@ def rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+def _submit(
+    pool: ProcessPoolExecutor, group: list[FileTask], settings: RunSettings
+) -> Future[list[Outcome]]:
+    with _signals_deferred():
+        return pool.submit(_prepare_in_worker, group, settings)
+
+
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C until the end of the block. Processes that start in it inherit the mask."""
+def _signals_deferred() -> Iterator[None]:
+    """Let SIGINT and SIGTERM come after the block, which may start a worker.
+
+    Processes that start in it inherit the mask. The mask alone does not defer: the system gives the
+    signal to another thread, and Python calls the handler in the main thread.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     # The resource tracker is started here, because starting it resets the mask.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    handlers = {}
+    if current_thread() is main_thread():
+        for number in _ENDING:
+            handlers[number] = signal.signal(number, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
-_kept: list[Event] = []
+_unfinished: list[Event] = []
+"""One for each run that has not come to its end."""
 _stopping: Event | None = None
 """In a worker process: whether the files that still wait need not be read."""
 
@@ -169,6 +204,9 @@ def _start_worker(stopping: Event) -> None:
     _stopping = stopping
     gc.set_threshold(_GC_THRESHOLD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        # The pool ends its workers with it if one of them has died.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     Thread(target=_end_with_parent, daemon=True).start()
 
 

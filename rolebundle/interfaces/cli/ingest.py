@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any, Literal
 
 import click
@@ -180,7 +184,8 @@ def ingest(
     change it.
 
     Folders with the same name get sources of their own, such as docs and project-docs. An ingest
-    that is interrupted (Ctrl-C, exit code 130) keeps what is complete; the next one continues.
+    that is interrupted (Ctrl-C or SIGTERM, exit code 130) keeps what is complete; the next one
+    continues.
 
     Each document is scanned for hidden text, instructions to a model and secrets. Documents with
     severe findings are quarantined; `rolebundle quarantine list` shows them.
@@ -208,7 +213,7 @@ def ingest(
         optimize=optimize,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
-    with progress_bar() as progress:
+    with ended_by_sigterm(), progress_bar() as progress:
         report = admin.ingest(
             paths, options, progress=progress, on_reading=progress.reading, **fields
         )
@@ -216,6 +221,19 @@ def ingest(
     if warm:
         warm_afterwards(admin)
     refuse_problems(report)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that no worker and no semaphore is left."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _scan_settings(

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -69,7 +68,6 @@ _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
 EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
-_SECONDS_FOR_WORKERS = 5.0
 
 
 def _disable_plugins() -> None:
@@ -224,20 +222,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "ROLEBUNDLE_DEBUG=1 shows where it happened"
         )
         code = EXIT_INTERNAL
-    if code == EXIT_INTERRUPTED and _has_slow_workers():
-        os._exit(code)  # The interpreter would wait for the files that they are reading.
+    workers = sys.modules.get("rolebundle.ingest.workers")
+    if code == EXIT_INTERRUPTED and workers is not None and workers.kill_workers():
+        os._exit(code)
     gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _has_slow_workers() -> bool:
-    """Whether processes of an ingest do not end soon. They end with this process, anyway."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    end = monotonic() + _SECONDS_FOR_WORKERS
-    with suppress(KeyboardInterrupt):
-        for worker in multiprocessing.active_children() if multiprocessing else ():
-            worker.join(max(0.0, end - monotonic()))
-    return multiprocessing is not None and bool(multiprocessing.active_children())
 
 
 def _drop_output() -> None:

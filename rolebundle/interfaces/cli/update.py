@@ -10,7 +10,7 @@ import click
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.cli.ingest import refuse_problems, run_options
+from rolebundle.interfaces.cli.ingest import ended_by_sigterm, refuse_problems, run_options
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -55,7 +55,7 @@ def update(
         workers=workers or os.cpu_count() or 1, reread=reread, optimize=optimize
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
-    with progress_bar() as progress:
+    with ended_by_sigterm(), progress_bar() as progress:
         report = admin.update(options, progress=progress, on_reading=progress.reading, **fields)
     print_report(report, as_json=as_json, verbose=verbose)
     if warm:

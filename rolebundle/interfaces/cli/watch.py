@@ -17,7 +17,7 @@ from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
-from rolebundle.interfaces.cli.ingest import refuse_problems
+from rolebundle.interfaces.cli.ingest import ended_by_sigterm, refuse_problems
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -70,7 +70,8 @@ def watch(
     """
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     if once:
-        report = _pass(admin, allow_removal, **fields)
+        with ended_by_sigterm():
+            report = _pass(admin, allow_removal, **fields)
         print_report(report, as_json=False)
         if warm:
             warm_afterwards(admin)
