@@ -113,11 +113,19 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
             return [_failed(tasks[0].file, error)]
         return [outcome for task in tasks for outcome in prepare_files([task], settings)]
     return [
-        Prepared(file.file, tuple(islice(documents, len(file.documents))), file.notes)
+        _prepared(task.file, file, tuple(islice(documents, len(file.documents))))
         if isinstance(file, _ReadFile)
         else file
-        for file in files
+        for task, file in zip(tasks, files, strict=True)
     ]
+
+
+def _prepared(file: FileEntry, read: _ReadFile, documents: tuple[StoredDocument, ...]) -> Prepared:
+    notes = read.notes
+    if file.size and documents and not any(document.chunks for document in documents):
+        # Nobody would find out why it is in no answer.
+        notes += (Skipped(file.path, "note", "it has no text"),)
+    return Prepared(read.file, documents, notes)
 
 
 class VerifiedFiles:

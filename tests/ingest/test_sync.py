@@ -381,6 +381,15 @@ def test_the_same_id_twice_in_a_file(world: World) -> None:
     assert world.rows("SELECT count(*) FROM document WHERE document_id LIKE '%x'") <= [(1,)]
 
 
+def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
+    world.write("app.html", "<html><body><script>draw()</script></body></html>")
+    world.write("empty.md", "")
+    world.write("text.md", "Some text.\n")
+    report = world.ingest()
+    assert [(note.path, note.message) for note in report.notes] == [("app.html", "it has no text")]
+    assert report.skipped == []
+
+
 def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
     parent = World(tmp_path)
     parent.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")

@@ -437,10 +437,6 @@ XLSX = {
         f'<row r="1">{cell("A1", _DAWN)}{cell("C1", FACT)}</row>',
         '<cols><col min="2" max="4" width="0"/></cols>',
     ),
-    "default-hidden": xlsx(
-        _ROW.replace("<row", '<row hidden="0" customHeight="1" ht="12"') + _SECOND,
-        '<sheetFormatPr zeroHeight="1"/>',
-    ),
     "white": xlsx(_ROW + _SECOND, styles=look(_WHITE)),
     "same-as-fill": xlsx(
         _ROW + _SECOND, styles=look('<color rgb="FF000080"/>', '<fgColor rgb="FF000080"/>')
@@ -462,6 +458,7 @@ XLSX = {
 }
 VISIBLE_XLSX = {
     "plain": xlsx(_ROW + _SECOND),
+    "rows-hidden-that-are-not-listed": xlsx(_ROW + _SECOND, '<sheetFormatPr zeroHeight="1"/>'),
     "white-on-blue": xlsx(_ROW + _SECOND, styles=look(_WHITE, '<fgColor rgb="FF000080"/>')),
     "shared": xlsx(
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>', strings=f"<si><t>{FACT}</t></si>"

@@ -7,7 +7,7 @@ the rows of their sheet.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -44,7 +44,6 @@ _CELL = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*ref=\"([A-Z]+)(\d+):([A-Z]+)(\d+)\"")
 _MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
-_MAX_COUNTED_COLUMN = 1_000
 _MAX_EMPTY_CELLS = 100
 _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
@@ -64,7 +63,7 @@ class XlsxReader:
 
     name = "xlsx"
     suffixes = suffixes_of("xlsx")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.
@@ -214,16 +213,14 @@ class _Workbook:
         groups = SheetBlocks(self._blocks, title)
         has_other_formats, merged = self._scan(name)
         hidden_columns: list[int] = []
-        hides_rows = False
-        at = 0
-        tags = (_S + name for name in ("sheetFormatPr", "col", "row", "sheetData"))
+        at = widest = 0
+        # Not sheetFormatPr: its zeroHeight is about rows that the file does not list.
+        tags = (_S + name for name in ("col", "row", "sheetData"))
         for element in self._package.stream(name, *tags):
             tag = local_name(element)
             if tag == "sheetData":
                 break
-            if tag == "sheetFormatPr":
-                hides_rows = element.get("zeroHeight") in {"1", "true"}
-            elif tag == "col":
+            if tag == "col":
                 if _is_flag(element, "hidden") or _is_narrow(element):
                     # Excel requires that columns are in order.
                     above = hidden_columns[-1] if hidden_columns else 0
@@ -232,15 +229,16 @@ class _Workbook:
                     hidden_columns += range(first, last + 1)
             else:
                 at = integer_in(element.get("r"), at + 1)
-                is_hidden = not is_shown or _is_hidden_row(element, hides_rows)
-                if is_hidden and is_shown:
-                    self._left_out["hidden rows"] += 1
+                is_hidden = not is_shown or _is_hidden_row(element)
                 cells = list(self._cells(element, at, has_other_formats, merged.get(at, ())))
+                if cells and is_hidden and is_shown:
+                    self._left_out["hidden rows"] += 1
+                widest = max(widest, *(column for column, _, _ in cells), 0)
                 self._row(groups, at, cells, hidden_columns, is_hidden)
             self._package.release(element)
         groups.end()
-        # Without those at the right edge, which many people hide.
-        self._left_out["hidden columns"] += bisect_left(hidden_columns, _MAX_COUNTED_COLUMN)
+        # Without those at the right of all cells, which many people hide.
+        self._left_out["hidden columns"] += bisect_right(hidden_columns, widest)
         self._drawings(name, title, is_shown)
 
     def _row(
@@ -384,13 +382,10 @@ def _is_narrow(element: Any) -> bool:
     return number_in(element.get("width"), 10) <= _MAX_TINY_WIDTH
 
 
-def _is_hidden_row(row: Any, hides_rows: bool) -> bool:
-    if _is_flag(row, "hidden"):
-        return True
+def _is_hidden_row(row: Any) -> bool:
     height = row.get("ht")
-    if hides_rows and height is None:
-        return not _is_flag(row, "customHeight") and "hidden" not in row.attrib
-    return height is not None and number_in(height, 10) <= _MAX_TINY_HEIGHT
+    is_tiny = height is not None and number_in(height, 10) <= _MAX_TINY_HEIGHT
+    return is_tiny or _is_flag(row, "hidden")
 
 
 def _column(letters: str) -> int:

@@ -236,6 +236,19 @@ def test_an_opendocument_text() -> None:
     }
 
 
+def test_only_hidden_rows_and_columns_of_the_filled_range_are_reported() -> None:
+    rows = (
+        f'<row r="1">{office.cell("A1", "North")}{office.cell("D1", "12")}</row>'
+        f'<row r="2" hidden="1">{office.cell("A2", "South")}</row><row r="3" hidden="1"/>'
+    )
+    before = '<sheetFormatPr zeroHeight="1"/><cols><col min="3" max="3" hidden="1"/>'
+    document = read(
+        office.xlsx(rows, f'{before}<col min="5" max="16384" hidden="1"/></cols>'), "a.xlsx"
+    )
+    assert document.blocks[1].text == "North |  | 12"
+    assert set(document.notes) == {"hidden rows left out: 1", "hidden columns left out: 1"}
+
+
 def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
     body = (
         '<table:table table:name="a"><table:table-row table:number-rows-repeated="1000000">'
