@@ -1,12 +1,12 @@
 """What the owner of a corpus may do: ingest, embed, purge, quarantine, policy, backups and status.
 
+Each method opens the corpus, calls the function that does the work, and records that in the audit.
 No method here checks who asks. What agents may ask is in ``engine.py``.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,45 +14,27 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from rolebundle.contracts.audit import AuditMode, AuditRow, AuditSettings, QueryMode
+from rolebundle.contracts.audit import AuditKind, AuditMode, AuditRow, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.receipt import Receipt, StoreHistory
-from rolebundle.contracts.status import (
-    CorpusStatus,
-)
-from rolebundle.embedding.registry import (
-    ProviderSpec,
-    provider_for,
-    spec_to_json,
-)
-from rolebundle.errors import CorpusBusy, UsageError
+from rolebundle.contracts.status import CorpusStatus
+from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
+from rolebundle.errors import UsageError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import (
-    INPUT_VERSION,
-    NO_CONNECTION,
     EmbeddingEstimate,
     EmbeddingReport,
     Optimized,
     Progress,
-    build_index,
-    named_index,
+    no_progress,
 )
-from rolebundle.ingest.remembered import flags_at
-from rolebundle.ingest.roots import is_below
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.scan import quarantine
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.storage import (
-    approvals,
-    documents,
-    path_flags,
-    roots,
-    vector_cache,
-)
+from rolebundle.storage import approvals, documents, roots, vector_cache
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
@@ -85,7 +67,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.options import IngestOptions
-    from rolebundle.ingest.reading_progress import OnReading, Reading
+    from rolebundle.ingest.reading_progress import OnReading
     from rolebundle.ingest.report import IngestReport
     from rolebundle.ingest.watch import Watcher, WatchOptions
     from rolebundle.replication.publish import PublishOptions
@@ -94,7 +76,6 @@ if TYPE_CHECKING:
     from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.retrieval.warm import WarmReport
     from rolebundle.retrieval.warming import Warming
-    from rolebundle.storage.marks import MarkKind
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -110,38 +91,7 @@ class Admin:
     def __init__(self, workspace: Path | Workspace) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
-    def set_audit(
-        self, mode: AuditMode | None = None, query: QueryMode | None = None
-    ) -> AuditSettings:
-        """Change the settings of the audit, and return those in effect.
-
-        The mode ``required`` is also stored in the corpus, with the audit's head: then an audit
-        that is missing, or that lost its last rows, gives no answers. Setting it again accepts the
-        audit that is there, and records which head is missing. In a replica its publisher decides
-        whether records are required.
-
-        Raises:
-            UsageError: there is no corpus; or it is a replica, and would have to be changed.
-            CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
-        """
-        from rolebundle.policy.audit import AuditLog
-
-        known = load_stored_audit(self.workspace.corpus)
-        with AuditLog(self.workspace.path, floor="required" if known.required else "off") as log:
-            if mode is None and query is None:
-                return log.settings()
-            settings = log.settings()
-            settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
-            if known.required != (settings.mode == "required"):
-                # The corpus would have to remember it.
-                refuse_changes(self.workspace.corpus)
-            lost = known.required and not log.has(known)
-            log.set(settings, {"lost_rows": known.rows} if lost else {})
-        required = settings.mode == "required"
-        if (required or known.required) and load_record(self.workspace.corpus) is None:
-            with self.workspace.open_writer() as corpus, corpus.writing():
-                save_stored_audit(corpus, StoredAudit(required))
-        return settings
+    # -- files -------------------------------------------------------------------------------------
 
     def ingest(
         self,
@@ -157,6 +107,7 @@ class Admin:
         The corpus file is created if it is missing. Pending purges are completed first.
         """
         from rolebundle.ingest.options import IngestOptions
+        from rolebundle.ingest.reading_progress import no_reading
         from rolebundle.ingest.sync import ingest
 
         options = replace(options or IngestOptions(), lexical_only=lexical_only)
@@ -168,8 +119,8 @@ class Admin:
                 paths,
                 provider,
                 options,
-                progress or _no_progress,
-                on_reading or _no_reading,
+                progress or no_progress,
+                on_reading or no_reading,
             )
             self._record_ingest(corpus, report)
             return report
@@ -187,6 +138,7 @@ class Admin:
         Chunks are embedded unless ``lexical_only`` is set or the last ingest of every root did not
         embed. Pending purges are completed first.
         """
+        from rolebundle.ingest.reading_progress import no_reading
         from rolebundle.ingest.sync import update
 
         with self.workspace.open_writer() as corpus:
@@ -195,7 +147,7 @@ class Admin:
             is_lexical = lexical_only or all_lexical
             provider = None if is_lexical else self.workspace.passage_provider(corpus)
             report = update(
-                corpus, provider, options, progress or _no_progress, on_reading or _no_reading
+                corpus, provider, options, progress or no_progress, on_reading or no_reading
             )
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
@@ -223,29 +175,13 @@ class Admin:
             CorpusBusy: ``watch_running``: another process watches.
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
-        from rolebundle.contracts.status import WatchStatus
-        from rolebundle.ingest.heartbeat import Heartbeat, is_alive
+        from rolebundle.ingest.heartbeat import first_heartbeat
         from rolebundle.ingest.watch import WatchedCorpus, Watcher
-        from rolebundle.storage.partial import is_running
 
         path = self.workspace.path
         if path.exists():
             refuse_changes(self.workspace.corpus)
-        now = datetime.now(UTC)
-        other = read_heartbeat(path)
-        if other is not None and is_alive(other, now) and is_running(other.process):
-            raise CorpusBusy(
-                "watch_running",
-                f"{path}: the process {other.process} watches its roots already",
-                "end that one first, or let it go on",
-            )
-        status = WatchStatus(
-            state="starting",
-            process=os.getpid(),
-            polling=options.poll,
-            started_at=iso_utc(now),
-            heartbeat_at=iso_utc(now),
-        )
+        heartbeat = first_heartbeat(path, polling=options.poll)
 
         def roots_of() -> list[str]:
             self.workspace.refresh()
@@ -266,19 +202,16 @@ class Admin:
         )
         if warming and path.exists():
             warming.start()  # An earlier watch may have left it incomplete.
-        return Watcher(watched, options, Heartbeat(path, status), print_line, stop)
+        return Watcher(watched, options, heartbeat, print_line, stop)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
-        self.workspace.recorder.note(
-            corpus,
-            "ingest",
-            details={
-                "added": report.added,
-                "updated": report.updated,
-                "removed": report.removed,
-                "quarantined": report.quarantined,
-            },
-        )
+        changes = {
+            "added": report.added,
+            "updated": report.updated,
+            "removed": report.removed,
+            "quarantined": report.quarantined,
+        }
+        self._record(corpus, "ingest", changes)
 
     def roots(self) -> list[Root]:
         """The folders and files that were ingested, and how, ordered by location."""
@@ -290,7 +223,7 @@ class Admin:
 
         with self.workspace.open_writer() as corpus:
             change = move_root(corpus, old, new)
-            self.workspace.recorder.note(corpus, "ingest", details={"moved": change.documents})
+            self._record(corpus, "ingest", {"moved": change.documents})
         return change
 
     def remove_root(self, path: Path, *, confirmed: bool = False) -> RootChange:
@@ -301,140 +234,16 @@ class Admin:
             return remove_root(self.workspace.corpus, path, confirmed=False)
         with self.workspace.open_writer() as corpus:
             change = remove_root(corpus, path, confirmed=True)
-            details = {"removed": change.documents}
-            self.workspace.recorder.note(corpus, "ingest", details=details)
+            self._record(corpus, "ingest", {"removed": change.documents})
         return change
 
-    def embed(
-        self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
-    ) -> EmbeddingReport:
-        """Embed the chunks that wait for a vector.
+    def flags_of(self, location: str) -> dict[str, Any]:
+        """See :func:`rolebundle.ingest.run_flags.flags_of`."""
+        from rolebundle.ingest.run_flags import flags_of
 
-        Args:
-            spec: build the index of this model and activate it when it is complete. Default:
-                continue with the active index.
-            progress: called with the current step, how many units of it are done, and how many
-                there are.
+        return flags_of(self.workspace.corpus, location)
 
-        Raises:
-            EmbedderError: the model is not available. Vectors that were stored before are kept.
-        """
-        with self.workspace.open_writer() as corpus:
-            current = active_index(corpus)
-            if spec is not None:
-                provider, connection = provider_for(spec), spec_to_json(spec)
-            else:
-                provider = self.workspace.passage_provider(corpus)
-                connection = current.reach if current else NO_CONNECTION
-            _, report = build_index(
-                corpus,
-                provider,
-                INPUT_VERSION,
-                progress or _no_progress,
-                connection=connection,
-                started_at=iso_utc(datetime.now(UTC)),
-            )
-            return report
-
-    def warm(
-        self,
-        spec: ProviderSpec,
-        *,
-        progress: Progress | None = None,
-        pause: Callable[[], None] | None = None,
-    ) -> WarmReport:
-        """Fill the rerank cache with the vectors of all chunks. The corpus is only read.
-
-        Args:
-            spec: the model that reranks.
-            progress: as for :meth:`embed`.
-            pause: see :func:`rolebundle.retrieval.warm.warm_cache`.
-
-        Raises:
-            EmbedderError: the model is not available. Vectors that were stored before are kept.
-            StorageError, WrongFile, CorpusCorrupt, CorpusBusy: the cache cannot be used.
-        """
-        from rolebundle.retrieval.warm import warm_cache
-
-        cache = rerank_cache_path(self.workspace.path)
-        return warm_cache(
-            self.workspace.corpus, cache, provider_for(spec), progress or _no_progress, pause
-        )
-
-    def plan_embedding(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
-        """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.
-
-        Raises:
-            EmbedderError: the model is not available.
-        """
-        corpus = self.workspace.corpus
-        provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
-        return indexes.estimate(corpus, provider, INPUT_VERSION)
-
-    def use_index(self, name: str) -> None:
-        """Activate a complete index.
-
-        Args:
-            name: its number, ``provider:model`` or model name.
-
-        Raises:
-            UsageError: no index or several have this name, or chunks wait for their vector in it.
-        """
-        with self.workspace.open_writer() as corpus:
-            indexes.use_index(corpus, named_index(corpus, name))
-
-    def drop_index(self, name: str) -> None:
-        """Remove an index that is not active.
-
-        Args:
-            name: its number, ``provider:model`` or model name.
-
-        Raises:
-            UsageError: no index or several have this name, or it is active.
-        """
-        with self.workspace.open_writer() as corpus:
-            indexes.drop_index(corpus, named_index(corpus, name))
-
-    def optimize(self) -> Optimized:
-        """Build the approximate index of the active index, and keep it if its recall is sufficient.
-
-        Raises:
-            ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
-            UsageError: the corpus has no embedding index.
-        """
-        with self.workspace.open_writer() as corpus:
-            index = active_index(corpus)
-            if index is None:
-                raise UsageError(
-                    "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
-                )
-            return indexes.optimize(corpus, index)
-
-    def clear_vector_cache(self) -> int:
-        """Empty the vector cache; return how many vectors it had.
-
-        It has the vectors of texts that were removed or changed, in case they come back.
-        """
-        with self.workspace.open_writer() as corpus, corpus.writing():
-            count, _ = vector_cache.cache_size(corpus)
-            vector_cache.clear_cache(corpus)
-            return count
-
-    def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:
-        """List the documents with findings of the scan.
-
-        Args:
-            verdict: the scan's verdict ``quarantine``, ``released`` or ``label``; empty for all.
-        """
-        return flagged_documents(self.workspace.answering_corpus, verdict)
-
-    def flagged_names(self, limit: int, verdict: str = "quarantine") -> list[FlaggedName]:
-        """The first documents with this verdict of the scan, without their texts."""
-        return flagged_names(self.workspace.answering_corpus, verdict, limit)
-
-    def count_flagged(self) -> dict[str, int]:
-        """Verdict of the scan → number of documents."""
-        return count_flagged(self.workspace.corpus)
+    # -- documents ---------------------------------------------------------------------------------
 
     def document(self, reference: str, *, chunk: str = "", first: int = 1) -> DocumentInspection:
         """Describe a document, which may be in quarantine.
@@ -475,102 +284,153 @@ class Admin:
         """Month → number of documents of that date; empty for those without a date."""
         return documents.documents_by_month(self.workspace.corpus)
 
-    def flags_of(self, location: str) -> dict[str, Any]:
-        """The metadata that flags of ingests give to a file.
+    # -- embedding indexes -------------------------------------------------------------------------
+
+    def embed(
+        self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
+    ) -> EmbeddingReport:
+        """Embed the chunks that wait for a vector.
 
         Args:
-            location: its absolute path.
-        """
-        below = [root for root in self.roots() if is_below(location, root.location)]
-        nearest = max(below, key=lambda root: len(root.location), default=None)
-        governing = flags_at(path_flags.load(self.workspace.corpus), location)
-        return {**(nearest.options.meta if nearest else {}), **governing}
-
-    def flagged_document(self, document_id: str) -> Flagged:
-        """A document with its findings of the scan.
+            spec: build the index of this model and activate it when it is complete. Default:
+                continue with the active index.
+            progress: called with the current step, how many units of it are done, and how many
+                there are.
 
         Raises:
-            UsageError: there is no such document, or it has no findings.
+            EmbedderError: the model is not available. Vectors that were stored before are kept.
         """
+        with self.workspace.open_writer() as corpus:
+            current = active_index(corpus)
+            if spec is not None:
+                provider, connection = provider_for(spec), spec_to_json(spec)
+            else:
+                provider = self.workspace.passage_provider(corpus)
+                connection = current.reach if current else indexes.NO_CONNECTION
+            return indexes.build_index(
+                corpus, provider, progress or no_progress, connection=connection, started_at=_now()
+            )
+
+    def plan_embedding(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
+        """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.
+
+        Raises:
+            EmbedderError: the model is not available.
+        """
+        corpus = self.workspace.corpus
+        provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
+        return indexes.estimate(corpus, provider)
+
+    def use_index(self, name: str) -> None:
+        """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""
+        with self.workspace.open_writer() as corpus:
+            indexes.use_index(corpus, name)
+
+    def drop_index(self, name: str) -> None:
+        """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
+        with self.workspace.open_writer() as corpus:
+            indexes.drop_index(corpus, name)
+
+    def optimize(self) -> Optimized:
+        """Make searches faster; see :func:`rolebundle.ingest.indexes.optimize`."""
+        with self.workspace.open_writer() as corpus:
+            return indexes.optimize(corpus)
+
+    def clear_vector_cache(self) -> int:
+        """Empty the vector cache; return how many vectors it had.
+
+        It has the vectors of texts that were removed or changed, in case they come back.
+        """
+        with self.workspace.open_writer() as corpus, corpus.writing():
+            count, _ = vector_cache.cache_size(corpus)
+            vector_cache.clear_cache(corpus)
+            return count
+
+    def warm(
+        self,
+        spec: ProviderSpec,
+        *,
+        progress: Progress | None = None,
+        pause: Callable[[], None] | None = None,
+    ) -> WarmReport:
+        """Fill the rerank cache with the vectors of all chunks. The corpus is only read.
+
+        Args:
+            spec: the model that reranks.
+            progress: as for :meth:`embed`.
+            pause: see :func:`rolebundle.retrieval.warm.warm_cache`.
+
+        Raises:
+            EmbedderError: the model is not available. Vectors that were stored before are kept.
+            StorageError, WrongFile, CorpusCorrupt, CorpusBusy: the cache cannot be used.
+        """
+        from rolebundle.retrieval.warm import warm_cache
+
+        cache = rerank_cache_path(self.workspace.path)
+        return warm_cache(
+            self.workspace.corpus, cache, provider_for(spec), progress or no_progress, pause
+        )
+
+    # -- quarantine --------------------------------------------------------------------------------
+
+    def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:
+        """List the documents with findings of the scan.
+
+        Args:
+            verdict: the scan's verdict ``quarantine``, ``released`` or ``label``; empty for all.
+        """
+        return flagged_documents(self.workspace.answering_corpus, verdict)
+
+    def flagged_names(self, limit: int, verdict: str = "quarantine") -> list[FlaggedName]:
+        """The first documents with this verdict of the scan, without their texts."""
+        return flagged_names(self.workspace.answering_corpus, verdict, limit)
+
+    def count_flagged(self) -> dict[str, int]:
+        """Verdict of the scan → number of documents."""
+        return count_flagged(self.workspace.corpus)
+
+    def flagged_document(self, document_id: str) -> Flagged:
+        """See :func:`rolebundle.scan.quarantine.flagged_document`."""
         return quarantine.flagged_document(self.workspace.answering_corpus, document_id)
 
     def release_document(self, document_id: str) -> None:
-        """Release a document from quarantine for as long as its text does not change.
-
-        Raises:
-            UsageError: it is not in quarantine.
-        """
+        """See :func:`rolebundle.scan.quarantine.release_document`."""
         with self.workspace.open_writer() as corpus:
             quarantine.release_document(corpus, document_id)
-            self.workspace.recorder.note(corpus, "release")
+            self._record(corpus, "release")
 
     def drop_document(self, document_id: str) -> None:
-        """Remove a quarantined document. It comes back only if its file changes.
-
-        Raises:
-            UsageError: it is not in quarantine.
-        """
+        """See :func:`rolebundle.scan.quarantine.drop_document`."""
         with self.workspace.open_writer() as corpus:
             quarantine.drop_document(corpus, document_id)
-            self.workspace.recorder.note(corpus, "drop")
+            self._record(corpus, "drop")
+
+    # -- marks, decisions and facts ----------------------------------------------------------------
 
     def mark(self, reference: str, state: MarkState, marked_by: str, reason: str) -> MarkRecord:
-        """Mark a passage or document as the owner.
-
-        Args:
-            reference: a chunk id or a document id.
-            state: what it is marked as.
-            marked_by: the name of the person or tool.
-            reason: why.
-
-        Raises:
-            UsageError: nothing has this reference, or it names a part of a document.
-        """
-        from rolebundle.contracts.document import Mark
-        from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
-        from rolebundle.verification import marks
+        """See :func:`rolebundle.verification.marks.mark_as_owner`."""
+        from rolebundle.verification.marks import mark_as_owner
 
         with self.workspace.open_writer() as corpus:
-            kind, passages, _ = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
-            record = marks.put_mark(
-                corpus,
-                marks.resolve_target(corpus, reference, kind, passages),
-                passages[0].document.document_id,
-                Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC))),
-            )
-            self.workspace.recorder.note(corpus, "mark", details={"state": state})
+            record = mark_as_owner(corpus, reference, state, marked_by, reason)
+            self._record(corpus, "mark", {"state": state})
         return record
 
     def remove_mark(self, target: str) -> MarkRecord:
-        """Remove a mark, whoever has made it.
-
-        Args:
-            target: the chunk id or document id that is marked, which may be gone, or another
-                reference to it.
-
-        Raises:
-            UsageError: it has no mark.
-        """
-        from rolebundle.retrieval.lookup import ReferenceScope, find_reference
-        from rolebundle.verification import marks
+        """See :func:`rolebundle.verification.marks.remove_mark_as_owner`."""
+        from rolebundle.verification.marks import remove_mark_as_owner
 
         with self.workspace.open_writer() as corpus:
-            marked = {mark.target: mark.kind for mark in reversed(marks.list_marks(corpus))}
-            if target not in marked:
-                named = find_reference(corpus, target, ReferenceScope(absolute=True))
-                if named is not None and named[0] in ("chunk", "document"):
-                    target = marks.resolve_target(corpus, target, *named[:2])[1]
-            kind: MarkKind = marked.get(target, "document")
-            record = marks.remove_mark(corpus, kind, target, authority="owner")
-            self.workspace.recorder.note(corpus, "mark", details={"state": "unverified"})
+            record = remove_mark_as_owner(corpus, target)
+            self._record(corpus, "mark", {"state": "unverified"})
         return record
 
     def marks(self) -> list[MarkRecord]:
         """Every mark, also those that have ended because the text changed."""
-        from rolebundle.verification import marks
+        from rolebundle.verification.marks import list_marks
 
         with self.workspace.answering_corpus.reading():
-            return marks.list_marks(self.workspace.corpus)
+            return list_marks(self.workspace.corpus)
 
     def decide(self, new: NewDecision) -> DecisionRecord:
         """Record a decision of the owner. The corpus file is created if it is missing.
@@ -583,26 +443,16 @@ class Admin:
         with self.workspace.open_writer(create=True) as corpus:
             record = record_decision(corpus, new, datetime.now(UTC))
             details = {"decision": record.id, "effect": record.effect, "state": record.state}
-            self.workspace.recorder.note(corpus, "decide", details=details)
+            self._record(corpus, "decide", details)
         return record
 
     def end_decision(self, decision_id: str, ended_by: str, reason: str) -> DecisionRecord:
-        """End a decision.
-
-        Args:
-            decision_id: ``SCOPE-NUMBER``, or a number of the scope ``shared``.
-            ended_by: the name of the person.
-            reason: why.
-
-        Raises:
-            UsageError: there is no such decision, or it has ended.
-        """
+        """See :func:`rolebundle.verification.decisions.end_decision`."""
         from rolebundle.verification.decisions import end_decision
 
         with self.workspace.open_writer() as corpus:
             record = end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
-            details = {"decision": record.id, "state": record.state}
-            self.workspace.recorder.note(corpus, "decide", details=details)
+            self._record(corpus, "decide", {"decision": record.id, "state": record.state})
         return record
 
     def decisions(self) -> list[DecisionRecord]:
@@ -626,31 +476,27 @@ class Admin:
 
         with self.workspace.open_writer() as corpus:
             with corpus.writing():
-                author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
+                author, now = remember.Author(remembered_by), _now()
                 fact, chunk = remember.remember(corpus, corpus, request, author, now)
-                self._note_fact(corpus, "remember", remembered_by, fact)
+                self._record_fact(corpus, "remember", remembered_by, fact)
             if chunk is not None:
                 remember.embed_passage(corpus, self.workspace.query_provider(corpus), chunk)
         return fact
 
     def facts(self) -> list[FactRecord]:
         """Every remembered fact, the last filed first."""
-        from rolebundle.verification import remember
+        from rolebundle.verification.remember import list_facts
 
         with self.workspace.answering_corpus.reading():
-            return remember.list_facts(self.workspace.corpus)
+            return list_facts(self.workspace.corpus)
 
     def promote_fact(self, document_id: str, promoted_by: str) -> FactRecord:
-        """Raise a fact to the trust tier ``general``, and record who did.
-
-        Raises:
-            UsageError: there is no such fact, it is in quarantine, or it was promoted before.
-        """
-        from rolebundle.verification import remember
+        """Raise a fact's trust; see :func:`rolebundle.verification.remember.promote`."""
+        from rolebundle.verification.remember import promote
 
         with self.workspace.open_writer() as corpus, corpus.writing():
-            fact = remember.promote(corpus, document_id, promoted_by)
-            self._note_fact(corpus, "promote", promoted_by, fact)
+            fact = promote(corpus, document_id, promoted_by)
+            self._record_fact(corpus, "promote", promoted_by, fact)
         return fact
 
     def forget_fact(self, document_id: str, forgotten_by: str) -> FactRecord:
@@ -659,14 +505,14 @@ class Admin:
         Raises:
             UsageError: there is no such fact.
         """
-        from rolebundle.verification import remember
+        from rolebundle.verification.remember import forget
 
         with self.workspace.open_writer() as corpus, corpus.writing():
-            fact = remember.forget(corpus, document_id)
-            self._note_fact(corpus, "forget", forgotten_by, fact)
+            fact = forget(corpus, document_id)
+            self._record_fact(corpus, "forget", forgotten_by, fact)
         return fact
 
-    def _note_fact(
+    def _record_fact(
         self,
         corpus: Corpus,
         kind: Literal["remember", "promote", "forget"],
@@ -674,8 +520,9 @@ class Admin:
         fact: RememberedFact,
     ) -> None:
         # Inside the transaction: nothing is changed without its record.
-        details = {"state": fact.state, "by": without_secrets(name)}
-        self.workspace.recorder.note(corpus, kind, details=details)
+        self._record(corpus, kind, {"state": fact.state, "by": without_secrets(name)})
+
+    # -- purges ------------------------------------------------------------------------------------
 
     def plan_purge(self, selection: PurgeSelection) -> PurgePlan:
         """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""
@@ -693,6 +540,42 @@ class Admin:
         """Complete the pending purges and return their receipts."""
         with self.workspace.open_writer() as corpus:
             return self._complete_purges(corpus)
+
+    def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
+        receipts = purge.finish_purges(corpus, patience_ms)
+        for receipt in receipts:
+            self._record_purge(corpus, receipt)
+        return receipts
+
+    def _record_purge(self, corpus: Corpus, receipt: Receipt) -> None:
+        # The receipt's id is random. It links the two records and does not name what was erased.
+        erased = {
+            "documents": receipt.documents,
+            "chunks": receipt.chunks,
+            "receipt": receipt.id,
+            "state": receipt.state,
+        }
+        self._record(corpus, "purge", erased)
+
+    def migration_backups(self) -> list[Path]:
+        """The backups that migrations left beside the corpus. A purge does not change them."""
+        return storage_purge.backups(self.workspace.path)
+
+    def delete_migration_backups(self) -> int:
+        """Delete these backups, and return how many there were.
+
+        Raises:
+            StorageError: one of them could not be deleted.
+        """
+        return storage_purge.delete_backups(self.workspace.path)
+
+    def visit_stores(self, *, erase: bool) -> list[StoreHistory]:
+        """See :func:`rolebundle.replication.erasure.visit_stores`."""
+        from rolebundle.replication.erasure import visit_stores
+
+        return visit_stores(self.workspace.corpus, erase=erase)
+
+    # -- replicas ----------------------------------------------------------------------------------
 
     def publish(
         self,
@@ -716,7 +599,7 @@ class Admin:
         audience = resolve_audience(self.workspace.corpus, transport.target, agent, scopes, level)
         report = publish(self.workspace.path, audience, transport, key, options)
         details = {"generation": report.manifest.generation, "for": audience.agent}
-        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
+        self._record(self.workspace.corpus, "publish", details)
         return report
 
     def forget_target(self, target: str, *, confirmed: bool = False) -> None:
@@ -726,7 +609,7 @@ class Admin:
         refuse_changes(self.workspace.corpus)
         publication = forget(self.workspace.path, target, confirmed=confirmed)
         details = {"forgotten": publication.generation, "for": publication.agent}
-        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
+        self._record(self.workspace.corpus, "publish", details)
 
     def pull(
         self, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
@@ -741,33 +624,39 @@ class Admin:
             self.workspace.recorder.begin()
         if report.state == "updated":
             details = {"generation": report.manifest.generation}
-            self.workspace.recorder.note(self.workspace.corpus, "pull", details=details)
+            self._record(self.workspace.corpus, "pull", details)
         return report
 
-    def backups(self) -> list[Path]:
-        """The backups that migrations left beside the corpus. A purge does not change them."""
-        return storage_purge.backups(self.workspace.path)
+    # -- backups and repair ------------------------------------------------------------------------
 
-    def delete_backups(self) -> int:
-        """Delete the files that :meth:`backups` lists, and return how many there were.
+    def back_up(self, target: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
+        """Copy the corpus and its audit; see :func:`rolebundle.policy.backup.back_up`."""
+        from rolebundle.policy.backup import back_up
 
-        Raises:
-            StorageError: one of them could not be deleted.
-        """
-        return storage_purge.delete_backups(self.workspace.path)
+        report = back_up(self.workspace.path, target, overlay_folders)
+        self._record_backup(report)
+        return report
 
-    def visit_stores(self, *, erase: bool) -> list[StoreHistory]:
-        """Older states of replicas that were published; see :mod:`rolebundle.replication.erasure`.
+    def rotate_backups(self, folder: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
+        """Add a backup to a folder of them; see :func:`rolebundle.policy.backup.rotate`."""
+        from rolebundle.policy.backup import rotate
 
-        Args:
-            erase: remove them, as far as each store allows it.
+        report = rotate(self.workspace.path, folder, overlay_folders)
+        self._record_backup(report)
+        return report
 
-        Raises:
-            CorpusBusy: another process publishes.
-        """
-        from rolebundle.replication.erasure import visit_stores
+    def _record_backup(self, report: BackupReport) -> None:
+        details = {"documents": report.manifest.documents}
+        self._record(self.workspace.corpus, "backup", details)
 
-        return visit_stores(self.workspace.corpus, erase=erase)
+    def restore(
+        self, source: Path, overlay_folders: Sequence[Path] = (), *, confirmed: bool = False
+    ) -> RestoreReport:
+        """Put a backup in the place of the corpus; see :func:`rolebundle.policy.backup.restore`."""
+        from rolebundle.policy.backup import restore
+
+        self.close()
+        return restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
 
     def examine(self) -> DoctorReport:
         """Check the corpus and what belongs to it; see :func:`rolebundle.doctor.examine`."""
@@ -782,57 +671,7 @@ class Admin:
         self.close()
         return repair(self.workspace.path)
 
-    def back_up(
-        self, target: Path, overlay_folders: Sequence[Path] = (), *, rotate: bool = False
-    ) -> BackupReport:
-        """Copy the corpus and its audit while others may write, and check the copy.
-
-        Args:
-            target: the backup's name, or the folder of a rotation.
-            overlay_folders: the folders of the overlays whose digests are recorded.
-            rotate: name the backup by the time, and remove older backups that are not kept.
-
-        Raises:
-            UsageError: something has the name of the backup.
-            CorpusCorrupt: the corpus is damaged. There is no backup.
-            StorageError: the backup cannot be written.
-        """
-        from rolebundle.policy import backup
-
-        make = backup.rotate if rotate else backup.back_up
-        report = make(self.workspace.path, target, overlay_folders)
-        self.workspace.recorder.note(
-            self.workspace.corpus, "backup", details={"documents": report.manifest.documents}
-        )
-        return report
-
-    def restore(
-        self, source: Path, overlay_folders: Sequence[Path] = (), *, confirmed: bool = False
-    ) -> RestoreReport:
-        """Put a backup in the place of the corpus; see :func:`rolebundle.policy.backup.restore`."""
-        from rolebundle.policy import backup
-
-        self.close()
-        return backup.restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
-
-    def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-        receipts = purge.finish_purges(corpus, patience_ms)
-        for receipt in receipts:
-            self._record_purge(corpus, receipt)
-        return receipts
-
-    def _record_purge(self, corpus: Corpus, receipt: Receipt) -> None:
-        # The receipt's id is random. It links the two records and does not name what was erased.
-        self.workspace.recorder.note(
-            corpus,
-            "purge",
-            details={
-                "documents": receipt.documents,
-                "chunks": receipt.chunks,
-                "receipt": receipt.id,
-                "state": receipt.state,
-            },
-        )
+    # -- approvals and gates -----------------------------------------------------------------------
 
     def approve_manifest(self, path: Path) -> Approval:
         """Let a manifest count although it lies in a checkout or belongs to another user.
@@ -850,17 +689,6 @@ class Admin:
 
         return self._approve(Approval(*approval_of(path), _now()))
 
-    def _approve(self, approval: Approval) -> Approval:
-        with self.workspace.open_writer(create=True) as corpus:
-            with corpus.writing():
-                approvals.approve(corpus, approval)
-            self.workspace.recorder.note(corpus, "trust", details={"approved": 1})
-        return approval
-
-    def approved_manifests(self) -> list[Approval]:
-        """The manifests and contracts that were approved."""
-        return approvals.approvals(self.workspace.corpus)
-
     def revoke_manifest(self, path: Path) -> str:
         """Withdraw the approval of a manifest. The next ingest reads its documents again.
 
@@ -877,6 +705,41 @@ class Admin:
 
         return self._revoke(str(location_of(path)))
 
+    def approved_manifests(self) -> list[Approval]:
+        """The manifests and contracts that were approved."""
+        return approvals.approvals(self.workspace.corpus)
+
+    def approve_contract(self, contract: Path) -> Approval:
+        """Let the commands of a contract be run until its content changes.
+
+        The corpus file is created if it is missing.
+
+        Raises:
+            UsageError: there is no such contract.
+            ConfigurationError: it is wrong.
+        """
+        from rolebundle.verification.gate_contract import load_contract
+
+        loaded = load_contract(contract)
+        return self._approve(Approval(str(loaded.path), loaded.content_hash, _now()))
+
+    def revoke_contract(self, contract: Path) -> str:
+        """Withdraw the approval of a contract, which may be gone; return its location.
+
+        Raises:
+            UsageError: it was not approved.
+        """
+        from rolebundle.verification.gate_contract import location_of
+
+        return self._revoke(str(location_of(contract)))
+
+    def _approve(self, approval: Approval) -> Approval:
+        with self.workspace.open_writer(create=True) as corpus:
+            with corpus.writing():
+                approvals.approve(corpus, approval)
+            self._record(corpus, "trust", {"approved": 1})
+        return approval
+
     def _revoke(self, location: str) -> str:
         with self.workspace.open_writer() as corpus:
             with corpus.writing():
@@ -887,7 +750,7 @@ class Admin:
                     f"{location}: was not approved",
                     "`rolebundle trust list` shows what was approved",
                 )
-            self.workspace.recorder.note(corpus, "trust", details={"revoked": 1})
+            self._record(corpus, "trust", {"revoked": 1})
         return location
 
     def gate_start(self, contract: Path, *, restart: bool = False) -> GateStart:
@@ -914,32 +777,8 @@ class Admin:
                 "contract_hash": start.contract_hash,
                 "restarts": start.restarts,
             }
-            self.workspace.recorder.note(corpus, "gate", details=details)
+            self._record(corpus, "gate", details)
         return start
-
-    def approve_contract(self, contract: Path) -> Approval:
-        """Let the commands of a contract be run until its content changes.
-
-        The corpus file is created if it is missing.
-
-        Raises:
-            UsageError: there is no such contract.
-            ConfigurationError: it is wrong.
-        """
-        from rolebundle.verification.gate_contract import load_contract
-
-        loaded = load_contract(contract)
-        return self._approve(Approval(str(loaded.path), loaded.content_hash, _now()))
-
-    def revoke_contract(self, contract: Path) -> str:
-        """Withdraw the approval of a contract, which may be gone; return its location.
-
-        Raises:
-            UsageError: it was not approved.
-        """
-        from rolebundle.verification.gate_contract import location_of
-
-        return self._revoke(str(location_of(contract)))
 
     def count_blocks(self, contract: Path, blocks: int) -> bool:
         """See :func:`rolebundle.verification.gate_start.count_blocks`."""
@@ -948,24 +787,7 @@ class Admin:
         with self.workspace.open_writer() as corpus:
             return count_blocks(corpus, contract, blocks)
 
-    def find_bridges(
-        self, threshold: float, limit: int, *, progress: Progress | None = None
-    ) -> BridgeReport:
-        """Find similar passages of different scopes.
-
-        Args:
-            threshold: the lowest similarity of a pair, between 0 (noise) and 1 (the same text).
-            limit: the maximum number of pairs of documents.
-            progress: called with the current step, how many units of it are done, and how many
-                there are.
-
-        See :func:`rolebundle.policy.bridges.find_bridges`.
-        """
-        from rolebundle.policy.bridges import find_bridges
-
-        bridges = find_bridges(self.workspace.answering_corpus, threshold, limit, progress)
-        self.workspace.recorder.note(self.workspace.corpus, "bridges", allowed=len(bridges.bridges))
-        return bridges
+    # -- policy and audit --------------------------------------------------------------------------
 
     def set_policy(self, content: str, kind: str, location: str = "") -> int:
         """Put a policy into force: which agent may see what.
@@ -983,10 +805,65 @@ class Admin:
             ConfigurationError: the policy is malformed. The former policy stays in force.
         """
         with self.workspace.open_writer() as corpus:
-            moved = access.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
+            moved = access.set_policy(corpus, content, kind, location, _now())
         self.workspace.recorder.begin()
-        self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
+        self._record(self.workspace.corpus, "scopes", {"moved": moved})
         return moved
+
+    def find_bridges(
+        self, threshold: float, limit: int, *, progress: Progress | None = None
+    ) -> BridgeReport:
+        """See :func:`rolebundle.policy.bridges.find_bridges`."""
+        from rolebundle.policy.bridges import find_bridges
+
+        bridges = find_bridges(self.workspace.answering_corpus, threshold, limit, progress)
+        self.workspace.recorder.note(self.workspace.corpus, "bridges", allowed=len(bridges.bridges))
+        return bridges
+
+    def set_audit(
+        self, mode: AuditMode | None = None, query: QueryMode | None = None
+    ) -> AuditSettings:
+        """Change the settings of the audit, and return those in effect.
+
+        The mode ``required`` is also stored in the corpus, with the audit's head: then an audit
+        that is missing, or that lost its last rows, gives no answers. Setting it again accepts the
+        audit that is there, and records which head is missing. In a replica its publisher decides
+        whether records are required.
+
+        Raises:
+            UsageError: there is no corpus; or it is a replica, and would have to be changed.
+            CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
+        """
+        from rolebundle.policy.audit import AuditLog
+
+        known = load_stored_audit(self.workspace.corpus)
+        with AuditLog(self.workspace.path, floor="required" if known.required else "off") as log:
+            if mode is None and query is None:
+                return log.settings()
+            settings = log.settings()
+            settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
+            if known.required != (settings.mode == "required"):
+                # The corpus would have to remember it.
+                refuse_changes(self.workspace.corpus)
+            lost = known.required and not log.has(known)
+            log.set(settings, {"lost_rows": known.rows} if lost else {})
+        required = settings.mode == "required"
+        if (required or known.required) and load_record(self.workspace.corpus) is None:
+            with self.workspace.open_writer() as corpus, corpus.writing():
+                save_stored_audit(corpus, StoredAudit(required))
+        return settings
+
+    def audit_rows(self, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
+        """The settings of the audit, and its last rows, the newest first; none without an audit.
+
+        Raises:
+            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+        """
+        from rolebundle.policy.audit import AuditLog
+
+        with AuditLog(self.workspace.path) as log:
+            rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
+            return log.settings(), rows
 
     def collect_audits(self, sources: Sequence[Path]) -> CollectedAudits:
         """Add the new rows of replicas' audits to the collection beside the corpus.
@@ -1007,20 +884,16 @@ class Admin:
             "rows": sum(log.new_rows for log in logs),
             "flawed": sum(log.state != "ok" for log in logs),
         }
-        self.workspace.recorder.note(corpus, "collect", details=details)
+        self._record(corpus, "collect", details)
         return CollectedAudits(logs=logs)
 
-    def audit_rows(self, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
-        """The settings of the audit, and its last rows, the newest first; none without an audit.
+    def _record(
+        self, corpus: Corpus, kind: AuditKind, details: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record in the audit what the owner has done."""
+        self.workspace.recorder.note(corpus, kind, details=details)
 
-        Raises:
-            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
-        """
-        from rolebundle.policy.audit import AuditLog
-
-        with AuditLog(self.workspace.path) as log:
-            rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
-            return log.settings(), rows
+    # -- status ------------------------------------------------------------------------------------
 
     def status(self) -> CorpusStatus:
         """Counts, sources, indexes and rules of the corpus."""
@@ -1058,11 +931,3 @@ class Admin:
 
 def _now() -> str:
     return iso_utc(datetime.now(UTC))
-
-
-def _no_progress(_what: str, _done: int, _total: int) -> None:
-    pass
-
-
-def _no_reading(_reading: Reading) -> None:
-    pass

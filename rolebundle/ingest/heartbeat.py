@@ -5,6 +5,7 @@ The file has no name of a document, so that a purge need not change it.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +16,9 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.status import WatchStatus
+from rolebundle.errors import CorpusBusy
 from rolebundle.storage.location import heartbeat_path
-from rolebundle.storage.partial import partial_file
+from rolebundle.storage.partial import is_running, partial_file
 
 SECONDS_BETWEEN = 5.0
 SILENT_SECONDS = 30.0
@@ -44,6 +46,35 @@ def seconds_since(moment: str, now: datetime) -> float:
         return max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())
     except ValueError:
         return 0.0
+
+
+def first_heartbeat(corpus: Path, *, polling: bool) -> Heartbeat:
+    """The heartbeat of a watch that begins.
+
+    Args:
+        corpus: the corpus file.
+        polling: whether the watch looks at all files again and again.
+
+    Raises:
+        CorpusBusy: ``watch_running``: another process watches.
+    """
+    now = datetime.now(UTC)
+    other = read_heartbeat(corpus)
+    if other is not None and is_alive(other, now) and is_running(other.process):
+        raise CorpusBusy(
+            "watch_running",
+            f"{corpus}: the process {other.process} watches its roots already",
+            "end that one first, or let it go on",
+        )
+    moment = iso_utc(now)
+    status = WatchStatus(
+        state="starting",
+        process=os.getpid(),
+        polling=polling,
+        started_at=moment,
+        heartbeat_at=moment,
+    )
+    return Heartbeat(corpus, status)
 
 
 class Heartbeat:

@@ -45,6 +45,11 @@ _BYTES_PER_DIMENSION = 8  # a float32 in the vec0 table, and one in the record
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many units of it are done, and how many there are."""
 
+
+def no_progress(_step: str, _done: int, _total: int) -> None:
+    """Report nothing."""
+
+
 NO_CONNECTION = "{}"
 """No settings of the connection to a model: the defaults of its provider apply."""
 
@@ -101,10 +106,9 @@ class Optimized:
 def ensure_index(
     corpus: Corpus,
     provider: EmbeddingProvider,
-    input_version: str,
     connection: str = NO_CONNECTION,
 ) -> EmbeddingIndex:
-    """Return the active index, ready for this input version.
+    """Return the active index, ready for ``INPUT_VERSION``.
 
     The index is created if the corpus has none. Vectors of another input version are removed, and
     their chunks wait again.
@@ -112,14 +116,13 @@ def ensure_index(
     Args:
         corpus: opened for writing.
         provider: the model.
-        input_version: normally ``INPUT_VERSION``.
         connection: how to connect to the model later, as JSON (see
             :func:`rolebundle.embedding.registry.spec_to_json`); stored with a new index.
 
     Raises:
         EmbedderError: the active index is of another model (law 5), or the model is not available.
     """
-    identity = IndexIdentity(provider.identity, input_version)
+    identity = IndexIdentity(provider.identity, INPUT_VERSION)
     index = vector_index.active_index(corpus)
     if index is None:
         with corpus.writing():
@@ -137,18 +140,17 @@ def ensure_index(
             f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
             "index of this model beside it, or use --lexical-only",
         )
-    return _remove_outdated_vectors(corpus, index, input_version)
+    return _remove_outdated_vectors(corpus, index)
 
 
 def build_index(
     corpus: Corpus,
     provider: EmbeddingProvider,
-    input_version: str,
     progress: Progress,
     *,
     connection: str = NO_CONNECTION,
     started_at: str = "",
-) -> tuple[EmbeddingIndex, EmbeddingReport]:
+) -> EmbeddingReport:
     """Embed every chunk into the index of this model, and activate the index when it is complete.
 
     If the process is killed, the next call continues. The activation is one transaction.
@@ -156,7 +158,6 @@ def build_index(
     Args:
         corpus: opened for writing.
         provider: the model.
-        input_version: normally ``INPUT_VERSION``. Vectors of another version are removed.
         progress: called after each batch.
         connection: how to connect to the model later, as JSON; replaces the stored settings of an
             existing index, unless it is ``NO_CONNECTION``.
@@ -165,7 +166,7 @@ def build_index(
     Raises:
         EmbedderError: the model is not available.
     """
-    identity = IndexIdentity(provider.identity, input_version)
+    identity = IndexIdentity(provider.identity, INPUT_VERSION)
     with corpus.writing():
         index = vector_index.find_index(corpus, identity)
         if index is None:
@@ -176,7 +177,7 @@ def build_index(
         elif connection not in {NO_CONNECTION, index.reach}:
             # The model has another address or explicit prefixes now.
             vector_index.set_reach(corpus, index, connection)
-    index = _remove_outdated_vectors(corpus, index, input_version)
+    index = _remove_outdated_vectors(corpus, index)
     embedded = 0
     while True:
         report = fill_index(corpus, index, provider, progress)
@@ -187,20 +188,18 @@ def build_index(
             if waiting == 0:
                 vector_index.activate_index(corpus, index)
                 increment_generation(corpus)
-                return index, EmbeddingReport(embedded, 0)
+                return EmbeddingReport(embedded, 0)
         if report.problem or report.embedded == 0:
-            return index, EmbeddingReport(embedded, waiting, report.problem)
+            return EmbeddingReport(embedded, waiting, report.problem)
 
 
-def _remove_outdated_vectors(
-    corpus: Corpus, index: EmbeddingIndex, input_version: str
-) -> EmbeddingIndex:
+def _remove_outdated_vectors(corpus: Corpus, index: EmbeddingIndex) -> EmbeddingIndex:
     """Remove vectors of texts that another input version built differently; return the new index.
 
     Their chunks wait again. An earlier version may have omitted the tags, for example. Done once,
     in one transaction.
     """
-    if index.identity.chunker == input_version:
+    if index.identity.chunker == INPUT_VERSION:
         return index
     with corpus.writing():
         after = 0
@@ -210,7 +209,7 @@ def _remove_outdated_vectors(
             outdated = [row for row, text in texts.items() if stored[row] != input_hash(text)]
             vector_index.remove(corpus, index, outdated)
         increment_generation(corpus)
-        return vector_index.set_chunker(corpus, index, input_version)
+        return vector_index.set_chunker(corpus, index, INPUT_VERSION)
 
 
 def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
@@ -409,14 +408,14 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def estimate(corpus: Corpus, provider: EmbeddingProvider, input_version: str) -> EmbeddingEstimate:
+def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
     """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
 
     Raises:
         EmbedderError: the model is not available.
     """
     model = provider.identity
-    index = vector_index.find_index(corpus, IndexIdentity(model, input_version))
+    index = vector_index.find_index(corpus, IndexIdentity(model, INPUT_VERSION))
     chunks = corpus_counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
     texts = [embedding_text(*text[1:]) for text in first_texts(corpus, _TIMED_TEXTS)]
@@ -430,12 +429,7 @@ def estimate(corpus: Corpus, provider: EmbeddingProvider, input_version: str) ->
     return EmbeddingEstimate(chunks, waiting, seconds_per_text * waiting, size)
 
 
-def named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
-    """The index with this number, ``provider:model`` or model name.
-
-    Raises:
-        UsageError: no index or several have this name.
-    """
+def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
     indexes = vector_index.all_indexes(corpus)
     matching = [
         index
@@ -457,12 +451,17 @@ def label(index: EmbeddingIndex) -> str:
     return f"{index.identity.model.provider}:{index.identity.model.model}"
 
 
-def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
-    """Activate an index, in one transaction.
+def use_index(corpus: Corpus, name: str) -> None:
+    """Activate a complete index, in one transaction.
+
+    Args:
+        corpus: open for writing.
+        name: its number, ``provider:model`` or model name.
 
     Raises:
-        UsageError: chunks are waiting in it.
+        UsageError: no index or several have this name, or chunks wait for their vector in it.
     """
+    index = _named_index(corpus, name)
     with corpus.writing():
         waiting = count_waiting(corpus, index)
         if waiting:
@@ -476,12 +475,17 @@ def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
         increment_generation(corpus)
 
 
-def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
+def drop_index(corpus: Corpus, name: str) -> None:
     """Remove an index that is not active.
 
+    Args:
+        corpus: open for writing.
+        name: its number, ``provider:model`` or model name.
+
     Raises:
-        UsageError: the index is active.
+        UsageError: no index or several have this name, or it is active.
     """
+    index = _named_index(corpus, name)
     with corpus.writing():
         active = vector_index.active_index(corpus)
         if active is not None and active.id == index.id:
@@ -493,14 +497,20 @@ def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
         vector_index.delete_index(corpus, index)
 
 
-def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
-    """Build approximate indexes beside the exact one, and keep each if its recall is sufficient.
+def optimize(corpus: Corpus) -> Optimized:
+    """Build approximate indexes beside the active one, and keep each if its recall is sufficient.
 
     Each large compartment gets one. If none is large, the largest compartment gets one.
 
     Raises:
         ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
+        UsageError: the corpus has no embedding index.
     """
+    index = vector_index.active_index(corpus)
+    if index is None:
+        raise UsageError(
+            "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
+        )
     if not approximate_index.is_available(corpus):
         raise ConfigurationError(
             "no_vec1",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root
@@ -23,8 +24,18 @@ from rolebundle.ingest.remembered import (
     limits_in,
     without,
 )
-from rolebundle.ingest.roots import real_location
+from rolebundle.ingest.roots import is_below, real_location
 from rolebundle.ingest.walk import Skipped
+from rolebundle.storage import path_flags, roots
+from rolebundle.storage.connection import Corpus
+
+
+def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
+    """The metadata that the flags of earlier runs give to the file at an absolute path."""
+    above = [root for root in roots.load(corpus) if is_below(location, root.location)]
+    nearest = max(above, key=lambda root: len(root.location), default=None)
+    governing = flags_at(path_flags.load(corpus), location)
+    return {**(nearest.options.meta if nearest else {}), **governing}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.batches import batches, store_batch
 from rolebundle.ingest.dates import last_commits
 from rolebundle.ingest.indexes import (
-    INPUT_VERSION,
     EmbeddingReport,
     Progress,
     count_waiting,
     ensure_index,
     fill_index,
+    no_progress,
     optimize_large,
 )
 from rolebundle.ingest.metadata import check_reader, validated
@@ -52,16 +52,12 @@ from rolebundle.storage.stored_document import FileIdentity
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 
-def _no_progress(_step: str, _done: int, _total: int) -> None:
-    pass
-
-
 def ingest(
     corpus: Corpus,
     paths: Sequence[Path],
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
     on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all files at and below ``paths``.
@@ -89,7 +85,7 @@ def update(
     corpus: Corpus,
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
     on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all roots, each with the options that it was ingested with.
@@ -227,7 +223,7 @@ def _index_for(
     if provider is None:
         return None, ""
     try:
-        return ensure_index(corpus, provider, INPUT_VERSION, connection), ""
+        return ensure_index(corpus, provider, connection), ""
     except EmbedderError as error:
         if error.code == "model_mismatch":
             raise

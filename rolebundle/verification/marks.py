@@ -6,11 +6,14 @@ remove its own marks. It does not change what the owner has marked.
 
 from __future__ import annotations
 
-from rolebundle.contracts.document import Mark, Passage
+from datetime import UTC, datetime
+
+from rolebundle.contracts.document import Mark, Passage, iso_utc
 from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.retrieval.lookup import ReferenceScope, find_reference, resolve_reference
 from rolebundle.storage import marks as storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
@@ -44,6 +47,46 @@ def resolve_target(
     target = passages[0].chunk_id if is_chunk else passages[0].document.document_id
     digest = storage.text_hash(corpus, "chunk" if is_chunk else "document", target)
     return ("chunk" if is_chunk else "document"), target, digest or ""
+
+
+def mark_as_owner(
+    corpus: Corpus, reference: str, state: MarkState, marked_by: str, reason: str
+) -> MarkRecord:
+    """Mark a passage or document as the owner.
+
+    Args:
+        corpus: open for writing.
+        reference: a chunk id or a document id.
+        state: what it is marked as.
+        marked_by: the name of the person or tool.
+        reason: why.
+
+    Raises:
+        UsageError: nothing has this reference, or it names a part of a document.
+    """
+    kind, passages, _ = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
+    target = resolve_target(corpus, reference, kind, passages)
+    mark = Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC)))
+    return put_mark(corpus, target, passages[0].document.document_id, mark)
+
+
+def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
+    """Remove a mark, whoever has made it.
+
+    Args:
+        corpus: open for writing.
+        target: the chunk id or document id that is marked, which may be gone, or another
+            reference to it.
+
+    Raises:
+        UsageError: it has no mark.
+    """
+    marked = {mark.target: mark.kind for mark in reversed(list_marks(corpus))}
+    if target not in marked:
+        named = find_reference(corpus, target, ReferenceScope(absolute=True))
+        if named is not None and named[0] in ("chunk", "document"):
+            target = resolve_target(corpus, target, *named[:2])[1]
+    return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
 
 
 def put_mark(

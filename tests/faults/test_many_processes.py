@@ -161,7 +161,7 @@ def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
             return super().embed_passages(texts)
 
     with open_writer(db) as corpus:
-        index = indexes.ensure_index(corpus, HashingProvider(), "test-chunker")
+        index = indexes.ensure_index(corpus, HashingProvider())
         indexes.fill_index(corpus, index, Slow(), lambda *_: None)
         indexes.fill_index(corpus, index, HashingProvider(), lambda *_: None)
     with build_fresh(tmp_path) as expected, open_reader(db) as corpus:

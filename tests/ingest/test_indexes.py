@@ -89,11 +89,11 @@ def server() -> Iterator[EmbeddingServer]:
         yield running
 
 
-def build(db: Path, provider: HashingProvider) -> tuple[EmbeddingIndex, EmbeddingReport]:
+def build(db: Path, provider: HashingProvider) -> EmbeddingReport:
     # Measured before, so that a watched model is only asked for the chunks.
     noise_of(HashingProvider(provider.identity))
     with open_writer(db) as corpus:
-        return build_index(corpus, provider, INPUT_VERSION, lambda *_: None)
+        return build_index(corpus, provider, lambda *_: None)
 
 
 def active(db: Path) -> EmbeddingIndex:
@@ -122,10 +122,10 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
             assert all(one.scores.semantic > 0 for one in bundle.selected)
             seen.append((index.identity.model, codes(bundle) & {"SEMANTIC_LANE_DEGRADED"}))
 
-    index, report = build(db, Watched(NEW, before=look))
+    report = build(db, Watched(NEW, before=look))
     assert seen == [(IDENTITY, set())] * (FILES // BATCH)
     assert (report.embedded, report.waiting) == (FILES, 0)
-    assert active(db).id == index.id
+    assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
     with open_reader(db) as corpus:
         assert "SEMANTIC_LANE_DEGRADED" not in codes(
@@ -164,9 +164,8 @@ def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, t
     assert active(db).noise == noise_of(HashingProvider())
     with open_reader(db) as corpus:
         assert ask(corpus, None, HashingProvider(), task="n3 tokens").without_timings() == unknown
-    index, _ = build(db, HashingProvider(NEW))
+    build(db, HashingProvider(NEW))
     assert active(db).noise == noise_of(HashingProvider(NEW))
-    assert active(db).id == index.id
 
 
 def test_an_interrupted_build_continues(db: Path) -> None:
@@ -180,7 +179,7 @@ def test_an_interrupted_build_continues(db: Path) -> None:
     done = assert_never_mixed(db)["newer"]
     assert done in {2 * BATCH, 3 * BATCH}
     again = Watched(NEW)
-    _, report = build(db, again)
+    report = build(db, again)
     assert sum(again.batches) == report.embedded == FILES - done
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
@@ -197,7 +196,7 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
             with open_writer(db) as corpus:
                 sync.ingest(corpus, [tree], HashingProvider())
 
-    _, report = build(db, Watched(NEW, before=ingest))
+    report = build(db, Watched(NEW, before=ingest))
     assert report.waiting == 0
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
@@ -218,7 +217,7 @@ def test_chunks_added_after_the_last_batch_are_embedded_before_activation(
         return report
 
     monkeypatch.setattr(indexes, "fill_index", filled)
-    _, report = build(db, Watched(NEW))
+    report = build(db, Watched(NEW))
     assert runs == [FILES, 1]
     assert report.embedded == FILES + 1
     assert assert_never_mixed(db)["newer"] == FILES + 1
@@ -229,7 +228,7 @@ def test_the_old_index_stays_active_if_the_new_model_fails(db: Path) -> None:
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
             raise EmbedderError("embedder_down", "the server is gone", "start it")
 
-    _, report = build(db, Failing(NEW))
+    report = build(db, Failing(NEW))
     assert (report.embedded, report.waiting) == (0, FILES)
     assert "the server is gone" in report.problem
     assert active(db).identity.model == IDENTITY
@@ -242,7 +241,7 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
                 raise EmbedderError("input_too_long", "n7 is too long", "")
             return super().embed_passages(texts)
 
-    _, report = build(db, Choosy(NEW))
+    report = build(db, Choosy(NEW))
     assert (report.embedded, report.waiting) == (FILES - 1, 1)
     assert "n7 is too long" in report.problem
     assert active(db).identity.model == IDENTITY, "an incomplete index does not take over"
@@ -299,8 +298,8 @@ def test_a_plan_writes_nothing(db: Path) -> None:
     before = db.read_bytes()
     provider = Watched(NEW)
     with open_reader(db) as corpus:
-        plan = indexes.estimate(corpus, provider, CHUNKER_VERSION)
-        complete = indexes.estimate(corpus, HashingProvider(), CHUNKER_VERSION)
+        plan = indexes.estimate(corpus, provider)
+        complete = indexes.estimate(corpus, HashingProvider())
     # Each vector stands twice: where it is scanned, and beside its record.
     assert (plan.chunks, plan.waiting, plan.bytes) == (FILES, FILES, FILES * 12 * 4 * 2)
     assert plan.seconds > 0
@@ -313,7 +312,7 @@ def test_the_plan_of_an_interrupted_build(db: Path) -> None:
         build(db, Watched(NEW, before=_stop))
     done = assert_never_mixed(db).get("newer", 0)
     with open_reader(db) as corpus:
-        assert indexes.estimate(corpus, Watched(NEW), CHUNKER_VERSION).waiting == FILES - done
+        assert indexes.estimate(corpus, Watched(NEW)).waiting == FILES - done
 
 
 # -- through a server ----------------------------------------------------------------------------
@@ -598,7 +597,7 @@ def test_outdated_vectors_of_an_older_index_are_replaced(tree: Path, db: Path) -
         assert {row for row in after if after[row] != before[row]} == {tagged[0]}
         again = vector_index.active_index(corpus)
         assert again is not None and again.identity.chunker == INPUT_VERSION
-    assert build(db, HashingProvider())[1] == EmbeddingReport(0, 0)
+    assert build(db, HashingProvider()) == EmbeddingReport(0, 0)
 
 
 def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:

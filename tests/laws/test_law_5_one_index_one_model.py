@@ -60,7 +60,7 @@ def test_an_index_of_another_model_is_never_used(
 
         before = path.read_bytes()
         with open_writer(path) as corpus, pytest.raises(EmbedderError) as refused:
-            ensure_index(corpus, other_model, "test-chunker")
+            ensure_index(corpus, other_model)
         assert refused.value.code == "model_mismatch"
         assert path.read_bytes() == before
     finally:

@@ -414,16 +414,25 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "set_policy": lambda a, _: a.set_policy(POLICY, "toml"),
     "set_audit": lambda a, _: a.set_audit("required"),
     "back_up": lambda a, more: a.back_up(more / "copy.db"),
+    "rotate_backups": lambda a, more: a.rotate_backups(more),
     "restore": lambda a, more: a.restore(more / "other.db", confirmed=True),
 }
 READS = {
     *("roots", "warm", "plan_embedding", "flagged_documents", "flagged_names", "count_flagged"),
     *("document", "ls", "source_dates", "documents_by_month", "flags_of", "flagged_document"),
-    *("marks", "decisions", "facts", "plan_purge", "backups", "examine", "approved_manifests"),
+    *(
+        "marks",
+        "decisions",
+        "facts",
+        "plan_purge",
+        "migration_backups",
+        "examine",
+        "approved_manifests",
+    ),
     *("find_bridges", "audit_rows", "visit_stores", "close"),
     *("status", "advised_status", "checked_status"),
 }
-OTHERS = {"delete_backups", "collect_audits", "repair", "pull"}
+OTHERS = {"delete_migration_backups", "collect_audits", "repair", "pull"}
 """They change files beside it, leave a sound corpus alone, or replace the replica."""
 
 
@@ -453,7 +462,8 @@ def test_no_method_of_the_owner_changes_a_replica(db: Path, more: Path, name: st
     before, beside = contents(db), contents(more / "other.db")
     with Admin(db) as admin, pytest.raises(UsageError) as error:
         WRITES[name](admin, more)
-    expected = "replica_no_backup" if name == "back_up" else "replica_is_read_only"
+    is_backup = name in ("back_up", "rotate_backups")
+    expected = "replica_no_backup" if is_backup else "replica_is_read_only"
     assert error.value.code == expected
     assert contents(db) == before and contents(more / "other.db") == beside
 

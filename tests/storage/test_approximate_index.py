@@ -64,7 +64,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     exact = build(folder, documents, PROVIDER, name="exact.db")
     fast = Path(shutil.copy(exact, folder / "fast.db"))
     with open_writer(fast) as corpus:
-        made = indexes.optimize(corpus, active(corpus))
+        made = indexes.optimize(corpus)
         assert made.is_kept
         assert made.recall >= indexes.TARGET_RECALL
     return exact, fast
@@ -286,7 +286,7 @@ class TestOptimize:
         self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
-        made = indexes.optimize(exact, active(exact))
+        made = indexes.optimize(exact)
         assert not made.is_kept
         assert made.recall < approximate_index.MIN_RECALL
         assert only_share(exact).approximate == ""
@@ -323,18 +323,18 @@ class TestOptimize:
         with fast.writing():
             vector_index.remove(fast, active(fast), list(range(1, 500)))
         assert state(fast).is_stale
-        assert indexes.optimize(fast, active(fast)).is_kept
+        assert indexes.optimize(fast).is_kept
         assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
-            indexes.optimize(exact, active(exact))
+            indexes.optimize(exact)
         assert refused.value.code == "no_vec1"
 
     def test_too_few_vectors(self, exact: Corpus) -> None:
         with exact.writing():
             vector_index.remove(exact, active(exact), list(range(1, COUNT - 50)))
         with pytest.raises(ConfigurationError) as refused:
-            indexes.optimize(exact, active(exact))
+            indexes.optimize(exact)
         assert refused.value.code == "too_few_vectors"

@@ -19,7 +19,7 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import batches, indexes
-from rolebundle.ingest.indexes import INPUT_VERSION, Progress
+from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.purge import PurgeSelection
@@ -131,7 +131,6 @@ def _embed(place: Place, report: Report) -> None:
         indexes.build_index(
             corpus,
             TextByText(OTHER_MODEL),
-            INPUT_VERSION,
             _progress(report),
             started_at="2026-11-01T00:00:00Z",
         )

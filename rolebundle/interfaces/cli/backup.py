@@ -41,11 +41,14 @@ def backup(
     rolebundle backup /media/disk/team.db
     rolebundle backup --rotate ~/backups
     """
-    if (file is None) == (folder is None):
-        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
-        report = admin.back_up(file or folder or Path(), folders, rotate=file is None)
+        if file is not None and folder is None:
+            report = admin.back_up(file, folders)
+        elif folder is not None and file is None:
+            report = admin.rotate_backups(folder, folders)
+        else:
+            raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     if as_json:
         print_json(report)
     else:

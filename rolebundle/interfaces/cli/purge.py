@@ -105,7 +105,7 @@ def purge(
         if dry_run:
             plan = admin.plan_purge(selection) if chosen else None
             stores = admin.visit_stores(erase=False) if erase_published else None
-            _show_plan(plan, admin.backups(), stores, as_json)
+            _show_plan(plan, admin.migration_backups(), stores, as_json)
             return
         also = _also(admin, backups, erase_published)
         returning: Sequence[str] = ()
@@ -116,8 +116,8 @@ def purge(
                 question = " and ".join(also)
                 _confirm(f"{question[0].upper()}{question[1:]}?")
             receipts = admin.finish_purges()
-        deleted = admin.delete_backups() if backups else 0
-        left = admin.backups()
+        deleted = admin.delete_migration_backups() if backups else 0
+        left = admin.migration_backups()
         stores = admin.visit_stores(erase=True) if erase_published else []
     if as_json:
         print_json(
@@ -141,7 +141,7 @@ def purge(
 
 def _also(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
     """What is removed beside documents, as parts of a question."""
-    parts = [f"delete {counted(len(admin.backups()), 'backup')}"] if backups else []
+    parts = [f"delete {counted(len(admin.migration_backups()), 'backup')}"] if backups else []
     if erase_published:
         parts.append("remove older states from the stores of all publications")
     return parts
