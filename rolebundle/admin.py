@@ -183,9 +183,11 @@ class Admin:
             refuse_changes(self.workspace.corpus)
         heartbeat = first_heartbeat(path, polling=options.poll)
 
-        def roots_of() -> list[str]:
+        def watched_paths() -> list[str]:
             self.workspace.refresh()
-            return [root.location for root in self.roots()]
+            known = self.roots()
+            patterns = {root.options.scan.patterns for root in known} - {""}
+            return [*(root.location for root in known), *sorted(patterns)]
 
         def update(run: IngestOptions) -> IngestReport:
             with warming.paused() if warming else nullcontext():
@@ -197,7 +199,7 @@ class Admin:
         watched = WatchedCorpus(
             path,
             update=update,
-            roots=roots_of,
+            paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
         )
         if warming and path.exists():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.indexes import NO_CONNECTION
 from rolebundle.ingest.prepare import VerifiedFiles
+from rolebundle.scan.instructions import patterns_digest
 from rolebundle.scan.settings import ScanSettings
 
 
@@ -83,10 +84,18 @@ def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:
 
 
 def scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettings | None:
-    """The settings of the intake scan for a root that remembers these; ``None`` for no scan."""
-    if options.scan is not None:
-        return options.scan or None
-    if not remembered.enabled:
+    """The settings of the intake scan for a root that remembers these; ``None`` for no scan.
+
+    Raises:
+        ConfigurationError: the file of patterns cannot be read.
+    """
+    settings = options.scan
+    if settings is None and remembered.enabled:
+        patterns = Path(remembered.patterns) if remembered.patterns else None
+        settings = ScanSettings(secrets=remembered.secrets, patterns=patterns)
+    if not settings:
         return None
-    patterns = Path(remembered.patterns) if remembered.patterns else None
-    return ScanSettings(secrets=remembered.secrets, patterns=patterns)
+    if settings.patterns is None:
+        return settings
+    path = settings.patterns.absolute()
+    return replace(settings, patterns=path, patterns_digest=patterns_digest(path))

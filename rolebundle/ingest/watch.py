@@ -71,13 +71,13 @@ class WatchedCorpus:
     Attributes:
         path: its file.
         update: makes it the same as the files.
-        roots: the locations of its roots.
+        paths: the locations of its roots, and of the files of patterns that their scans use.
         generation: its number of writes.
     """
 
     path: Path
     update: Callable[[IngestOptions], IngestReport]
-    roots: Callable[[], Sequence[str]]
+    paths: Callable[[], Sequence[str]]
     generation: Callable[[], int]
 
 
@@ -150,8 +150,8 @@ class Watcher:
             self._heartbeat.end(problem)
 
     def _look(self) -> None:
-        """See whether roots came, went or changed, or another process has written."""
-        places = {location: _Place.of(location) for location in self._corpus.roots()}
+        """See whether paths came, went or changed, or another process has written."""
+        places = {location: _Place.of(location) for location in self._corpus.paths()}
         if places != self._places:
             self._places = places
             self._events.watch(place.real for place in places.values() if place.is_folder)
@@ -255,7 +255,7 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A root on disk: which file or folder it is, and when a root that is a file changed."""
+    """A path on disk: which file or folder it is, and when it changed if it is a file."""
 
     real: str
     is_folder: bool

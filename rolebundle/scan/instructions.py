@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -100,6 +101,15 @@ def load_patterns(extra: Path | None = None) -> Patterns:
     return Patterns((*enabled, *own))
 
 
+def patterns_digest(extra: Path) -> str:
+    """The digest of a file of patterns.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+    """
+    return blake2b(_content(extra), digest_size=8).hexdigest()
+
+
 @cache
 def _shipped() -> Patterns:
     return Patterns(tuple(_read(SHIPPED)[0]))
@@ -163,15 +173,20 @@ def _read(path: Path) -> tuple[list[Pattern], list[str]]:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
+        return tomllib.loads(_content(path).decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # Not UTF-8, or not TOML.
+        _refuse(path, "", "patterns_malformed", f"is not TOML: {error}")
+
+
+def _content(path: Path) -> bytes:
+    try:
         if path.stat().st_size > MAX_FILE_BYTES:
             _refuse(path, "", "patterns_unreadable", f"is larger than {MAX_FILE_BYTES} bytes")
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return path.read_bytes()
     except FileNotFoundError:
         _refuse(path, "", "patterns_missing", "the file of patterns does not exist")
     except OSError as error:
         _refuse(path, "", "patterns_unreadable", error.strerror or "cannot be read")
-    except (ValueError, RecursionError) as error:  # Not UTF-8, or not TOML.
-        _refuse(path, "", "patterns_malformed", f"is not TOML: {error}")
 
 
 def _pattern(path: Path, place: str, entry: object) -> Pattern:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
@@ -42,7 +43,10 @@ MAX_SECRET_SHARE = 1 / 3
 _MAX_PART_CHARS = 20_000
 """Of a longer hidden part only the beginning is searched for instructions."""
 
-_load_patterns = lru_cache(maxsize=4)(load_patterns)
+
+@lru_cache(maxsize=4)
+def _load_patterns(extra: Path | None, _digest: str) -> Patterns:
+    return load_patterns(extra)
 
 
 class Scannable(NamedTuple):
@@ -95,7 +99,7 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
     Raises:
         ConfigurationError: the settings name a file of patterns that has an error.
     """
-    patterns = _load_patterns(settings.patterns)
+    patterns = _load_patterns(settings.patterns, settings.patterns_digest)
     hidden = [find_hidden(document.text) for document in documents]
     # Without hidden text, which would hide the rest from the patterns.
     normal = [
