@@ -25,7 +25,7 @@ KINDS = {
     "flat OpenDocument; save it as odt, ods or odp": "fodt fods fodp fodg",
     "Apple iWork document; export it as docx, xlsx or pptx": "pages numbers key",
     "WordPerfect document; save it as docx": "wpd wps",
-    "drawing; export it as pdf": "odg vsd vsdx vdx pub cdr dwg dxf",
+    "drawing; export it as pdf": "odg vsd vsdx vsdm vdx pub cdr dwg dxf",
     "PostScript; convert it to pdf": "ps eps ai",
     "Outlook message; save it as eml": "msg",
     "Outlook mailbox; export it as mbox": "pst ost",

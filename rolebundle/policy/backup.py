@@ -302,6 +302,8 @@ def restore(
         StorageError: the corpus could not be replaced.
     """
     backup, path = (Path(os.path.realpath(file)) for file in (backup, path))
+    if backup.is_dir():
+        raise UsageError("backup_is_folder", f"{backup}: is a folder", "name a backup in it")
     if not backup.is_file():
         raise UsageError("backup_missing", f"{backup}: there is no backup", "check the name")
     if path.exists() and path.samefile(backup):
@@ -328,7 +330,8 @@ def restore(
         raise StorageError(
             "restore_failed",
             f"{path}: the backup could not be copied here ({error.strerror})",
-            "make room beside the corpus and run the same command again",
+            "check the permissions of the corpus's folder and the space there, and run the same "
+            "command again",
         ) from error
 
 

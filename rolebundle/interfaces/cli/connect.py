@@ -94,11 +94,13 @@ def connect(
             click.echo(f"or: {added_by}", err=True)
         return
     target = _named(host_file, chosen.label)
+    is_new_file = not target.path.exists()
     backup = target.write(name, entry)
     if backup is None:
         click.echo(f"{target.path}: has this entry already", err=True)
     else:
-        click.echo(f"{target.path}: written; the file as it was: {backup}", err=True)
+        before = "" if is_new_file else f"; the file as it was: {backup}"
+        click.echo(f"{target.path}: written{before}", err=True)
         click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
 
 

@@ -182,8 +182,10 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the documented code, never with a traceback."""
+    # Started with a closed descriptor 0 or 1.
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open until the process ends
     if sys.stdout is None:
-        # Started with a closed descriptor 1.
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     try:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)

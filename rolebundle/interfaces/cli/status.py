@@ -93,16 +93,16 @@ def _text(status: CorpusStatus, style: Style) -> str:
         f"{status.location} ({status.bytes:,} bytes, schema {corpus.schema_version}, "
         f"generation {corpus.generation})",
         f"{counted(corpus.documents, 'document')}, {counted(corpus.chunks, 'chunk')}",
-        (
-            f"embeddings: {index.provider}:{index.model}, {index.dimensions} dimensions, "
-            f"{counted(status.waiting, 'chunk')} waiting"
-            if index
-            else "embeddings: none; retrieval is lexical"
-        ),
     ]
     if status.replica is not None:
         lines.append(_replica(status.replica))
     lines += map(_publication, status.publications)
+    lines.append(
+        f"embeddings: {index.provider}:{index.model}, {index.dimensions} dimensions, "
+        f"{counted(status.waiting, 'chunk')} waiting"
+        if index
+        else "embeddings: none; retrieval is lexical"
+    )
     for embedding in status.indexes:
         state = "active" if embedding.active else "inactive"
         lines.append(

@@ -160,6 +160,10 @@ class TestRestore:
         assert contents(db) == before
         assert names(tmp_path) == files
 
+    def test_a_folder_of_backups_is_no_backup(self, db: Path, saved: Path) -> None:
+        outcome = invoke("restore", saved.parent, "--db", db)
+        assert outcome.code == 2 and "[backup_is_folder]" in outcome.err
+
     def test_the_former_corpus_is_kept(self, db: Path, saved: Path) -> None:
         expected = contents(db)
         add(db, "d2")

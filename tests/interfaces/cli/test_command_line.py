@@ -448,6 +448,12 @@ def test_closed_descriptors(sample_db: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_closed_input_is_an_empty_one(sample_db: Path) -> None:
+    done = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
+    assert done.returncode == 2 and "[not_json]" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_every_descriptor_closed(sample_db: Path) -> None:

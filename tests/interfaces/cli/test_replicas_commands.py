@@ -142,7 +142,9 @@ def test_a_reader_is_told_for_which_agent_it_is(db: Path) -> None:
     )
     assert "from head office, with this replica" in invoke("scopes", "show", "--db", replica).out
     status = invoke("status", "--db", replica).out
-    assert "replica of head office for ada" in status and "rolebundle embed" not in status
+    assert "rolebundle embed" not in status
+    places = [status.index(line) for line in ("replica of head office for ada", "embeddings: ")]
+    assert places == sorted(places), "lines about the index stand together"
 
 
 def test_a_published_replica_is_not_ingested(db: Path) -> None:
