@@ -149,7 +149,7 @@ class OllamaProvider:
 
     def _request(self, texts: Sequence[str], dimensions: int | None) -> Matrix:
         # By default Ollama cuts a text that is too long, without an error.
-        response = self._ask(
+        response = self._call(
             lambda client: client.embed(self._model, list(texts), truncate=False),
             self.context_length,
         )
@@ -168,25 +168,25 @@ class OllamaProvider:
 
     def _listed(self) -> tuple[str, str]:
         name = _full_name(self._model).casefold()
-        for entry in self._ask(lambda client: client.list()).models:
+        for entry in self._call(lambda client: client.list()).models:
             if entry.model and entry.digest and entry.model.casefold() == name:
                 return entry.model, entry.digest
         raise missing_model_error(self._url, self._model, self._pull_hint)
 
     @cached_property
-    def _card(self) -> Mapping[str, Any]:
-        return self._ask(lambda client: client.show(self._model)).modelinfo or {}
+    def _model_card(self) -> Mapping[str, Any]:
+        return self._call(lambda client: client.show(self._model)).modelinfo or {}
 
     def _card_number(self, name: str) -> int | None:
         # The key of the model's own architecture: the card of a multimodal model has others too.
-        value = self._card.get(f"{self._card.get('general.architecture')}.{name}")
+        value = self._model_card.get(f"{self._model_card.get('general.architecture')}.{name}")
         return value if isinstance(value, int) and value > 0 else None
 
     @property
     def _pull_hint(self) -> str:
         return f"run `ollama pull {self._model}`"
 
-    def _ask(self, call: Callable[[Client], T], context: int | None = None) -> T:
+    def _call(self, call: Callable[[Client], T], context: int | None = None) -> T:
         try:
             return call(self._client)
         except ResponseError as error:

@@ -49,7 +49,7 @@ def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
         except ValueError:
             value = float("nan")
         if not equals or not isfinite(value):
-            raise _bad(f"--fail-under {pair}: write METRIC=VALUE")
+            raise _bad_floor(f"--fail-under {pair}: write METRIC=VALUE")
         thresholds[name.strip().lower()] = value
     return check_thresholds(thresholds, "--fail-under")
 
@@ -62,7 +62,7 @@ def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, f
     """
     for name in thresholds:
         if name not in NAMES:
-            raise _bad(f"{place}: {name}: there is no such metric")
+            raise _bad_floor(f"{place}: {name}: there is no such metric")
     return dict(thresholds)
 
 
@@ -111,7 +111,7 @@ def value_of(report: EvalReport, name: str) -> float | None:
     return costs.get(name)
 
 
-def _bad(message: str) -> UsageError:
+def _bad_floor(message: str) -> UsageError:
     known = ", ".join((*METRICS, *RATES, *COSTS))
     return UsageError(
         "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"

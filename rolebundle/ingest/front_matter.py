@@ -85,7 +85,7 @@ def read_front_matter(
         line = first_line + problem.line
         if governing := _governing_key_in(text):
             reason = f"{problem}, and it may declare {governing}"
-            raise _bad(path, line, reason, problem.detail) from problem
+            raise _malformed(path, line, reason, problem.detail) from problem
         if not _begins_with_key(own):
             return None
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
@@ -96,7 +96,7 @@ def read_front_matter(
     return FrontMatter(declared, first_line, end + 1, notes)
 
 
-def _bad(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
+def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
     step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
     return DocumentError(
         "bad_front_matter",
@@ -155,7 +155,7 @@ def _notes_on_repeated(
 ) -> tuple[str, ...]:
     for key, line in repeated:
         if governing_key(key):
-            raise _bad(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
+            raise _malformed(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
     return tuple(
         f"{path}:{first_line + line}: front matter: duplicate key {_clean_text(key)!r}, "
         "the last one counts"

@@ -76,7 +76,7 @@ def read_manifest(
     if not reason or str(path) in policy.approved:
         status, content = _read(path)
         # Asked of the open file, because another one may have taken its place.
-        reason = _link_or_owner(status) or _place(folder, root)
+        reason = _link_or_owner(status) or _why_not_counted(folder, root)
     if not reason:
         return parse_manifest(content, str(path))
     approved, command = policy.approved.get(str(path)), f"rolebundle trust {quote(str(path))}"
@@ -177,7 +177,7 @@ def _link_or_owner(status: os.stat_result) -> str:
     return "" if is_own else f"it belongs to another user (uid {status.st_uid})"
 
 
-def _place(folder: Path, root: Path | None) -> str:
+def _why_not_counted(folder: Path, root: Path | None) -> str:
     """Why a manifest in this folder does not count by itself; empty if it does."""
     if root is None:
         owner = _link_or_owner(folder.stat())

@@ -131,13 +131,13 @@ class Watcher:
         problem = ""
         self._heartbeat.start()
         try:
-            self._look()
+            self._check_roots()
             while not self._stop.is_set():
                 if self._is_due():
                     self._pass()
                 elif self._events.wait(self._stop):
                     self._note_change()
-                self._look()
+                self._check_roots()
         except RolebundleError as error:
             problem = error.code
             raise
@@ -149,7 +149,7 @@ class Watcher:
             self._events.close()
             self._heartbeat.end(problem)
 
-    def _look(self) -> None:
+    def _check_roots(self) -> None:
         """See whether paths came, went or changed, or another process has written."""
         places = {location: _Place.of(location) for location in self._corpus.paths()}
         if places != self._places:
@@ -192,7 +192,7 @@ class Watcher:
             self.is_syncing = False
         self._failures, self._settling_until = 0, 0.0
         seconds = monotonic() - started
-        self._tell(report, seconds)
+        self._print_report(report, seconds)
         # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
         is_stable = not (report.added or report.updated or report.removed or report.embedded)
         if is_stable:
@@ -235,7 +235,7 @@ class Watcher:
             self._print_line(f"{error}\n  trying again")
         self._heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
 
-    def _tell(self, report: IngestReport, seconds: float) -> None:
+    def _print_report(self, report: IngestReport, seconds: float) -> None:
         if report.added or report.updated or report.removed:
             self._print_line(
                 f"{report.added} added, {report.updated} updated, {report.removed} removed in "

@@ -162,7 +162,7 @@ class Sidecar:
             "paths": [str(Path(path).absolute()) for path in paths],
             "lexical_only": lexical_only,
         }
-        report: dict[str, Any] = self._ask("ingest", fields, timeout, progress)
+        report: dict[str, Any] = self._call("ingest", fields, timeout, progress)
         return report
 
     def call(self, method: str, **params: Any) -> Any:
@@ -171,7 +171,7 @@ class Sidecar:
         Raises:
             SidecarError: the call was refused, failed or took too long, or the process has ended.
         """
-        return self._ask(method, params, self._timeout)
+        return self._call(method, params, self._timeout)
 
     def start(self) -> Self:
         """Start the process if it does not run. The first call does this, too.
@@ -228,10 +228,10 @@ class Sidecar:
 
     def _answer(self, method: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         params = {name: value for name, value in fields.items() if value is not None}
-        answer: dict[str, Any] = self._ask(method, params, self._timeout)
+        answer: dict[str, Any] = self._call(method, params, self._timeout)
         return answer
 
-    def _ask(
+    def _call(
         self,
         method: str,
         params: Mapping[str, Any],
@@ -272,7 +272,7 @@ class Sidecar:
                     retryable=True,
                 ) from None
             if message is None:
-                raise _gone()
+                raise _sidecar_gone()
             if "method" not in message:
                 return message
             if progress is not None:
@@ -284,12 +284,12 @@ class Sidecar:
         with self._sending:
             process = self._process
             if process is None or process.stdin is None:
-                raise _gone()
+                raise _sidecar_gone()
             try:
                 process.stdin.write(line)
                 process.stdin.flush()
             except (OSError, ValueError):
-                raise _gone() from None
+                raise _sidecar_gone() from None
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -324,7 +324,7 @@ def _result(message: dict[str, Any]) -> Any:
     )
 
 
-def _gone() -> SidecarError:
+def _sidecar_gone() -> SidecarError:
     return SidecarError(
         "sidecar_gone",
         "the sidecar has ended",

@@ -165,7 +165,7 @@ class HostFile:
         entry = {**(before or {}), **entry}
         if now == entry:
             return None
-        changed, removed, added = self._with(original, server, entry)
+        changed, removed, added = self._with_entry(original, server, entry)
         self._check(changed, original, server, entry)
         if change is None:
             self._save(self._backup(server), text.encode("utf-8"))
@@ -238,13 +238,13 @@ class HostFile:
             raise self._refused(f"{self._host.container} is not an object of servers")
         return entries
 
-    def _with(self, text: str, server: str, entry: Entry) -> tuple[str, str, str]:
+    def _with_entry(self, text: str, server: str, entry: Entry) -> tuple[str, str, str]:
         """The text with the entry, and the piece that was replaced and the one that was added."""
         if self._host.is_toml:
             if server in self._entries(text):
                 raise self._refused(f"has another entry {server!r}, and would lose its comments")
             gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-            added = _like(text, gap + _table(self._host.container, server, entry))
+            added = _with_line_ends_of(text, gap + _table(self._host.container, server, entry))
             return text + added, "", added
         if not text.strip():
             added = self._host.snippet(server, entry)
@@ -258,7 +258,7 @@ class HostFile:
         if server not in servers:
             return _inserted(text, servers, _member(server, entry, unit, 2), unit, 1)
         start, last = servers.spans[server]
-        removed, added = text[start : last + 1], _like(text, _dumped(entry, unit, 2))
+        removed, added = text[start : last + 1], _with_line_ends_of(text, _dumped(entry, unit, 2))
         return text[:start] + added + text[last + 1 :], removed, added
 
     def _without(self, text: str, change: HostChange) -> str:
@@ -405,7 +405,7 @@ def _copy_permissions(path: Path, partial: Path) -> None:
 # -- text like that of the file -------------------------------------------------------------------
 
 
-def _like(text: str, added: str) -> str:
+def _with_line_ends_of(text: str, added: str) -> str:
     """A piece of text with the line ends of the file."""
     plain = added.replace("\r\n", "\n")
     return plain.replace("\n", "\r\n") if "\r\n" in text else plain
@@ -427,15 +427,15 @@ def _member(key: str, value: Any, unit: str, depth: int) -> str:
 def _inserted(
     text: str, members: LocatedObject, member: str, unit: str, depth: int
 ) -> tuple[str, str, str]:
-    """The text with a member at the beginning of an object at a depth, as :meth:`_with`."""
+    """The text with a member at the beginning of an object at a depth, as :meth:`_with_entry`."""
     start = members.at + 1
-    added = _like(text, f"\n{unit * (depth + 1)}{member}")
+    added = _with_line_ends_of(text, f"\n{unit * (depth + 1)}{member}")
     if members:
         added += ","
         return text[:start] + added + text[start:], "", added
     # What is between the brackets is white space.
     end = text.index("}", start)
-    added = _like(text, f"{{{added}\n{unit * depth}}}")
+    added = _with_line_ends_of(text, f"{{{added}\n{unit * depth}}}")
     return text[: start - 1] + added + text[end + 1 :], text[start - 1 : end + 1], added
 
 

@@ -168,7 +168,7 @@ def read_token(path: Path) -> str:
             _create(path)
         return _read(path)
     except OSError as error:
-        raise _bad(path, f"cannot be used ({error.strerror})") from None
+        raise _bad_token_file(path, f"cannot be used ({error.strerror})") from None
 
 
 def _create(path: Path) -> None:
@@ -187,7 +187,7 @@ def _read(path: Path) -> str:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise _bad(path, "is not a plain file")
+            raise _bad_token_file(path, "is not a plain file")
         if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
             raise ConfigurationError(
                 "token_file_readable",
@@ -198,11 +198,11 @@ def _read(path: Path) -> str:
     finally:
         os.close(descriptor)
     if not _TOKEN.fullmatch(text):
-        raise _bad(path, "has no token of at least 32 letters, digits and .-_~+/=")
+        raise _bad_token_file(path, "has no token of at least 32 letters, digits and .-_~+/=")
     return text
 
 
-def _bad(path: Path, what: str) -> ConfigurationError:
+def _bad_token_file(path: Path, what: str) -> ConfigurationError:
     return ConfigurationError(
         "token_file_bad",
         f"{path}: {what}",

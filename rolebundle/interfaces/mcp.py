@@ -72,7 +72,7 @@ from rolebundle.interfaces.stdio import (
     take_over,
 )
 from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
-from rolebundle.interfaces.worker import Worker, end_code, patience
+from rolebundle.interfaces.worker import Worker, end_code, seconds_after_input
 
 PASSAGE_URI = "rolebundle://passage/"
 DOCUMENT_URI = "rolebundle://document/"
@@ -368,7 +368,7 @@ class LocalMethods:
     async def call(self, method: str, fields: dict[str, Any]) -> Answer:
         """One answer. Cancelling the task interrupts the call."""
         return await self._worker.call(
-            lambda: self._worker.operations.call(method, fields), patience(fields)
+            lambda: self._worker.operations.call(method, fields), seconds_after_input(fields)
         )
 
 

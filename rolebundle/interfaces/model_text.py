@@ -86,7 +86,7 @@ def document_text(lookup: Values) -> str:
     return "\n".join(lines)
 
 
-def _whole(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """A text on one line, uncut: names of documents in it may hold line breaks."""
     return one_line(text, len(text))
 
@@ -94,7 +94,8 @@ def _whole(text: str) -> str:
 def _lookups(answer: Values) -> str:
     parts = [document_text(lookup) for lookup in answer["lookups"]]
     parts += [
-        f"error: {_whole(failure['message'])} [{failure['code']}]\nnext: {_whole(failure['hint'])}"
+        f"error: {_on_one_line(failure['message'])} [{failure['code']}]\n"
+        f"next: {_on_one_line(failure['hint'])}"
         for failure in answer["failures"]
     ]
     if answer.get("next"):
@@ -116,9 +117,9 @@ def _listing(answer: Values) -> str:
 
 def error_text(error: Values) -> str:
     """An error: what is wrong, the next step, and whether to try again."""
-    lines = [f"error: {_whole(error['message'])} [{error['code']}]"]
+    lines = [f"error: {_on_one_line(error['message'])} [{error['code']}]"]
     if error["hint"]:
-        lines.append(f"next: {_whole(error['hint'])}")
+        lines.append(f"next: {_on_one_line(error['hint'])}")
     lines.append(f"retryable: {'yes' if error['retryable'] else 'no'}")
     return "\n".join(lines)
 
@@ -156,9 +157,9 @@ def _why(answer: Values) -> str:
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):
-        lines.append(f"notes: {_whole(answer['notes'])}")
+        lines.append(f"notes: {_on_one_line(answer['notes'])}")
     lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
-    lines += [f"to be selected: {_whole(need)}" for need in answer.get("needs", ())]
+    lines += [f"to be selected: {_on_one_line(need)}" for need in answer.get("needs", ())]
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
@@ -216,7 +217,7 @@ def _check(answer: Values) -> str:
 
 
 def _verification(answer: Values) -> str:
-    lines = [f"verdict: {answer['verdict']}: {_whole(answer['message'])}"]
+    lines = [f"verdict: {answer['verdict']}: {_on_one_line(answer['message'])}"]
     for finding in answer["findings"]:
         what = "FAILS" if finding["fails"] else "note"
         place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
@@ -236,4 +237,4 @@ def _roles(answer: Values) -> str:
 
 def _mission(role: Values) -> str:
     problem = role.get("problem")
-    return f"cannot be used: {_whole(problem)}" if problem else one_line(role["mission"])
+    return f"cannot be used: {_on_one_line(problem)}" if problem else one_line(role["mission"])

@@ -53,7 +53,7 @@ from rolebundle.interfaces.worker import (
     Job,
     Worker,
     end_code,
-    patience,
+    seconds_after_input,
     server_is_ending,
 )
 
@@ -165,7 +165,7 @@ class Server:
             partial(error_line, request.id, server_is_ending()),
             key,
             len(line),
-            patience(request.fields),
+            seconds_after_input(request.fields),
         )
         self._worker.submit(job)
         return request.method != "shutdown" or request.refusal is not None

@@ -293,7 +293,7 @@ def _shaped_bundle(
     paths = shaper.take_paths()
     for smallest in _MIN_BUDGETS[:2]:
         budget = replace(smallest, passages=len(bundle.selected))
-        answer = shaper.answer(shaper.grown(budget, COMPACT_CHARS, listed))
+        answer = shaper.answer(shaper.largest_budget(budget, COMPACT_CHARS, listed))
         if characters(answer) <= COMPACT_CHARS:
             break
     if detail == "compact":
@@ -333,7 +333,7 @@ class _BundleShaper:
     def within(self, max_chars: int, listed: int) -> Answer:
         """The largest answer of at most ``max_chars``, with up to ``listed`` rejections."""
         for smallest in _MIN_BUDGETS:
-            budget = self.grown(smallest, max_chars, listed)
+            budget = self.largest_budget(smallest, max_chars, listed)
             answer = self.answer(budget)
             if (budget.passages or not self._values["selected"]) and (
                 characters(answer) <= max_chars
@@ -341,7 +341,9 @@ class _BundleShaper:
                 break
         return answer
 
-    def grown(self, smallest: CharacterBudget, max_chars: int, listed: int) -> CharacterBudget:
+    def largest_budget(
+        self, smallest: CharacterBudget, max_chars: int, listed: int
+    ) -> CharacterBudget:
         """The budget, grown as far as the answer fits: first what is cut last."""
 
         def fits(budget: CharacterBudget) -> bool:

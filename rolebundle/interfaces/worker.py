@@ -43,7 +43,7 @@ def server_is_ending() -> Interrupted:
     return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
 
 
-def patience(fields: Mapping[str, object]) -> float:
+def seconds_after_input(fields: Mapping[str, object]) -> float:
     """How many seconds a call with these fields may take after the end of the input."""
     deadline = fields.get("deadline_ms")
     if isinstance(deadline, int) and 0 <= deadline < PATIENCE_SECONDS * 1000:

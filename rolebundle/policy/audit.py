@@ -152,7 +152,7 @@ class AuditLog:
             mode: AuditMode | None = None
             try:
                 log = self._open_writer()
-                if known.required and not _reaches(log, known):
+                if known.required and not _has_head(log, known):
                     raise self._shortened(known)
                 self._last_settings = self._with_floor(_settings_of(log))
                 mode = self._last_settings.mode
@@ -179,7 +179,7 @@ class AuditLog:
         if not self.exists:
             return False
         with open_audit_reader(self.path) as log:
-            return _reaches(log, known)
+            return _has_head(log, known)
 
     def remembered(self, known: StoredAudit) -> StoredAudit:
         """What the corpus should remember of the audit: its head, unless it lost what is known.
@@ -190,7 +190,7 @@ class AuditLog:
         if not known.required or not self.exists:
             return known
         with open_audit_reader(self.path) as log, log.reading():
-            if not _reaches(log, known):
+            if not _has_head(log, known):
                 return known
             head = audit.read_head(log)
         return StoredAudit(True, head.log_id, head.rows, head.hash)
@@ -414,7 +414,7 @@ def _settings_of(log: SqliteFile) -> AuditSettings:
     return AuditSettings(mode=modes[0], query=queries[0])
 
 
-def _reaches(log: SqliteFile, known: StoredAudit) -> bool:
+def _has_head(log: SqliteFile, known: StoredAudit) -> bool:
     return not known.log_id or audit.reaches(log, known.log_id, known.rows, known.hash)
 
 

@@ -38,7 +38,7 @@ def _explained(place: Place, value: Any, resolved: ResolvedOverlay) -> Explained
             place=dotted(place), value=value, origin="rescaled", path=str(layer.path)
         )
     keys = [str(step) for step in takewhile(lambda step: isinstance(step, str), place)]
-    layer = _giving(keys, resolved.layers)
+    layer = _layer_of(keys, resolved.layers)
     return ExplainedValue(
         place=dotted(place),
         value=value,
@@ -48,7 +48,7 @@ def _explained(place: Place, value: Any, resolved: ResolvedOverlay) -> Explained
     )
 
 
-def _giving(keys: Sequence[str], layers: Sequence[Layer]) -> Layer | None:
+def _layer_of(keys: Sequence[str], layers: Sequence[Layer]) -> Layer | None:
     """The file that gives the value of a key, or ``None`` if it is the default."""
     for layer in layers[:1] if keys[0] in OWN_KEYS else layers:
         value: object = layer.values

@@ -42,11 +42,11 @@ def rule_reach(
             sum(each.documents for each in touched),
             [(each.document_id, each.kind.path) for each in touched[:MAX_EXAMPLES]],
         )
-        for place, touched in _touched(policy, counts, facts)
+        for place, touched in _documents_by_rule(policy, counts, facts)
     }
 
 
-def _touched(
+def _documents_by_rule(
     policy: SourcePolicy, counts: Sequence[KindCount], facts: CorpusFacts
 ) -> Iterator[tuple[str, list[KindCount]]]:
     # The place of each count, so that a rule costs as much as what it matches.

@@ -273,7 +273,7 @@ def sound_part(
         Overlay.model_validate(values)
     except ValidationError as error:
         for mistake in mistakes_in(error, Overlay):
-            _cut(values, mistake.place)
+            _remove_at(values, mistake.place)
     overlay = validate({"version": "1.0", "role_id": "unnamed", **values})
     if isinstance(overlay, list):
         return None
@@ -281,7 +281,7 @@ def sound_part(
     return ResolvedOverlay(overlay, digest_of(overlay), path, layers)
 
 
-def _cut(values: Any, place: Place) -> None:
+def _remove_at(values: Any, place: Place) -> None:
     """Remove the value at a place. Of a list it removes all, so that places stay true."""
     for step, following in zip(place, (*place[1:], 0), strict=True):
         if not isinstance(values, dict) or step not in values:

@@ -257,7 +257,9 @@ class Score(NamedTuple):
                 "vocabulary", "vocabulary", vocabulary[0], weights.vocabulary, vocabulary[1]
             ),
         )
-        return self._with(weights, added, self.lexical, self.semantic, metadata[0], vocabulary[0])
+        return self._recomputed(
+            weights, added, self.lexical, self.semantic, metadata[0], vocabulary[0]
+        )
 
     def with_mark(self, factor: float, hit: str, weights: Weights) -> "Score":
         """The score with the role's two terms multiplied by the factor of a mark."""
@@ -266,7 +268,7 @@ class Score(NamedTuple):
             Contribution("mark", "metadata", metadata - self.metadata, weights.metadata, (hit,)),
             Contribution("mark", "vocabulary", vocabulary - self.vocabulary, weights.vocabulary),
         )
-        return self._with(weights, added, self.lexical, self.semantic, metadata, vocabulary)
+        return self._recomputed(weights, added, self.lexical, self.semantic, metadata, vocabulary)
 
     @property
     def terms(self) -> tuple[float, ...]:
@@ -286,7 +288,7 @@ class Score(NamedTuple):
                 names, self.terms, terms, weights[:4], strict=True
             )
         )
-        return self._with(weights, added, *terms)
+        return self._recomputed(weights, added, *terms)
 
     def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> "Score":
         """The score with the lanes' terms as a step has changed them."""
@@ -294,7 +296,7 @@ class Score(NamedTuple):
             Contribution(step, "lexical", lexical - self.lexical, weights.lexical),
             Contribution(step, "semantic", semantic - self.semantic, weights.semantic),
         )
-        return self._with(weights, added, lexical, semantic, self.metadata, self.vocabulary)
+        return self._recomputed(weights, added, lexical, semantic, self.metadata, self.vocabulary)
 
     @property
     def before_diversity(self) -> float:
@@ -332,7 +334,7 @@ class Score(NamedTuple):
             (),
         )
 
-    def _with(
+    def _recomputed(
         self,
         weights: Weights,
         added: tuple[Contribution, ...],

@@ -71,7 +71,7 @@ def lane_changes(
             f"a lane would have to propose it: it is not among the first {depth} of any, and the "
             "deeper search leaves its document out because of policy"
         ]
-    ways = _either(_lane_change(lane, words) for lane in lanes if lane.ran)
+    ways = _alternatives(_lane_change(lane, words) for lane in lanes if lane.ran)
     return [f"a lane would have to propose it: {ways or 'the task has no words to search for'}"]
 
 
@@ -178,7 +178,9 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
         ways.append(f"a text without {_listed(passage.flags, 'and')}, which the scan found")
     if is_allowed(labels._replace(sensitivity="public")):
         ways.append(f"another sensitivity (it is {labels.sensitivity})")
-    return _either(ways) or f"a trust policy under which {labels.origin} documents may be used"
+    return (
+        _alternatives(ways) or f"a trust policy under which {labels.origin} documents may be used"
+    )
 
 
 def _validity_change(document: DocumentMetadata, request: ResolvedRequest) -> str:
@@ -249,7 +251,7 @@ def selection_changes(execution: Execution, placement: Placement) -> list[str]:
 def _min_score_changes(placement: Placement) -> list[str]:
     score, floor = placement.own.score.final, placement.request.min_score
     least, has = distinct_decimals(floor, score)
-    change = f"a score of at least {least} ({_has(placement)} {has})"
+    change = f"a score of at least {least} ({_it_has(placement)} {has})"
     lower = math.floor(score * 10_000) / 10_000
     if placement.is_selected_with(min_score=lower):
         change += f", or an overlay with a min_score of at most {lower:g}"
@@ -272,7 +274,7 @@ def _score_change(placement: Placement) -> str:
         return ""
     above, has = distinct_decimals(last, final)
     # "Above" and not "at least", because the chunk id decides between equal scores.
-    return f"a final score above {above} ({_has(placement)} {has})"
+    return f"a final score above {above} ({_it_has(placement)} {has})"
 
 
 def _budget_change(execution: Execution, placement: Placement) -> str:
@@ -287,7 +289,7 @@ def _budget_change(execution: Execution, placement: Placement) -> str:
         selected = placement.selected_up_to_own(None, None)
         if by_limit := _limit_change(placement, len(selected)):
             ways.append(f"{by_limit} together with {_tokens_change(placement, selected)}")
-    return _either(ways)
+    return _alternatives(ways)
 
 
 def _limit_change(placement: Placement, limit: int) -> str:
@@ -313,11 +315,11 @@ def distinct_decimals(threshold: float, score: float) -> tuple[str, str]:
     return f"{threshold:.3f}", "the same"
 
 
-def _has(placement: Placement) -> str:
+def _it_has(placement: Placement) -> str:
     return "it would have" if placement.is_hypothetical else "it has"
 
 
-def _either(ways: Iterable[str]) -> str:
+def _alternatives(ways: Iterable[str]) -> str:
     return ", or ".join(way for way in ways if way)
 
 

@@ -269,12 +269,12 @@ class Reranker:
         )
         for result in results:
             if isinstance(result, Score):
-                self._take(result)
+                self._add_score(result)
             else:
                 self._model = result
                 self.question_embedded = True if result.dimensions else None
 
-    def _take(self, score: Score) -> None:
+    def _add_score(self, score: Score) -> None:
         if score.value is None:
             self._faults[score.text_hash] = score.fault
             return

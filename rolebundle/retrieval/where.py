@@ -43,16 +43,16 @@ def conditions(where: Where) -> Iterator[Condition]:
     """
     for key in ("source", "document_type", "domain", "tags"):
         if (names := getattr(where, key)) is not None:
-            yield Condition(key, key, _is_named(names), _wanted(key, names), names)
+            yield Condition(key, key, _is_named(names), _described(key, names), names)
     if (globs := where.path) is not None:
-        yield Condition("path", "path", _matches_glob(globs), _wanted("path", globs), globs)
+        yield Condition("path", "path", _matches_glob(globs), _described("path", globs), globs)
     if (attributes := where.attributes) is not None:
         lines = [[f"{key}: {name}" for name in names] for key, names in attributes.items()]
         yield Condition(
             "attributes",
             "attributes",
             _has_each(lines),
-            _wanted("attributes", [line for names in lines for line in names]),
+            _described("attributes", [line for names in lines for line in names]),
         )
     # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
     if where.updated_after is not None:
@@ -61,7 +61,7 @@ def conditions(where: Where) -> Iterator[Condition]:
             "updated_after",
             "updated_at",
             lambda dates: any(date >= first for date in dates),
-            _wanted("updated_after", [first]),
+            _described("updated_after", [first]),
         )
     if where.updated_before is not None:
         end = iso_utc(where.updated_before)
@@ -69,7 +69,7 @@ def conditions(where: Where) -> Iterator[Condition]:
             "updated_before",
             "updated_at",
             lambda dates: any(date < end for date in dates),
-            _wanted("updated_before", [end]),
+            _described("updated_before", [end]),
         )
 
 
@@ -108,7 +108,7 @@ def _has_each(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]
     return lambda values: all(holds(values) for holds in conditions)
 
 
-def _wanted(key: str, values: Sequence[str]) -> str:
+def _described(key: str, values: Sequence[str]) -> str:
     more = len(values) - MAX_NAMED_VALUES
     named = ", ".join(values[:MAX_NAMED_VALUES])
     return f"{key} = {named}{f' and {more} more' if more > 0 else ''}"

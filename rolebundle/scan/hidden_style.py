@@ -122,12 +122,12 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
         words = re.findall(r"[a-z0-9-]+\([^()]*\)|[^\s,/]+", value)
         yield "background-color", next((w for w in words if color(w)), "transparent")
     elif name == "inset":
-        yield from zip(("top", "right", "bottom", "left"), _four(value), strict=True)
+        yield from zip(("top", "right", "bottom", "left"), _four_sides(value), strict=True)
     elif name == "margin":
-        top, _, _, left = _four(value)
+        top, _, _, left = _four_sides(value)
         yield from (("margin-top", top), ("margin-left", left))
     elif name == "padding":
-        top, _, bottom, _ = _four(value)
+        top, _, bottom, _ = _four_sides(value)
         yield from (("padding-top", top), ("padding-bottom", bottom))
     elif name == "overflow":
         yield from (("overflow-x", value.partition(" ")[0]), ("overflow-y", value))
@@ -139,7 +139,7 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _four(value: str) -> tuple[str, str, str, str]:
+def _four_sides(value: str) -> tuple[str, str, str, str]:
     """The values of a shorthand for top, right, bottom and left."""
     values = value.split()[:4] or ["0"]
     top = values[0]
@@ -307,7 +307,9 @@ def _by_clip(declared: Declarations) -> Hiding | None:
 
 def _clips_all(name: str, arguments: list[str]) -> bool:
     if name == "inset":
-        top, right, bottom, left = ((_percent(side) or 0.0) for side in _four(" ".join(arguments)))
+        top, right, bottom, left = (
+            (_percent(side) or 0.0) for side in _four_sides(" ".join(arguments))
+        )
         return top + bottom >= 100 or left + right >= 100
     if name in {"circle", "ellipse"}:
         return any((_pixels(a) if _percent(a) is None else _percent(a)) == 0 for a in arguments[:1])

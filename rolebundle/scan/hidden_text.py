@@ -144,7 +144,7 @@ def _is_legitimate(
     if len(run) == 1 and ord(run) not in _WITHOUT_EMBEDDINGS:
         if before and run in "\ufe0e\ufe0f\u200d" and _is_emoji_glue(run, before, after):
             return True
-        return _belongs(run, before, after, start, directions, hyphens)
+        return _is_used(run, before, after, start, directions, hyphens)
     if before == ch.BLACK_FLAG and ch.is_flag(run):
         return True
     if before and _is_emoji_glue(run, before, after):
@@ -156,7 +156,7 @@ def _is_legitimate(
         return False
     # The neighbours of a mark beside an isolate are the letters around both.
     return all(
-        _belongs(character, before, after, offset, directions, hyphens)
+        _is_used(character, before, after, offset, directions, hyphens)
         for offset, character in enumerate(run, start)
         if character in marks
     )
@@ -193,7 +193,7 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
     return False
 
 
-def _belongs(
+def _is_used(
     character: str, before: str, after: str, offset: int, directions: _Directions, hyphens: set[int]
 ) -> bool:
     """Whether a single invisible character has a use between its visible neighbours."""

@@ -59,7 +59,7 @@ _SIGN = r"(?:[\"'\]\\]{0,3}[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}\\?|[\"'],[ \t]{0,8}
 _OPTION = r"(?i:\s--?(?:[a-z]+-)?"
 
 
-def _named(names: str, value: Value) -> list[Format]:
+def _named_formats(names: str, value: Value) -> list[Format]:
     return [
         Format("named_secret", rf"(?i:{names}){_SIGN}", _VALUE, value=value),
         Format("named_secret", rf"{_OPTION}(?:{names}))[ \t]{{1,4}}", _VALUE, value=value),
@@ -202,14 +202,14 @@ FORMATS = (
         _VALUE,
         value="password",
     ),
-    *_named(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
-    *_named(
+    *_named_formats(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
+    *_named_formats(
         r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
         r"|client|consumer|license|service|deploy|storage|webhook|jwt|secret[_-]?access)[_-]?key"
         r"|client[_-]?secret|secret|[_-]salt|credential",
         "key",
     ),
-    *_named(r"token", "token"),
+    *_named_formats(r"token", "token"),
 )
 
 _PLACEHOLDER = re.compile(

@@ -308,7 +308,7 @@ def _compound(text: str, at: int) -> tuple[_Compound, int]:
         else:
             arguments = ""
             if match["arguments"]:
-                end = _closing(text, at)
+                end = _closing_parenthesis(text, at)
                 arguments, at = text[at:end], end + 1
             condition, when = _pseudo(unescaped(match["pseudo"]).lower(), arguments.strip(), tag)
             classes += 1
@@ -446,7 +446,7 @@ def _of_selectors(name: str, arguments: str) -> tuple[str, Applies]:
     return joined, applies
 
 
-def _closing(text: str, at: int) -> int:
+def _closing_parenthesis(text: str, at: int) -> int:
     """The offset of the parenthesis that closes the one before this offset."""
     depth = 1
     for offset in range(at, len(text)):

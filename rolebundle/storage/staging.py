@@ -101,7 +101,7 @@ def _outdated(corpus: Corpus) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise _stays(published_folder(corpus.path), error) from error
+        raise _not_deleted(published_folder(corpus.path), error) from error
     outdated = []
     for entry in entries:
         if _OF_A_TARGET.fullmatch(entry.name):
@@ -117,10 +117,10 @@ def _delete(path: Path) -> None:
         else:
             shutil.rmtree(path)
     except OSError as error:
-        raise _stays(path, error) from error
+        raise _not_deleted(path, error) from error
 
 
-def _stays(path: Path, error: OSError) -> StorageError:
+def _not_deleted(path: Path, error: OSError) -> StorageError:
     return StorageError(
         "staged_replica_stays",
         f"{path}: this staged replica could not be deleted ({error.strerror})",

@@ -121,19 +121,21 @@ class _Batch:
         self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
         documents = [document for _, documents in files for document in documents]
         self.file_rows: dict[str, int] = dict(
-            _among(corpus, "SELECT location, id FROM file", (file.location for file, _ in files))
+            _rows_among(
+                corpus, "SELECT location, id FROM file", (file.location for file, _ in files)
+            )
         )
         # For each document id of this batch that exists: the row of its file, and its path.
         self.document_owners: dict[str, tuple[int, str]] = {
             document_id: (file_row, path)
-            for document_id, file_row, path in _among(
+            for document_id, file_row, path in _rows_among(
                 corpus,
                 "SELECT document_id, f.id, path FROM document d JOIN file f ON f.id = d.file",
                 (document.metadata.document_id for document in documents),
             )
         }
         self.chunk_owners: dict[str, int] = dict(
-            _among(
+            _rows_among(
                 corpus,
                 "SELECT chunk_id, d.file FROM chunk c JOIN document d ON d.id = c.document",
                 (chunk.chunk_id for document in documents for chunk in document.chunks),
@@ -317,7 +319,7 @@ class _Batch:
         return self.source_rows[source_id]
 
 
-def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
+def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
     """The rows of ``select`` whose first column is among ``names``."""
     column = select.split()[1].rstrip(",")
     return corpus.rows(

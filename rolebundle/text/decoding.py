@@ -71,11 +71,11 @@ def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _finish(_strictly(data, encoding, path), ())
+            return _finish(_decode_strictly(data, encoding, path), ())
     try:
         return _finish(data.decode("utf-8"), ())
     except UnicodeDecodeError as error:
-        return _finish(_western(data, path, error), ("not UTF-8: read as cp1252",))
+        return _finish(_decode_western(data, path, error), ("not UTF-8: read as cp1252",))
 
 
 def looks_binary(data: bytes) -> bool:
@@ -94,14 +94,14 @@ def _finish(text: str, notes: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return text.replace("\x00", _REPLACEMENT), notes + cleaned_note(count)
 
 
-def _strictly(data: bytes, encoding: str, path: str) -> str:
+def _decode_strictly(data: bytes, encoding: str, path: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise _undecodable(path, error) from error
 
 
-def _western(data: bytes, path: str, why_not_utf8: UnicodeDecodeError) -> str:
+def _decode_western(data: bytes, path: str, why_not_utf8: UnicodeDecodeError) -> str:
     high = len(_HIGH.findall(data))
     if high > len(data) * _MAX_WESTERN_SHARE or _CONTROL.search(data) or b"\x00" in data:
         raise _undecodable(path, why_not_utf8) from why_not_utf8

@@ -21,13 +21,13 @@ def join_ranges(figures: list[TextFigure], low: str) -> list[TextFigure]:
         if first.unit and first.unit == last.unit and first.scale == 1 < last.scale:
             # "$5 to $10 million".
             figures[place - 1] = first._replace(
-                readings=(*first.readings, *_like(first, last, is_only=True))
+                readings=(*first.readings, *_readings_like(first, last, is_only=True))
             )
             continue
         if gap[0] == "-" and (short := _short_year(first, last)):
             figures[place] = last._replace(readings=(*last.readings, *short))
         if not first.unit and not first.label and not _is_year(first):
-            readings = _like(first, last)
+            readings = _readings_like(first, last)
             if readings:
                 more = first.readings if is_list else ()
                 figures[place - 1] = first._replace(
@@ -42,7 +42,7 @@ def join_ranges(figures: list[TextFigure], low: str) -> list[TextFigure]:
             continue
         if first.kind == "money" and gap[0].strip() in ("-", "to", "–", "and"):
             figures[first_place + 1] = last._replace(
-                readings=tuple(_like(last, first, scaled=False))
+                readings=tuple(_readings_like(last, first, scaled=False))
             )
         elif first.label and not last.label:
             figures[first_place + 1] = last._replace(label=first.label)
@@ -62,7 +62,7 @@ def _short_year(first: TextFigure, last: TextFigure) -> list[Reading]:
     return [Reading("number", value, "", value), Reading("date", (int(value), None, None))]
 
 
-def _like(
+def _readings_like(
     bare: TextFigure, other: TextFigure, *, scaled: bool = True, is_only: bool = False
 ) -> list[Reading]:
     """The readings of a number with the unit and the scale of another one.

@@ -309,7 +309,7 @@ def _number_from(
     if units and units[0].dimension == "month" and low.startswith(patterns.OLD, end):
         readings += measured_readings(value, ())  # "23 years old" is "aged 23".
     if not units and is_digit:
-        readings = _further(reader, low[start:end], readings, figure)
+        readings = _other_readings(reader, low[start:end], readings, figure)
     elif is_digit and low[end - 1].isalpha() and " " not in low[start:end]:
         readings.append(Reading("identifier", canonical_identifier(low[start:end])))  # 3D, 5G.
     is_loose = value == 1 and not is_digit and not units and _is_pronoun(reader, start, figure)
@@ -357,7 +357,7 @@ def _is_special(
     return match is not None and _ratio(reader, value, first, end, match)
 
 
-def _further(
+def _other_readings(
     reader: FigureReader, text: str, readings: list[Reading], figure: TextFigure
 ) -> list[Reading]:
     """The readings of bare digits: also a version, a year, a part of an identifier."""

@@ -167,7 +167,7 @@ def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
     plain: list[str] = []
     if _NOT_LATIN.search(others):
         languages.append(non_latin_language(text))
-        plain = _touching(text)
+        plain = _words_at_script_edges(text)
     stems, letters, pairs = forms(text, languages)
     return plain, [*stems, *letters, *pairs]
 
@@ -285,7 +285,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
     return stem
 
 
-def _touching(text: str) -> list[str]:
+def _words_at_script_edges(text: str) -> list[str]:
     """Words adjacent to a script without spaces, without the letters of that script."""
     if _GLUED.search(text) is None:
         return []

@@ -82,7 +82,7 @@ def citations_of(
     for match in LINK.finditer(text, start, end):
         if not is_inside(match.start(), code):
             is_number = _NUMBERED.fullmatch(match[1])
-            place = _place(match[2].removeprefix("./"), is_marked=True)
+            place = _token_targets(match[2].removeprefix("./"), is_marked=True)
             if is_number and not place:
                 place = _numbers(is_number[1])
             add(match.start(), match.end(), place)
@@ -92,7 +92,9 @@ def citations_of(
             if is_inside(match.start(), taken) or is_inside(match.start(), code):
                 continue
             in_brackets = pattern is _BRACKET
-            targets = _bracketed(match[1], definitions) if in_brackets else _places(match[1])
+            targets = (
+                _bracketed(match[1], definitions) if in_brackets else _bracketed_targets(match[1])
+            )
             if targets is not None:
                 add(match.start(), match.end(), targets)
     taken = sorted(covered + [match.span() for match in URL.finditer(text, start, end)])
@@ -100,7 +102,7 @@ def citations_of(
         token = match[0]
         if (":" in token or "#" in token) and not is_inside(match.start(), taken):
             token = token.rstrip(".:!?…")
-            if place := _place(token, is_marked=False):
+            if place := _token_targets(token, is_marked=False):
                 add(match.start(), match.start() + len(token), place)
     return sorted(marks)
 
@@ -116,7 +118,7 @@ def _bracketed(
         return _numbers(match[1])
     if _FOOTNOTE.fullmatch(inner):
         return ()
-    return _places(inner)
+    return _bracketed_targets(inner)
 
 
 def _numbers(text: str) -> list[Target]:
@@ -131,7 +133,7 @@ def _numbers(text: str) -> list[Target]:
     return targets
 
 
-def _places(inner: str) -> list[Target] | None:
+def _bracketed_targets(inner: str) -> list[Target] | None:
     """What the text in brackets or parentheses cites, if all of it is places."""
     if ":" not in inner and "#" not in inner and not any(map(str.isdigit, inner)):
         return None
@@ -143,14 +145,14 @@ def _places(inner: str) -> list[Target] | None:
         return [("page", f"{name}#page={page}") for page in pages[:_MAX_EXPANDED]]
     targets: list[Target] = []
     for part in re.split("[,;]", inner):
-        place = _place(part.strip(" \t`"), is_marked=True)
+        place = _token_targets(part.strip(" \t`"), is_marked=True)
         if not place:
             return None
         targets += place
     return targets
 
 
-def _place(token: str, *, is_marked: bool) -> list[Target]:
+def _token_targets(token: str, *, is_marked: bool) -> list[Target]:
     """The locator or chunk id that a token is, or nothing.
 
     ``is_marked``: it stands in brackets, so that forms which are common in prose count as well.

@@ -57,15 +57,15 @@ class Quotation:
         return ranges
 
     def _in_part(self, start: int, end: int, opaque: Sequence[Range]) -> list[Range]:
-        quotes = self._double(start, end, opaque)
+        quotes = self._double_quotes(start, end, opaque)
         position = start
         singles: list[Range] = []
         for quote_start, quote_end in [*quotes, (end, end)]:
-            singles += self._single(position, quote_start, opaque)
+            singles += self._single_quotes(position, quote_start, opaque)
             position = max(position, quote_end)
         return sorted(quotes + singles)
 
-    def _double(self, start: int, end: int, opaque: Sequence[Range]) -> list[Range]:
+    def _double_quotes(self, start: int, end: int, opaque: Sequence[Range]) -> list[Range]:
         text = self._text
         quotes: list[Range] = []
         stack: list[tuple[int, int, str]] = []  # Position after the mark, class, mark.
@@ -108,7 +108,7 @@ class Quotation:
             self._since_open.append((start, end))
         return quotes
 
-    def _single(self, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
+    def _single_quotes(self, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
         text = self._text
         opened: int | None = None
         is_directed = False

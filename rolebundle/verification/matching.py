@@ -192,13 +192,15 @@ def topic_of(text: str, about: Iterable[str] = ()) -> Topic:
     if _DENIAL.search(bare):
         # What is forbidden before something else is not about the something else.
         bare = _WHEN.sub(" ", bare)
-    words = [token for token in _once(bare) if token.word not in _RULE_WORDS] or _once(text)
+    words = [
+        token for token in _distinct_tokens(bare) if token.word not in _RULE_WORDS
+    ] or _distinct_tokens(text)
     by_meaning: dict[object, list[Token]] = {}
     for token in words:
         by_meaning.setdefault(_meaning(token) or token.stems, []).append(token)
     return Topic(
         tuple(tuple(words) for words in by_meaning.values()),
-        tuple(phrase for phrase in (tuple(_once(words)) for words in about) if phrase),
+        tuple(phrase for phrase in (tuple(_distinct_tokens(words)) for words in about) if phrase),
         languages_of(text),
     )
 
@@ -294,7 +296,7 @@ def tokens(text: str) -> list[Token]:
     return result
 
 
-def _once(text: str) -> list[Token]:
+def _distinct_tokens(text: str) -> list[Token]:
     return list(dict.fromkeys(tokens(text)))
 
 

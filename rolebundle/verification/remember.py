@@ -347,7 +347,7 @@ def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
     Raises:
         UsageError: there is no such fact, it is in quarantine, or it was promoted before.
     """
-    fact = _named(corpus, document_id)
+    fact = _fact_named(corpus, document_id)
     if fact.verdict == "quarantine":
         raise UsageError(
             "quarantined",
@@ -369,13 +369,13 @@ def forget(corpus: Corpus, document_id: str) -> FactRecord:
     Raises:
         UsageError: there is no such fact.
     """
-    fact = _named(corpus, document_id)
+    fact = _fact_named(corpus, document_id)
     record = _record(fact, facts.missing_sources(corpus))
     facts.forget(corpus, fact)
     return record
 
 
-def _named(corpus: Corpus, document_id: str) -> Fact:
+def _fact_named(corpus: Corpus, document_id: str) -> Fact:
     fact = facts.fact_named(corpus, document_id)
     if fact is None:
         raise UsageError(

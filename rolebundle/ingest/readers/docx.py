@@ -176,7 +176,7 @@ class _Walk:
             name = self._relations.get(relation, ("", ""))[1]
             if not name or (type_name == "even" and (has_even is None or not is_on(has_even))):
                 continue
-            for line in self._flat(self._package.parse(name)).split("\n"):
+            for line in self._block_text(self._package.parse(name)).split("\n"):
                 # Without page numbers.
                 if re.search(r"[^\W\d_]{2}", line):
                     lines[" ".join(line.split())] = None
@@ -240,15 +240,15 @@ class _Walk:
                 self.blocks.add("code", "".join(inline.parts))
             else:
                 self.blocks.add("paragraph", text)
-        self._after(inline)
+        self._add_side_texts(inline)
 
-    def _after(self, inline: _Inline) -> None:
+    def _add_side_texts(self, inline: _Inline) -> None:
         """Add what is printed beside a paragraph: text boxes and notes."""
         for box, background in inline.boxes:
             for child in box:
                 self._block(child, background)
         for label, note in inline.notes:
-            text = " ".join(self._flat(note).split())
+            text = " ".join(self._block_text(note).split())
             if text:
                 self.blocks.add("paragraph", f"[{label}] {text}")
 
@@ -420,9 +420,9 @@ class _Walk:
             if merged is not None and merged.get(VAL) != "restart":
                 self._hidden.add("invisible_element", _all_text(cell))
                 return ""
-        return self._flat(cell, background)
+        return self._block_text(cell, background)
 
-    def _flat(self, element: Any, background: Color | None = WHITE) -> str:
+    def _block_text(self, element: Any, background: Color | None = WHITE) -> str:
         """The visible text of an element with blocks, one line for each paragraph or row."""
         lines = []
         for child in element:
@@ -436,15 +436,15 @@ class _Walk:
                 label = self._numbering.label(*numbering) if numbering else ""
                 text = "".join(inline.parts).strip()
                 lines.append(f"{label} {text}" if label and text else text)
-                lines += [self._flat(box, fill) for box, fill in inline.boxes]
-                lines += [f"[{label}] {self._flat(note)}" for label, note in inline.notes]
+                lines += [self._block_text(box, fill) for box, fill in inline.boxes]
+                lines += [f"[{label}] {self._block_text(note)}" for label, note in inline.notes]
             elif child.tag == _TBL:
                 rows = self._rows(child, self._table_fill(child))
                 lines += [", ".join(filter(None, row)) for row in rows]
             elif child.tag == _ALTERNATIVE:
-                lines.append(self._flat(list(_choice(child)), background))
+                lines.append(self._block_text(list(_choice(child)), background))
             elif local_name(child) in {"sdt", "sdtContent", "customXml", "ins"}:
-                lines.append(self._flat(child, background))
+                lines.append(self._block_text(child, background))
         return "\n".join(line for line in lines if line)
 
 

@@ -72,7 +72,7 @@ def _document(package: Package, path: str) -> ParsedDocument:
             continue
         _chapter(package, names[key], labels.get(names[key], ""), path, blocks, hidden, sheets)
     metadata = book.find("{*}metadata")
-    properties = properties_of(() if metadata is None else _named(metadata))
+    properties = properties_of(() if metadata is None else _renamed_date(metadata))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
     return blocks.document(properties, hidden, notes)
 
@@ -88,7 +88,7 @@ def _main_member(package: Package) -> str:
     raise ValueError("it has no package document")
 
 
-def _named(metadata: Any) -> Iterator[Any]:
+def _renamed_date(metadata: Any) -> Iterator[Any]:
     """The metadata elements, with the date of the last change under its short name."""
     for element in metadata:
         if local_name(element) == "meta":

@@ -269,12 +269,12 @@ def _hidden_parts(
     return tuple(parts)
 
 
-def _has(pattern: bytes, markup: bytes) -> bool:
+def _occurs(pattern: bytes, markup: bytes) -> bool:
     return byte_pattern(pattern).search(markup) is not None
 
 
 def _empty_line_numbers(main: Any, markup: bytes) -> None:
-    if not _has(_ANY_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
+    if not _occurs(_ANY_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
         return
     markup = markup.lower()
     for hint, tags in _LINE_NUMBER_TAGS:

@@ -71,7 +71,7 @@ def _verbatim(text: str) -> tuple[str, int]:
     return "\n".join(lines[dropped:]).rstrip(), dropped
 
 
-def _holds(element: Any, *tags: str) -> bool:
+def _has_descendant(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
     # iter() may also yield the element itself, always first.
     inside = element.iter(*tags)
@@ -190,7 +190,7 @@ class _Walk:
 
     def list_block(self, element: Any) -> None:
         """A list as one block, or a long list as one block per item, with its own lines."""
-        if _holds(element, *_BLOCK_CONTENT):
+        if _has_descendant(element, *_BLOCK_CONTENT):
             self.container(element)
             return
         if len(_text(element)) <= _MAX_LIST_CHARS:
@@ -212,7 +212,7 @@ class _Walk:
 
     def table(self, element: Any) -> None:
         """A table as one block, or a long table as one block per row, with its own lines."""
-        if _holds(element, *_BLOCK_CONTENT):
+        if _has_descendant(element, *_BLOCK_CONTENT):
             self.container(element)
             return
         header = _header_row(element)
@@ -259,7 +259,7 @@ _READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
 
 def _list_lines(element: Any, depth: int) -> Iterable[str]:
     """One line per item; nested lists are indented below their item."""
-    item_lines = _nested_lines if _holds(element, *_LISTS) else _flat_lines
+    item_lines = _nested_lines if _has_descendant(element, *_LISTS) else _flat_lines
     yield from _text_between(element.text, depth)
     for child in element:
         if child.tag in _LISTS:
@@ -275,7 +275,7 @@ def _text_between(text: str | None, depth: int) -> Iterable[str]:
 
 
 def _item_lines(item: Any, depth: int) -> Iterable[str]:
-    return (_nested_lines if _holds(item, *_LISTS) else _flat_lines)(item, depth)
+    return (_nested_lines if _has_descendant(item, *_LISTS) else _flat_lines)(item, depth)
 
 
 def _flat_lines(item: Any, depth: int) -> Iterable[str]:
@@ -288,7 +288,7 @@ def _nested_lines(item: Any, depth: int) -> Iterable[str]:
     indent = "  " * depth
     mark, parts = "- ", [item.text or ""]
     for child in item:
-        if child.tag in _LISTS or (isinstance(child.tag, str) and _holds(child, *_LISTS)):
+        if child.tag in _LISTS or (isinstance(child.tag, str) and _has_descendant(child, *_LISTS)):
             yield from _marked_line(indent + mark, parts)
             mark, parts = "  ", []
             yield from _list_lines(child, depth + 1 if child.tag in _LISTS else depth)

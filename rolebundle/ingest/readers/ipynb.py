@@ -153,7 +153,7 @@ def _read_cell(cell: _Cell) -> tuple[list[Block], list[HiddenPart]]:
         # Their offsets are not those of the file.
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
-        blocks = (_whole(cell),)
+        blocks = (_whole_cell(cell),)
     if cell.is_hidden:
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
@@ -168,7 +168,7 @@ def _read_cell(cell: _Cell) -> tuple[list[Block], list[HiddenPart]]:
     ], hidden
 
 
-def _whole(cell: _Cell) -> Block:
+def _whole_cell(cell: _Cell) -> Block:
     shown = [i for i, line in enumerate(cell.lines) if not is_blank(line)]
     first, last = shown[0], shown[-1]
     text = "\n".join(cell.lines[first : last + 1])

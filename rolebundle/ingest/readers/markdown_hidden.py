@@ -86,7 +86,7 @@ def hidden_ranges(
     if tags:
         ranges += _elements(masked, tags)
     ranges.sort(key=lambda part: (part.start, -part.end))
-    return list(_apart(ranges))
+    return list(_without_overlaps(ranges))
 
 
 def removed(text: str, ranges: Sequence[Hidden]) -> str:
@@ -118,7 +118,7 @@ def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[H
         )
 
 
-def _apart(ranges: Sequence[Hidden]) -> Iterator[Hidden]:
+def _without_overlaps(ranges: Sequence[Hidden]) -> Iterator[Hidden]:
     done = 0
     for part in ranges:
         if part.is_kept or part.start >= done:
@@ -166,7 +166,7 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]]
         if mark[0] == "`":
             same = runs[len(mark)]
             following = bisect_left(same, at)
-            if following < len(same) and same[following] < _next(blanks, at, len(masked)):
+            if following < len(same) and same[following] < _next_offset(blanks, at, len(masked)):
                 at = same[following] + len(mark)
                 covered.append((start, at))
         elif mark[0] == "<" and mark[1] in "!?":
@@ -178,7 +178,7 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]]
                 if not (is_block and mark == "<!--"):
                     continue
             end = len(masked) if end < 0 else end + len(closer)
-            if is_block or end <= _next(blanks, at, len(masked)):
+            if is_block or end <= _next_offset(blanks, at, len(masked)):
                 comments.append(Hidden(start, end, "markup_comment", masked[at : end - 1]))
                 covered.append((start, end))
                 at = end
@@ -194,7 +194,7 @@ def _begins_line(text: str, at: int) -> bool:
     return not at or text[at - 1] == "\n"
 
 
-def _next(offsets: Sequence[int], at: int, default: int) -> int:
+def _next_offset(offsets: Sequence[int], at: int, default: int) -> int:
     index = bisect_left(offsets, at)
     return offsets[index] if index < len(offsets) else default
 

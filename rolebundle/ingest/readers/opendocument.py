@@ -156,7 +156,7 @@ class _Walk:
             for part in master:
                 name = local_name(part)
                 if name.startswith(("header", "footer")) and part.get(f"{STYLE}display") != "false":
-                    for line in self._flat(part, {}).split("\n"):
+                    for line in self._block_text(part, {}).split("\n"):
                         if re.search(r"[^\W\d_]{2}", line):
                             lines[" ".join(line.split())] = None
         if lines:
@@ -185,7 +185,7 @@ class _Walk:
             pass  # its entries are headings of the document
         elif element.tag.startswith(DRAW):
             self._drawing(element, look)
-            self._after("")
+            self._add_side_texts("")
         elif name in {"numbered-paragraph", "list-item", "list-header"}:
             for child in element:
                 self._block(child, look)
@@ -205,9 +205,9 @@ class _Walk:
                 self.blocks.add("code", whole, anchor)
             else:
                 self.blocks.add("paragraph", text, anchor)
-        self._after(anchor)
+        self._add_side_texts(anchor)
 
-    def _after(self, anchor: str) -> None:
+    def _add_side_texts(self, anchor: str) -> None:
         """Add the text boxes and notes of a paragraph."""
         boxes, self._boxes = self._boxes, []
         notes, self._notes = self._notes, []
@@ -318,7 +318,7 @@ class _Walk:
             self._note_count += 1
             label = f"[{self._note_count}]"
             parts.append(label)
-            text = " ".join(self._flat(body, {}).split())
+            text = " ".join(self._block_text(body, {}).split())
             if text:
                 self._notes.append(f"{label} {text}")
 
@@ -347,18 +347,18 @@ class _Walk:
             if isinstance(child.tag, str) and child.tag.startswith((DRAW, _SVG)):
                 self._drawing(child, inner)
 
-    def _flat(self, element: Any, look: Look) -> str:
+    def _block_text(self, element: Any, look: Look) -> str:
         """The visible text of an element with blocks, one line for each paragraph."""
         lines = []
         for child in element:
             if child.tag in {_P, _H}:
                 lines.append(self._text_of(child, look))
                 boxes, self._boxes = self._boxes, []
-                lines += [self._flat(box, box_look) for box, box_look in boxes]
+                lines += [self._block_text(box, box_look) for box, box_look in boxes]
                 notes, self._notes = self._notes, []
                 lines += notes
             elif child.tag == _LIST or local_name(child) in {"list-item", "list-header", "section"}:
-                text = self._flat(child, look)
+                text = self._block_text(child, look)
                 lines.append(f"- {text}" if local_name(child) == "list-item" else text)
             elif child.tag == _TABLE_TAG:
                 rows = [self._row_cells(row) for row in child.iter(_ROW)]
@@ -461,7 +461,7 @@ class _Walk:
         for comment in cell.findall(f"{_OFFICE}annotation"):
             self.hidden.add("comment", _all_text(comment), is_usual=True)
         own = self._styles.look("table-cell", cell.get(f"{TABLE}style-name"))
-        return self._flat(cell, {**look, **own} if own else look)
+        return self._block_text(cell, {**look, **own} if own else look)
 
     # Slides
 
@@ -477,7 +477,7 @@ class _Walk:
         shapes: list[tuple[Any, Look]] = []
         for shape in page:
             if local_name(shape) == "notes":
-                texts = [self._flat(box, {}) for box in shape.iter(f"{DRAW}text-box")]
+                texts = [self._block_text(box, {}) for box in shape.iter(f"{DRAW}text-box")]
                 notes = [line for text in texts for line in text.split("\n") if line.strip()]
                 continue
             if not isinstance(shape.tag, str) or local_name(shape) == "forms":
@@ -492,7 +492,9 @@ class _Walk:
             self._drawing(shape, {"fill": None})
             boxes, self._boxes = self._boxes, []
             if role == "title" and not title:
-                title = " ".join(" ".join(self._flat(box, look) for box, look in boxes).split())
+                title = " ".join(
+                    " ".join(self._block_text(box, look) for box, look in boxes).split()
+                )
             else:
                 # What is behind a shape on a slide is not known.
                 shapes += [(box, {"fill": None, **look}) for box, look in boxes]

@@ -185,12 +185,12 @@ def _lines(comparison: Comparison, style: Style) -> Iterator[str]:
     passages = {passage.chunk_id: passage for passage in comparison.passages}
     yield f"selected for all: {len(comparison.shared)}"
     for name in comparison.shared:
-        yield f"  {_place(passages[name], style)}"
+        yield f"  {_locator_line(passages[name], style)}"
     for view in comparison.roles:
         yield f"selected for {view.role_id} only: {len(view.own)} of {len(view.selected)}"
         for name in view.own:
-            yield f"  {_place(passages[name], style)}"
-            yield from _elsewhere(passages[name])
+            yield f"  {_locator_line(passages[name], style)}"
+            yield from _other_standings(passages[name])
     some = [
         passage
         for passage in comparison.passages
@@ -199,8 +199,8 @@ def _lines(comparison: Comparison, style: Style) -> Iterator[str]:
     if some:
         yield f"selected for some: {len(some)}"
     for passage in some:
-        yield f"  {_place(passage, style)}"
-        yield from _elsewhere(passage)
+        yield f"  {_locator_line(passage, style)}"
+        yield from _other_standings(passage)
 
 
 def _overlap(overlap: Overlap) -> str:
@@ -215,14 +215,14 @@ def _selected_count(passage: ComparedPassage) -> int:
     return sum(standing.state == "selected" for standing in passage.standings)
 
 
-def _place(passage: ComparedPassage, style: Style) -> str:
+def _locator_line(passage: ComparedPassage, style: Style) -> str:
     # Not cut to the width, because a person copies it from here.
     locator = one_line(passage.locator or passage.chunk_id, _COPY_CHARS)
     place = f"{style('locator', locator)}  {one_line(passage.source_id)}"
     return "  ".join(filter(None, [place, style("caution", flag_note(passage.flags))]))
 
 
-def _elsewhere(passage: ComparedPassage) -> Iterator[str]:
+def _other_standings(passage: ComparedPassage) -> Iterator[str]:
     for standing in passage.standings:
         if standing.state != "selected":
             yield f"    {standing.role_id}: {_reason(standing)}"

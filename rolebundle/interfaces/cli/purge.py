@@ -107,7 +107,7 @@ def purge(
             stores = admin.visit_stores(erase=False) if erase_published else None
             _show_plan(plan, admin.migration_backups(), stores, as_json)
             return
-        also = _also(admin, backups, erase_published)
+        also = _other_removals(admin, backups, erase_published)
         returning: Sequence[str] = ()
         if chosen:
             receipts, returning = _erase(admin, selection, yes, also)
@@ -139,7 +139,7 @@ def purge(
     _refuse_left(stores)
 
 
-def _also(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
+def _other_removals(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
     """What is removed beside documents, as parts of a question."""
     parts = [f"delete {counted(len(admin.migration_backups()), 'backup')}"] if backups else []
     if erase_published:

@@ -31,7 +31,7 @@ from rolebundle.retrieval.passage_text import one_line
 _FACT_CHARS = 200
 
 
-def _person(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -41,7 +41,9 @@ def _person(_context: click.Context, _option: click.Parameter, name: str | None)
 
 
 def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
-    return click.option("--by", metavar="NAME", required=required, callback=_person, help=help_text)
+    return click.option(
+        "--by", metavar="NAME", required=required, callback=_person_name, help=help_text
+    )
 
 
 @click.group(cls=group_with_default("add"))

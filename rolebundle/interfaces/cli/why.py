@@ -169,7 +169,7 @@ def _verdict(why: Why) -> str:
 def _words(why: Why) -> list[str]:
     words = why.words
     return [
-        f"{name}: {_some(listed)}"
+        f"{name}: {_first_words(listed)}"
         for name, listed in (
             ("has", words.task_found),
             ("lacks", words.task_missing),
@@ -179,7 +179,7 @@ def _words(why: Why) -> list[str]:
     ]
 
 
-def _some(words: Sequence[str]) -> str:
+def _first_words(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MAX_WORDS} more" if len(words) > _MAX_WORDS else ""
     return one_line(", ".join(words[:_MAX_WORDS]), _NAME_CHARS) + more
 

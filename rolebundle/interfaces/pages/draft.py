@@ -238,11 +238,11 @@ def _taken_parts(content: str, findings: Sequence[Finding]) -> list[tuple[int, i
     """Where the passage has what the draft took from it: quotes and figures, else the sentences."""
     precise = [f for f in findings if f.check in ("quotes", "figures")]
     texts = dict.fromkeys(f.true_text or f.text for f in precise or findings)
-    places = sorted(place for text in texts if (place := _place(content, text)))
+    places = sorted(place for text in texts if (place := _find_text(content, text)))
     return covered(places)
 
 
-def _place(content: str, text: str) -> Match | None:
+def _find_text(content: str, text: str) -> Match | None:
     """Where a text begins and ends in a passage, whatever its white space. ``None``: nowhere."""
     parts = [re.escape(part) for part in _SPACES.split(text.removesuffix("…").strip()) if part]
     if not parts:

@@ -88,7 +88,7 @@ def make_equal(copy: Path, opened: Callable[[], AbstractContextManager[Source]],
                 )
             try:
                 with copy.open("rb+") as stream:
-                    is_equal, read = _attempt(stream, source, has_digests=has_digests)
+                    is_equal, read = _update_blocks(stream, source, has_digests=has_digests)
             except OSError as error:
                 raise storage_error(copy, error) from error
         moved += read
@@ -101,13 +101,13 @@ def make_equal(copy: Path, opened: Callable[[], AbstractContextManager[Source]],
     )
 
 
-def _attempt(stream: BinaryIO, source: Source, *, has_digests: bool) -> tuple[bool, int]:
+def _update_blocks(stream: BinaryIO, source: Source, *, has_digests: bool) -> tuple[bool, int]:
     """Whether the stream is now equal to the source, and how many bytes were read."""
     # Digests of another number of blocks are those of another file.
     usable = has_digests and len(source.digests) == -(-source.size // BLOCK_BYTES) * DIGEST_BYTES
     digests = source.digests if usable else b""
     read = 0
-    for start, end in _different(stream, source, digests):
+    for start, end in _differing_runs(stream, source, digests):
         with source.read(start, end) as span:
             stream.seek(position := span.start)
             for block in _blocks(span):
@@ -126,7 +126,7 @@ def _attempt(stream: BinaryIO, source: Source, *, has_digests: bool) -> tuple[bo
     return True, read
 
 
-def _different(stream: BinaryIO, source: Source, digests: bytes) -> list[tuple[int, int]]:
+def _differing_runs(stream: BinaryIO, source: Source, digests: bytes) -> list[tuple[int, int]]:
     """The start and the end of each run of blocks that differ."""
     if not digests:
         return [(0, source.size)] if source.size else []
