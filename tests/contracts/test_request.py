@@ -1,4 +1,4 @@
-"""The request: the same fields through every door, and a coded error for everything else."""
+"""The request: the same fields through every interface, and a coded error for everything else."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import CHECKOUT, invoke, invoke_in_a_child
 from support.corpora import ask, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.shim import shimmed_disk
+from support.faulty_file_system import shimmed_disk
 from support.sound import assert_sound, contents
 
 
@@ -217,7 +217,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
 
 
 def test_the_shim_sees_what_it_should() -> None:
-    """Without this the rows above would pass on a shim that nobody writes through."""
+    """Without this the rows above would pass on a layer that nobody writes through."""
     with scratch_folder() as folder, shimmed_disk() as disk, open_writer(folder / "c.db") as corpus:
         assert corpus.db.pragma("journal_mode") == "wal"
         assert corpus.db.pragma("synchronous") == 2

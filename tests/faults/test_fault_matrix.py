@@ -21,17 +21,17 @@ FAULTS = {
     1: Fault(
         "kill -9 during ingest",
         (
-            "faults/test_kills.py::test_a_kill_loses_nothing_acknowledged",
+            "faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged",
             "faults/test_killed_ingest.py::test_kill_of_a_real_process_with_workers",
         ),
     ),
     2: Fault(
         "kill -9 during a migration",
-        ("faults/test_kills.py::test_a_kill_loses_nothing_acknowledged",),
+        ("faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged",),
     ),
     3: Fault(
         "kill -9 during purge",
-        ("faults/test_kills.py::test_a_kill_loses_nothing_acknowledged",),
+        ("faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged",),
     ),
     4: Fault(
         "power loss",
@@ -134,7 +134,7 @@ FAULTS = {
         "backup under write",
         (
             "faults/test_backup_under_write.py::test_a_backup_under_write_is_a_committed_state",
-            "faults/test_kills.py::test_a_kill_loses_nothing_acknowledged",
+            "faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged",
         ),
     ),
     20: Fault(
@@ -247,18 +247,18 @@ FAULTS = {
     36: Fault(
         "JSON: deep nesting, NaN, 1e999, 5,000-digit integers, duplicate keys, BOM",
         (
-            "interfaces/test_serve_noise.py::test_json_faults",
+            "interfaces/test_serve_bad_input.py::test_json_faults",
             "interfaces/test_json_lines.py::test_any_bytes_are_a_value_or_a_coded_error",
         ),
     ),
     37: Fault(
         "a line over 1 MiB, or one that never ends",
         (
-            "interfaces/test_serve_noise.py::test_the_longest_line_and_one_byte_more",
-            "interfaces/test_serve_noise.py::test_a_line_that_never_ends_takes_no_memory",
+            "interfaces/test_serve_bad_input.py::test_the_longest_line_and_one_byte_more",
+            "interfaces/test_serve_bad_input.py::test_a_line_that_never_ends_takes_no_memory",
         ),
     ),
-    38: Fault("invalid UTF-8", ("interfaces/test_serve_noise.py::test_json_faults",)),
+    38: Fault("invalid UTF-8", ("interfaces/test_serve_bad_input.py::test_json_faults",)),
     39: Fault(
         "end of input, half a line, broken pipe, SIGTERM",
         (
@@ -327,7 +327,7 @@ FAULTS = {
         "purge",
         (
             "storage/test_purge.py::test_no_byte_of_a_canary_is_left",
-            "faults/test_kills.py::test_a_kill_loses_nothing_acknowledged",
+            "faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged",
         ),
     ),
 }

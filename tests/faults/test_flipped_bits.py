@@ -19,7 +19,7 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW
 from support.fake_embedder import HashingProvider
-from support.flipping import filled_corpus, flipped, problems_of, sample_of_bits, stored_rows
+from support.flipped_files import filled_corpus, flipped, problems_of, sample_of_bits, stored_rows
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ SCRIPT = """
 import json, subprocess, sys
 from pathlib import Path
 from support.commands import invoke
-from support.unmerged import leave_a_log
+from support.leftover_log import leave_a_log
 
 place, reads = Path(sys.argv[1]), json.loads(sys.argv[2])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)], check=True)

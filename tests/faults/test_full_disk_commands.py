@@ -19,8 +19,8 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from support.commands import SAMPLE, invoke
 from support.full_disk import FILLER, fill_up, on_own_file_system, run_command
+from support.leftover_log import leave_a_log
 from support.operations import POLICY, STEPS, Place, stored_rows
-from support.unmerged import leave_a_log
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 

@@ -19,8 +19,8 @@ from rolebundle.policy.audit import AuditLog
 from support.amounts import rounds
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
+from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
-from support.shim import shimmed_disk
 
 REQUIRED = AuditSettings(mode="required", query="text")
 
@@ -118,7 +118,7 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                     failed = True
                     assert (raised.code, raised.exit_code) == ("audit_unwritable", 6)
                 disk.fail = None
-                log.close()  # The shim's files are held by one connection alone.
+                log.close()  # The faulty file system's files are held by one connection alone.
                 log.set(AuditSettings(mode="on"))
                 disk.fail_at(kind, 1, error)
                 record = log.record(entry(9))

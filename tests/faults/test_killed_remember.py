@@ -28,8 +28,8 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
+from support.faulty_file_system import Operation, shimmed_disk
 from support.killing import ChildResult, Report, run_child
-from support.shim import Operation, shimmed_disk
 from support.sound import assert_sound
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc")

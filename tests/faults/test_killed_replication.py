@@ -33,9 +33,9 @@ from rolebundle.storage.publications import carried_hash, find_publication
 from support.amounts import rounds
 from support.corpora import document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
 from support.replication_site import Site, assert_sound_replica, editions_in, manifest_in, names_in
-from support.shim import shimmed_disk
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
 

@@ -1,4 +1,4 @@
-"""Row 16: an older schema is backed up, then migrated; see `test_kills` for row 2."""
+"""Row 16: an older schema is backed up, then migrated; see `test_killed_writes` for row 2."""
 
 from __future__ import annotations
 

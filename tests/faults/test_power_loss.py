@@ -17,6 +17,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
 from support.corpora import document, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.faulty_file_system import Disk, shimmed_disk
 from support.old_schema import of_schema_1
 from support.operations import (
     STEPS,
@@ -28,7 +29,6 @@ from support.operations import (
     stored_rows,
 )
 from support.power_loss import Files, crash_state, intact_state, write_files
-from support.shim import Disk, shimmed_disk
 from support.sound import assert_sound
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -27,7 +27,7 @@ from rolebundle.storage.row_digest import digest_rows, row_digest
 from rolebundle.storage.stored_document import StoredFile
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
-from support.flipping import POLICY, QUARANTINED
+from support.flipped_files import POLICY, QUARANTINED
 
 FIRST = document(
     "a", ["token", "key"], FLAGGED, supersedes=("b",), updated_at="2026-01-01T00:00:00Z"

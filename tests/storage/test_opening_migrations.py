@@ -1,4 +1,4 @@
-"""The schema's history. Kills, backups and older schemas: tests/faults/test_killed_migration.py."""
+"""The schema's history. Kills, backups and older schemas: tests/faults/test_migration.py."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from support.shim import TEMPORARY, Disk, Operation
+from support.faulty_file_system import TEMPORARY, Disk, Operation
 
 Files = dict[str, bytes]
 _NAMING = ("create", "delete", "link", "rename")

@@ -31,6 +31,7 @@ from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.faulty_file_system import Operation, shimmed_disk
 from support.killing import ChildResult, Report, run_child
 from support.old_schema import of_schema_1
 from support.operations import (
@@ -43,7 +44,6 @@ from support.operations import (
     stored_rows,
 )
 from support.publications import stage
-from support.shim import Operation, shimmed_disk
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
 

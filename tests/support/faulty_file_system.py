@@ -148,7 +148,7 @@ class _Shim(apsw.VFS):
 
 @contextmanager
 def shimmed_disk(folder: Path | None = None) -> Iterator[Disk]:
-    """Send every file that SQLite opens inside the block through the shim.
+    """Send every file that SQLite opens inside the block through the layer.
 
     Args:
         folder: also log what Python does to the names of files in this folder.
