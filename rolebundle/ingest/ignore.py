@@ -52,6 +52,8 @@ LOCK_FILES = frozenset(
 )
 FILE_NAMES = LOCK_FILES.union(PUBLISHED_NAMES)
 """Names of files that may be left out by their name."""
+MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
+"""How the names of files end that a tool made for browsers."""
 _GENERATED_FOLDERS = {
     "node_modules": "dependencies",
     "bower_components": "dependencies",
@@ -110,6 +112,8 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
     if not is_folder:
         if name in PUBLISHED_NAMES and set(PUBLISHED_NAMES) <= set(siblings):
             return "published replica"
+        if name.endswith(MINIFIED):
+            return "minified code"
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]

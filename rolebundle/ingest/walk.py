@@ -23,6 +23,7 @@ from rolebundle.ingest.ignore import (
     HIDDEN_FILE,
     HIDDEN_FOLDER,
     MARKS,
+    MINIFIED,
     Rules,
     ignored_by,
     names_in,
@@ -277,7 +278,7 @@ def _walk_folder(
             result.append(Skipped(prefix, "ignored", reason))
             return
         rules = rules_of(location, prefix, marks, rules)
-    left_out = FILE_NAMES if ignore else _NO_KEYS
+    left_out, endings = (FILE_NAMES, MINIFIED) if ignore else (_NO_KEYS, ())
     is_plain = not folder.manifests and not rules
     for entry in entries:
         name = entry.name
@@ -294,7 +295,8 @@ def _walk_folder(
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
-        if is_plain and stat.S_ISREG(mode) and name[0] != "." and name not in left_out:
+        is_left_out = name[0] == "." or name in left_out or name.endswith(endings)
+        if is_plain and stat.S_ISREG(mode) and not is_left_out:
             # The same as below at half the cost; true of nearly all files of most folders.
             result.append(
                 FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)

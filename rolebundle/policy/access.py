@@ -38,7 +38,8 @@ def access_denied() -> AccessDenied:
     return AccessDenied(
         "access_denied",
         "this agent may not see anything here",
-        "ask the owner of the corpus: `rolebundle scopes show`",
+        "name an agent that the policy allows (`agent`, or --agent); `rolebundle scopes show` "
+        "lists them to the owner",
     )
 
 

@@ -179,7 +179,7 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
         "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
         "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
         "conda/conda-meta/history", "conda/a.py", "sphinx/conf.py", "sphinx/_build/a.html",
-        "sphinx/index.rst",
+        "sphinx/index.rst", "js/jquery.min.js", "js/site.css.map",
         **{"cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n", "cache/a.md": ""},
     )  # fmt: skip
     paths, reasons = walked(tmp_path)
@@ -191,8 +191,10 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
         "app/node_modules/": "dependencies", "app/package-lock.json": "lock file",
         "rs/Cargo.lock": "lock file", "py/env/": "virtual environment",
         "conda/": "virtual environment", "sphinx/_build/": "build output", "cache/": "cache",
+        "js/jquery.min.js": "minified code", "js/site.css.map": "minified code",
     }  # fmt: skip
-    assert len(walked(tmp_path, ignore=False)[0]) == 18
+    assert len(walked(tmp_path, ignore=False)[0]) == 20
+    assert walked(tmp_path / "js" / "jquery.min.js")[0] == ["jquery.min.js"], "it was named"
     assert walked(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 
 

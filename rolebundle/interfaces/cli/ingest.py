@@ -132,7 +132,7 @@ def run_options(command: Command) -> Command:
     "--ignore/--no-ignore",
     default=None,
     help="Whether .gitignore and .ignore count, and dependencies, virtual environments, build "
-    "output and lock files are left out.  [default: yes]",
+    "output, lock files and minified code are left out.  [default: yes]",
 )
 @click.option("--scan/--no-scan", default=None, help="Whether documents are scanned.")
 @run_options

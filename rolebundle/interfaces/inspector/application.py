@@ -176,11 +176,6 @@ class Inspector:
             status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
         if error.code in ("not_found", "no_view"):
             status = HTTPStatus.NOT_FOUND
-        if error.code == "access_denied" and self.admin is not None:
-            hint = (
-                "under a policy, ask in the name of an agent; `rolebundle scopes show` lists them"
-            )
-            error = AccessDenied(error.code, error.message, hint)
         site = Site(base=self._base, is_owner=self.admin is not None)
         return Response(status, render("error", site, error=error))
 

@@ -157,6 +157,13 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
+def test_who_names_no_agent_is_told_to(db: Path, policy: Path) -> None:
+    scopes(db, "set", policy)
+    for more in ([], ["--agent", "nobody"]):
+        denied = invoke("retrieve", "token", "--lexical-only", "--db", db, *more)
+        assert denied.code == 4 and "name an agent that the policy allows" in denied.err
+
+
 def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:
     scopes(db, "set", policy)
     policy.write_text(POLICY + "\n# a comment\n", encoding="utf-8")

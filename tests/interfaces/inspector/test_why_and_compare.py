@@ -163,7 +163,7 @@ def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: 
 
 def test_the_owner_is_told_to_ask_for_an_agent_under_a_policy(app: Inspector) -> None:
     answer = asked(app, "answer", agent="")
-    assert answer.status == 403 and "ask in the name of an agent" in answer.page
+    assert answer.status == 403 and "name an agent that the policy allows" in answer.page
 
 
 def test_an_error_names_a_document_as_it_was_named(app: Inspector) -> None:
