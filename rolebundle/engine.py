@@ -6,37 +6,19 @@ corpus are in ``admin.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from rolebundle.agent_access import AgentAccess
+from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import (
-    CorpusBusy,
-    CorpusCorrupt,
-)
-from rolebundle.policy.approvals import (
-    NOT_FROM_REQUESTS,
-    Approvals,
-    approval_question,
-    ask_program,
-    with_approval,
-    with_refusal,
-)
-from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.trust import AgentView
-from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import SourceFile, source_files
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.policy.approvals import Approvals
+from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.workspace import Workspace
 
 # A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
@@ -53,19 +35,8 @@ if TYPE_CHECKING:
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.inspection import DocumentInspection
-    from rolebundle.retrieval.reranker import Reranker, RerankModels
     from rolebundle.verification.gate import Output
     from rolebundle.verification.judge import Judge
-
-
-class _Inputs(NamedTuple):
-    """The inputs of the pipeline for one request."""
-
-    corpus: Corpus
-    request: ResolvedRequest
-    provider: EmbeddingProvider | None
-    reranker: Reranker | None
-    view: AgentView
 
 
 class Engine:
@@ -104,12 +75,8 @@ class Engine:
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.access = AgentAccess(self.workspace, tuple(overlay_folders), agent, folder)
-        self.approvals = approvals
+        self.answering = Answering(self.access, approvals, rerank, rerank_url)
         self.judge = judge
-        self._rerank_url = rerank_url or self.workspace.embed_url
-        self.default_rerank = "" if rerank == NO_RERANK else rerank
-        if self.default_rerank:
-            self.rerank_models.check_model(self.default_rerank)
 
     @property
     def agent(self) -> str | None:
@@ -124,13 +91,6 @@ class Engine:
     @overlay_folders.setter
     def overlay_folders(self, folders: tuple[Path, ...]) -> None:
         self.access.overlay_folders = folders
-
-    @cached_property
-    def rerank_models(self) -> RerankModels:
-        """The models that rerank; they are loaded on first use."""
-        from rolebundle.retrieval.reranker import RerankModels
-
-        return RerankModels(self.workspace.path, self._rerank_url, self.workspace.allow_host)
 
     def retrieve(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
@@ -151,15 +111,10 @@ class Engine:
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.access.errors_for(request.agent):
-            bundle = self._approved_bundle(request, overlay)
-            if request.packet:
-                bundle = self._with_packet(bundle, request, overlay)
-            self.workspace.recorder.answer(
-                self.workspace.corpus,
-                bundle,
-                self.access.resolve_agent(request.agent),
-                request.action,
-            )
+            bundle = self.answering.answer(request, overlay)
+            agent = self.access.resolve_agent(request.agent)
+            recorder = self.workspace.recorder
+            recorder.answer(self.workspace.corpus, bundle, agent, request.action)
             return bundle
 
     def why(
@@ -181,11 +136,11 @@ class Engine:
         from rolebundle.retrieval.explain import explain
 
         with self.access.errors_for(request.agent):
-            if self.approvals.source != "request":
+            if self.answering.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
             with (
                 self.access.naming_quarantined(reference, request.agent),
-                self._inputs(request, overlay) as inputs,
+                self.answering.inputs(request, overlay) as inputs,
             ):
                 explanation = explain(
                     inputs.corpus,
@@ -204,99 +159,6 @@ class Engine:
                 allowed=1,
             )
             return explanation
-
-    def _bundle(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        with self._inputs(request, overlay) as inputs:
-            bundle = pipeline.retrieve(
-                inputs.corpus, inputs.request, inputs.provider, inputs.reranker
-            )
-            if has_decisions(inputs.corpus):
-                from rolebundle.verification.check import constraints_on
-
-                constraints = constraints_on(
-                    inputs.corpus, inputs.request, inputs.view, inputs.provider
-                )
-                bundle = bundle.model_copy(update={"constraints": constraints or None})
-            files = source_files(inputs.corpus, [chunk.chunk_id for chunk in bundle.selected])
-            shows_paths, quarantined = inputs.view.show_paths, inputs.request.quarantined
-        # After the snapshot, because it may take a second.
-        bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
-        if not quarantined or not self.access.is_owner(request.agent):
-            return bundle
-        from rolebundle.retrieval.kept_back import kept_back
-
-        documents = kept_back(self.workspace.corpus, request.task)
-        return bundle.model_copy(update={"kept_back": documents or None})
-
-    def _with_source_files(
-        self, bundle: RetrievalBundle, files: Sequence[SourceFile], *, shows_paths: bool
-    ) -> RetrievalBundle:
-        if not files:
-            return bundle
-        from rolebundle.retrieval.source_files import with_paths, with_warning
-
-        if shows_paths:
-            bundle = with_paths(bundle, files)
-        return with_warning(bundle, files)
-
-    def _with_packet(
-        self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        """The answer with its packet, which is made last, because it repeats the warnings.
-
-        Raises:
-            CorpusBusy: the role's overlay was written in this moment.
-        """
-        from rolebundle.retrieval.packet import packet
-
-        if overlay is None and request.role is not None:
-            overlay = load_role(request.role, self.overlay_folders)
-        if overlay and (bundle.overlay is None or bundle.overlay.digest != overlay.digest):
-            raise CorpusBusy(
-                "overlay_changed", "the role's overlay was written just now", "ask again"
-            )
-        text = packet(bundle, overlay.overlay if overlay else None, request.token_budget)
-        return bundle.model_copy(update={"packet": text})
-
-    def _approved_bundle(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        """The answer to a request, with an approval only if it comes from the right source.
-
-        The host's program decides about the passages of the very answer that it releases.
-        """
-        if self.approvals.source == "request":
-            return self._bundle(request, overlay)
-        claim = request.approval
-        request = request.model_copy(update={"approval": None, "now": _now(request)})
-        bundle = self._bundle(request, overlay)
-        agent = self.access.resolve_agent(request.agent)
-        if self.approvals.source == "none":
-            refusal = NOT_FROM_REQUESTS if claim else ""
-        elif "requires_approval" not in bundle.rejected_summary:
-            return bundle
-        else:
-            supposed = self._bundle(request.model_copy(update={"approval": "supposed"}), overlay)
-            if not supposed.approvals:
-                return bundle
-            question = approval_question(request, agent, claim, supposed)
-            decision = ask_program(self.approvals.command, question)
-            if decision.approved_by:
-                return with_approval(supposed, decision.approved_by)
-            refusal = decision.refusal
-        if not refusal:
-            return bundle
-        self.workspace.recorder.note(
-            self.workspace.corpus,
-            "approval",
-            agent=agent,
-            role=request.role,
-            action=request.action or "read",
-            details={"claim": claim or "", "refused": refusal},
-        )
-        return with_refusal(bundle, refusal)
 
     def replay(
         self,
@@ -364,7 +226,7 @@ class Engine:
         Raises:
             AccessDenied: as for :meth:`retrieve`.
         """
-        request = request.model_copy(update={"now": _now(request)})
+        request = request.model_copy(update={"now": request_time(request)})
         with (
             self.access.errors_for(request.agent),
             self.access.open_view(request.agent) as (_, view),
@@ -500,7 +362,7 @@ class Engine:
             task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.errors_for(request.agent):
-            with self._inputs(reading, None) as inputs:
+            with self.answering.inputs(reading, None) as inputs:
                 answer = check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
@@ -540,37 +402,10 @@ class Engine:
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
-        from rolebundle.contracts.document import Mark, iso_utc
-        from rolebundle.retrieval.lookup import resolve_reference
-        from rolebundle.verification import marks
+        from rolebundle.verification.marks import mark_as_agent
 
         with self.access.errors_for(request.agent):
-            agent = self.access.resolve_agent(request.agent)
-            with self.access.open_view(agent) as (corpus, view):
-                self.access.check_write(agent, view, "mark")
-                scope = self.access.reference_scope(view)
-                kind, passages, _ = resolve_reference(corpus, request.id, scope)
-                may_read = scope.may_read
-                if may_read is not None and not all(map(may_read, passages)):
-                    from rolebundle.policy.access import role_denied
-
-                    raise role_denied(view)
-                target = marks.resolve_target(corpus, request.id, kind, passages)
-            name = agent or "agent"
-            with self.workspace.open_writer() as corpus:
-                if request.state == "unverified":
-                    record = marks.remove_mark(
-                        corpus, *target[:2], authority="agent", removed_by=name
-                    )
-                else:
-                    now = iso_utc(datetime.now(UTC))
-                    mark = Mark(request.state, name, "agent", request.reason, now)
-                    document_id = passages[0].document.document_id
-                    record = marks.put_mark(corpus, target, document_id, mark)
-                self.workspace.recorder.note(
-                    corpus, "mark", agent=agent, details={"state": request.state}
-                )
-            return record
+            return mark_as_agent(self.access, request)
 
     def gate_check(
         self,
@@ -659,7 +494,7 @@ class Engine:
                 now=request.now,
                 deadline_ms=request.deadline_ms,
             )
-            with self._inputs(as_retrieval, overlay) as inputs:
+            with self.answering.inputs(as_retrieval, overlay) as inputs:
                 answer = verify(inputs.corpus, request, inputs.request, self.judge)
             self.workspace.recorder.note(
                 self.workspace.corpus,
@@ -732,53 +567,6 @@ class Engine:
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
 
-    @contextmanager
-    def _inputs(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> Iterator[_Inputs]:
-        """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
-        request = request.model_copy(
-            update={
-                "agent": self.access.resolve_agent(request.agent),
-                "rerank": self._resolve_rerank_model(request),
-            }
-        )
-        with self.access.open_view(request.agent) as (corpus, view):
-            self.access.check_role(
-                request.agent, view, request.role, has_own_overlay=overlay is not None
-            )
-            if overlay is None and request.role is not None:
-                overlay = load_role(request.role, self.overlay_folders)
-            deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
-            started = perf_counter()
-            with corpus.interruptible(deadline):
-                yield _Inputs(
-                    corpus,
-                    resolve_request(
-                        request,
-                        _now(request),
-                        overlay.overlay if overlay else None,
-                        overlay.digest if overlay else "",
-                        view,
-                    ),
-                    None if request.lexical_only else self.workspace.query_provider(corpus),
-                    self._reranker(corpus, request, deadline, started),
-                    view,
-                )
-
-    def _resolve_rerank_model(self, request: RetrievalRequest) -> str | None:
-        """The model that reranks the answer to a request; ``None`` for no reranking."""
-        model = request.rerank or self.default_rerank
-        return None if model in ("", NO_RERANK) else model
-
-    def _reranker(
-        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None, started: float
-    ) -> Reranker | None:
-        if request.rerank is None:
-            return None
-        model, task = request.rerank, request.task
-        return self.rerank_models.reranker(corpus, model, task, deadline, started)
-
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.
 
@@ -805,8 +593,3 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _now(request: RetrievalRequest) -> datetime:
-    # Whole seconds, as in the bundle, so that a replay computes the same ages.
-    return (request.now or request.as_of or datetime.now(UTC)).replace(microsecond=0)

@@ -97,8 +97,8 @@ def plan_for(
         questions, notes = from_collection(test_set, references, role, moment)
     else:
         questions, notes = from_golden(test_set, references, role, moment)
-    if engine.default_rerank:
-        notes = [*notes, f"governed: reranked by {engine.default_rerank}"]
+    if engine.answering.default_rerank:
+        notes = [*notes, f"governed: reranked by {engine.answering.default_rerank}"]
     return Plan(
         kind="collection" if isinstance(test_set, Collection) else "golden",
         name=test_set.name,

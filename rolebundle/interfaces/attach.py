@@ -74,7 +74,7 @@ class Hello(Contract):
             protocol=protocol,
             agent=engine.agent,
             allow_write=operations.allow_write,
-            approvals="request" if engine.approvals.source == "request" else "none",
+            approvals="request" if engine.answering.approvals.source == "request" else "none",
             overlay_folders=[str(folder.absolute()) for folder in engine.overlay_folders],
         )
 
@@ -142,7 +142,7 @@ def connect_to_server(
     Why a server does not serve the same is said on standard error.
     """
     # A program that approves must run in the folder and with the variables of its own host.
-    if operations.engine.approvals.source == "command":
+    if operations.engine.answering.approvals.source == "command":
         return None
     for path in sockets(operations.engine.workspace.path):
         connection = connect(path, HELLO_SECONDS)

@@ -363,7 +363,7 @@ class LocalMethods:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self.offered: Collection[str] = worker.operations.offered_methods
-        self.takes_approvals = worker.operations.engine.approvals.source == "request"
+        self.takes_approvals = worker.operations.engine.answering.approvals.source == "request"
 
     async def call(self, method: str, fields: dict[str, Any]) -> Answer:
         """One answer. Cancelling the task interrupts the call."""

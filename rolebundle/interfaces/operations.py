@@ -214,7 +214,7 @@ class Operations:
             ConfigurationError: it names an unknown provider.
         """
         model = request.rerank
-        if model is None or model in (NO_RERANK, self.engine.default_rerank):
+        if model is None or model in (NO_RERANK, self.engine.answering.default_rerank):
             return
         if is_model_folder(model):
             raise AccessDenied(

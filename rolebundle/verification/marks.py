@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from rolebundle.agent_access import AgentAccess
 from rolebundle.contracts.document import Mark, Passage, iso_utc
 from rolebundle.contracts.lookup import LookupKind
-from rolebundle.contracts.marks import MarkRecord
+from rolebundle.contracts.marks import MarkRecord, MarkRequest
 from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.policy.access import role_denied
 from rolebundle.retrieval.lookup import ReferenceScope, find_reference, resolve_reference
 from rolebundle.storage import marks as storage
 from rolebundle.storage.connection import Corpus
@@ -87,6 +89,36 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
         if named is not None and named[0] in ("chunk", "document"):
             target = resolve_target(corpus, target, *named[:2])[1]
     return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
+
+
+def mark_as_agent(access: AgentAccess, request: MarkRequest) -> MarkRecord:
+    """Mark a passage or document that an agent sees, or remove the agent's own mark.
+
+    Raises:
+        AccessDenied: the policy does not allow the agent to mark, the agent may not set this
+            state, or somebody else has marked it.
+        UsageError: nothing has this reference, or the agent may not see it; or the reason gives
+            instructions to a model.
+        CorpusBusy, StorageError: the mark was not stored.
+    """
+    agent = access.resolve_agent(request.agent)
+    with access.open_view(agent) as (corpus, view):
+        access.check_write(agent, view, "mark")
+        scope = access.reference_scope(view)
+        kind, passages, _ = resolve_reference(corpus, request.id, scope)
+        if scope.may_read is not None and not all(map(scope.may_read, passages)):
+            raise role_denied(view)
+        target = resolve_target(corpus, request.id, kind, passages)
+    name = agent or "agent"
+    with access.workspace.open_writer() as corpus:
+        if request.state == "unverified":
+            record = remove_mark(corpus, *target[:2], authority="agent", removed_by=name)
+        else:
+            mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
+            record = put_mark(corpus, target, passages[0].document.document_id, mark)
+        details = {"state": request.state}
+        access.workspace.recorder.note(corpus, "mark", agent=agent, details=details)
+    return record
 
 
 def put_mark(

@@ -242,7 +242,7 @@ class Machine(RuleBasedStateMachine):
             (self.folder / f"{role}.json").write_text(json.dumps(overlay), encoding="utf-8")
         self.changes = 0
         self.parts: dict[str, int] = {}
-        self._deciding = patch("rolebundle.engine.ask_program", decide)
+        self._deciding = patch("rolebundle.answering.ask_program", decide)
         self._deciding.start()
         self.stored: dict[str, tuple[StoredFile, StoredDocument]] = {}
         self.policy: dict[str, Any] = {}

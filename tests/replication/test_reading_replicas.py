@@ -190,7 +190,7 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
     "access": lambda e, _, a: e.access.view_of(a),
 }
 NO_QUESTIONS = {
-    *("agent", "overlay_folders", "rerank_models", "status", "gate_check"),
+    *("agent", "overlay_folders", "status", "gate_check"),
     *("warm_up", "interrupt", "refresh", "close"),
 }
 

@@ -616,7 +616,7 @@ class TestInterfaces:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             for number in range(9):
                 engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
-            assert len(engine.rerank_models._models) == 2
+            assert len(engine.answering.rerank_models._models) == 2
 
 
 def test_the_order_of_requests_does_not_matter(db: Path) -> None:

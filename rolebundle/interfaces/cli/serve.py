@@ -105,7 +105,7 @@ def serve(
     def operations_for(hello: Hello) -> Operations:
         client = engine(hello.agent, hello.approvals)
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
-        client.rerank_models = own.engine.rerank_models
+        client.answering.rerank_models = own.engine.answering.rerank_models
         return Operations(client, allow_write=hello.allow_write, warming=warming)
 
     corpus = own.engine.workspace.path
