@@ -41,6 +41,7 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_
 from rolebundle.storage import approvals, path_flags
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.stored_policy import load_policy
 from rolebundle.text.counts import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
@@ -115,10 +116,12 @@ def plan_run(
     notes += [
         Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
     ]
+    policy = load_policy(corpus)
+    policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []
     for visit in planned.visits:
-        anchor = anchor_of(planned.roots, visit.root)
-        walks.append(_walk_visit(visit, base_of(anchor), options, approved, run_flags))
+        base = base_of(anchor_of(planned.roots, visit.root))
+        walks.append(_walk_visit(visit, base, options, approved, run_flags, policy_file))
     return RunPlan(planned.roots, walks, run_flags, moves, notes)
 
 
@@ -200,6 +203,7 @@ def _walk_visit(
     options: IngestOptions,
     approved: Mapping[str, str],
     run_flags: RunFlags,
+    policy_file: str,
 ) -> WalkResult:
     start, root = visit.start, visit.root
     location = real_location(start)
@@ -233,7 +237,11 @@ def _walk_visit(
         base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore
     ):
         if isinstance(entry, FileEntry):
-            files.append(entry)
+            if policy_file and _is_at(entry, policy_file):
+                # It names what an agent may not see.
+                skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
+            else:
+                files.append(entry)
         elif entry.code in _MANIFEST_CODES:
             notes.append(entry)
         else:
@@ -245,3 +253,9 @@ def _walk_visit(
     size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
     return WalkResult(visit, base, files, skipped, notes, unreadable, settings)
+
+
+def _is_at(entry: FileEntry, location: str) -> bool:
+    # The names are compared first, because that is fast.
+    is_named_so = entry.location.endswith(Path(location).name)
+    return is_named_so and real_location(Path(entry.location)) == location

@@ -164,6 +164,14 @@ def test_who_names_no_agent_is_told_to(db: Path, policy: Path) -> None:
         assert denied.code == 4 and "name an agent that the policy allows" in denied.err
 
 
+def test_no_agent_reads_the_policy(db: Path, policy: Path) -> None:
+    ingest = ("ingest", policy.parent, "--lexical-only", "--meta", "scope=engineering", "--db", db)
+    assert "1 added" in invoke(*ingest).out
+    scopes(db, "set", policy)
+    again = invoke(*ingest)
+    assert "1 removed" in again.out and "the policy of this corpus" in again.err
+
+
 def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:
     scopes(db, "set", policy)
     policy.write_text(POLICY + "\n# a comment\n", encoding="utf-8")
