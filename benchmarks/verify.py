@@ -27,7 +27,7 @@ from documentation import print_table
 from numpy.typing import NDArray
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
-from rolebundle.verification.coverage import (
+from rolebundle.verification.draft.coverage import (
     EVEN,
     INTERCEPT,
     UNCOVERED,

@@ -440,7 +440,7 @@ class Admin:
         Raises:
             UsageError: it supersedes a decision that does not exist, or is never valid.
         """
-        from rolebundle.verification.decisions import record_decision
+        from rolebundle.verification.decisions.records import record_decision
 
         with self.workspace.open_writer(create=True) as corpus:
             record = record_decision(corpus, new, datetime.now(UTC))
@@ -449,8 +449,8 @@ class Admin:
         return record
 
     def end_decision(self, decision_id: str, ended_by: str, reason: str) -> DecisionRecord:
-        """See :func:`rolebundle.verification.decisions.end_decision`."""
-        from rolebundle.verification.decisions import end_decision
+        """See :func:`rolebundle.verification.decisions.records.end_decision`."""
+        from rolebundle.verification.decisions.records import end_decision
 
         with self.workspace.open_writer() as corpus:
             record = end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
@@ -459,7 +459,7 @@ class Admin:
 
     def decisions(self) -> list[DecisionRecord]:
         """Every decision, with its present state, ordered by scope and number."""
-        from rolebundle.verification.decisions import list_decisions
+        from rolebundle.verification.decisions.records import list_decisions
 
         with self.workspace.answering_corpus.reading():
             return list_decisions(self.workspace.corpus, datetime.now(UTC))
@@ -720,7 +720,7 @@ class Admin:
             UsageError: there is no such contract.
             ConfigurationError: it is wrong.
         """
-        from rolebundle.verification.gate_contract import load_contract
+        from rolebundle.verification.gate.contract import load_contract
 
         loaded = load_contract(contract)
         return self._approve(Approval(str(loaded.path), loaded.content_hash, _now()))
@@ -731,7 +731,7 @@ class Admin:
         Raises:
             UsageError: it was not approved.
         """
-        from rolebundle.verification.gate_contract import location_of
+        from rolebundle.verification.gate.contract import location_of
 
         return self._revoke(str(location_of(contract)))
 
@@ -768,8 +768,8 @@ class Admin:
             UsageError: ``no_contract``, or ``gate_started``: it was started before.
             ConfigurationError: the contract is wrong.
         """
-        from rolebundle.verification.gate_contract import load_contract
-        from rolebundle.verification.gate_start import start_gate
+        from rolebundle.verification.gate.contract import load_contract
+        from rolebundle.verification.gate.start import start_gate
 
         loaded = load_contract(contract)
         with self.workspace.open_writer(create=True) as corpus:
@@ -783,8 +783,8 @@ class Admin:
         return start
 
     def count_blocks(self, contract: Path, blocks: int) -> bool:
-        """See :func:`rolebundle.verification.gate_start.count_blocks`."""
-        from rolebundle.verification.gate_start import count_blocks
+        """See :func:`rolebundle.verification.gate.start.count_blocks`."""
+        from rolebundle.verification.gate.start import count_blocks
 
         with self.workspace.open_writer() as corpus:
             return count_blocks(corpus, contract, blocks)

@@ -127,7 +127,7 @@ class Answering:
                 inputs.corpus, inputs.request, inputs.provider, inputs.reranker
             )
             if has_decisions(inputs.corpus):
-                from rolebundle.verification.check import constraints_on
+                from rolebundle.verification.decisions.check import constraints_on
 
                 constraints = constraints_on(
                     inputs.corpus, inputs.request, inputs.view, inputs.provider

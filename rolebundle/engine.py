@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.inspection import DocumentInspection
-    from rolebundle.verification.gate import Output
-    from rolebundle.verification.judge import Judge
+    from rolebundle.verification.draft.judge import Judge
+    from rolebundle.verification.gate.check import Output
 
 
 class Engine:
@@ -356,7 +356,7 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        from rolebundle.verification.check import check_intent
+        from rolebundle.verification.decisions.check import check_intent
 
         reading = RetrievalRequest(
             task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
@@ -387,7 +387,7 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.decisions import list_decisions
+        from rolebundle.verification.decisions.records import list_decisions
 
         with self.access.errors_for(agent), self.access.open_view(agent) as (corpus, view):
             return list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
@@ -430,11 +430,11 @@ class Engine:
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification import gate
-        from rolebundle.verification.criteria import CorpusAnswers
-        from rolebundle.verification.gate_contract import load_contract
-        from rolebundle.verification.gate_start import StoredState, stored_state
-        from rolebundle.verification.workfiles import WorkFolder
+        from rolebundle.verification.gate.check import check
+        from rolebundle.verification.gate.contract import load_contract
+        from rolebundle.verification.gate.criteria import CorpusAnswers
+        from rolebundle.verification.gate.files import WorkFolder
+        from rolebundle.verification.gate.start import StoredState, stored_state
 
         loaded, stored = load_contract(contract), StoredState()
         try:
@@ -444,7 +444,7 @@ class Engine:
                 stored = stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
             stored = StoredState(damage=self.access.conceal_paths(error.message))
-        report = gate.check(
+        report = check(
             loaded,
             stored,
             WorkFolder(loaded.path, self.workspace.path),
@@ -480,8 +480,8 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.verification.evidence import role_of_bundle
-        from rolebundle.verification.verify import verify
+        from rolebundle.verification.draft.evidence import role_of_bundle
+        from rolebundle.verification.draft.verify import verify
 
         with self.access.errors_for(request.agent):
             role = request.role or role_of_bundle(request.bundle)

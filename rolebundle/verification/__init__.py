@@ -1,1 +1,1 @@
-"""Drafts against evidence, decisions and checks, remembered facts, and the completion gate."""
+"""What is said and done, against what is known: drafts, decisions, the gate, marks and facts."""

@@ -56,7 +56,7 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.marks import MarkKind
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.stored_document import StoredDocument, StoredFile
-from rolebundle.verification.decisions import record_decision
+from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.commands import invoke

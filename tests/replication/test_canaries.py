@@ -35,7 +35,7 @@ from rolebundle.storage.location import fetched_replica, published_folder, reran
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import StoredDocument, StoredFile
-from rolebundle.verification.decisions import record_decision
+from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces

@@ -42,7 +42,7 @@ from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
-from rolebundle.verification.decisions import record_decision
+from rolebundle.verification.decisions.records import record_decision
 from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, embed, file_of, scratch_folder
 from support.corpora import document as plain_document

@@ -34,7 +34,7 @@ from rolebundle.storage import marks
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.verification.decisions import record_decision
+from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW, document, fill

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.verification import Finding
-from rolebundle.verification.coverage import WINDOW, best_match, check_coverage
-from rolebundle.verification.draft import parse_draft
+from rolebundle.verification.draft.coverage import WINDOW, best_match, check_coverage
+from rolebundle.verification.draft.parse import parse_draft
 from support.values import passage
 
 ROTATION = passage(

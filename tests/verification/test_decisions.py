@@ -16,7 +16,7 @@ from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import decision_name
-from rolebundle.verification.decisions import (
+from rolebundle.verification.decisions.records import (
     end_decision,
     find_decision,
     list_decisions,

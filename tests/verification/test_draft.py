@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.draft import Draft, parse_draft
+from rolebundle.verification.draft.parse import Draft, parse_draft
 
 
 def sentences(text: str) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding
-from rolebundle.verification.draft import parse_draft
-from rolebundle.verification.figures import check_figures
+from rolebundle.verification.draft.figures import check_figures
+from rolebundle.verification.draft.parse import parse_draft
 from support.amounts import rounds
 from support.figure_notations import cases
 from support.values import passage

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.fold import fold
+from rolebundle.verification.draft.fold import fold
 
 SAME = [
     ("“Don’t”", '"Don\'t"'),

@@ -15,9 +15,9 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
-from rolebundle.verification import criteria as criteria_module
-from rolebundle.verification.gate_contract import load_contract
-from rolebundle.verification.workfiles import NotReadable, WorkFolder, read_regular
+from rolebundle.verification.gate import criteria as criteria_module
+from rolebundle.verification.gate.contract import load_contract
+from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_regular
 from support.commands import invoke
 from support.corpora import build
 from support.corpora import document as plain_document
@@ -277,7 +277,7 @@ def test_white_space_is_no_size(db: Path, contract: Path, content: bytes, is_met
 def test_too_many_neighbours_are_said(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolebundle.verification.workfiles._MAX_OTHERS", 2)
+    monkeypatch.setattr("rolebundle.verification.gate.files._MAX_OTHERS", 2)
     write(contract.parent, {f"{n}.md": f"text {n}" for n in range(4)})
     outcome = invoke("gate", "start", contract, "--db", db)
     assert outcome.code == 0
@@ -288,7 +288,7 @@ def test_too_many_neighbours_are_said(
 def test_a_contract_that_names_too_many_files_does_not_start(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolebundle.verification.workfiles.MAX_MATCHES", 2)
+    monkeypatch.setattr("rolebundle.verification.gate.files.MAX_MATCHES", 2)
     write(contract.parent, {f"{n}.md": "text" for n in range(3)})
     with pytest.raises(ConfigurationError, match="too many files"):
         start(db, contract, criteria(exists("*.md")))

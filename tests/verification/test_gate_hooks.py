@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.contracts.gate import GateReport
 from rolebundle.errors import StorageError
-from rolebundle.verification.hooks import BLOCKS, HookInput, answer_stop
+from rolebundle.verification.gate.hooks import BLOCKS, HookInput, answer_stop
 from support.commands import Outcome, invoke
 from support.gate_scenarios import ONE, REPORT, write
 

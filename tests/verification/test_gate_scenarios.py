@@ -10,7 +10,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
-from rolebundle.verification.gate import Output
+from rolebundle.verification.gate.check import Output
 from rolebundle.workspace import Workspace
 from support.gate_scenarios import (
     CONTRACT,

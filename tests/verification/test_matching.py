@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.matching import (
+from rolebundle.verification.decisions.matching import (
     Match,
     Topic,
     is_about,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.no_result import fault_of
+from rolebundle.verification.gate.no_result import fault_of
 from support.amounts import lengths, linear_time
 
 CODES = {

@@ -10,8 +10,8 @@ from itertools import islice
 import pytest
 
 from rolebundle.contracts.verification import Finding
-from rolebundle.verification.draft import parse_draft
-from rolebundle.verification.quotes import check_quotes
+from rolebundle.verification.draft.parse import parse_draft
+from rolebundle.verification.draft.quotes import check_quotes
 from support.quote_cases import Case, honest, tampered
 
 SAMPLE = 120

@@ -6,8 +6,8 @@ import pytest
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding
-from rolebundle.verification.draft import parse_draft
-from rolebundle.verification.quotes import check_quotes
+from rolebundle.verification.draft.parse import parse_draft
+from rolebundle.verification.draft.quotes import check_quotes
 from support.values import passage
 
 GUIDE = """## Uploads

@@ -78,7 +78,7 @@ def show_command(decision_id: str, db: str | None, as_json: bool) -> None:
     rolebundle decisions show marketing-12
     rolebundle decisions show 3 --json
     """
-    from rolebundle.verification.decisions import find_decision
+    from rolebundle.verification.decisions.records import find_decision
 
     with admin_for(db) as admin:
         corpus = admin.workspace.corpus

@@ -21,11 +21,11 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.verification.hooks import DEFAULT_RETRIES, HookInput, answer_stop
+from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.verification.gate import Output
+    from rolebundle.verification.gate.check import Output
 
 EXIT_NOT_DONE = 1
 _MAX_EVENT_BYTES = 16 << 20
@@ -231,7 +231,7 @@ def hook_command(
     rolebundle gate hook claude-code report.gate.toml < event.json
     rolebundle gate hook exit-code report.gate.toml --stop-reason end_turn
     """
-    from rolebundle.verification.gate import Output
+    from rolebundle.verification.gate.check import Output
 
     event = HookInput("stop")
     if form == "claude-code":
@@ -279,8 +279,8 @@ def hook_command(
 
 
 def _output(name: str | None) -> Output | None:
-    from rolebundle.verification.gate import output_of, read_output
-    from rolebundle.verification.workfiles import MAX_FILE_BYTES
+    from rolebundle.verification.gate.check import output_of, read_output
+    from rolebundle.verification.gate.files import MAX_FILE_BYTES
 
     if name is None:
         return None

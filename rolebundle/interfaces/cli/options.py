@@ -23,7 +23,7 @@ from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.verification.judge import Judge
+    from rolebundle.verification.draft.judge import Judge
     from rolebundle.workspace import Models
 
 Command = Callable[..., Any]
@@ -393,7 +393,7 @@ def model_settings(embed_url: str, allow_host: str, judge: str, judge_url: str) 
 
 
 def _judge(name: str, url: str, allow_host: str) -> Judge:
-    from rolebundle.verification.judge import Judge
+    from rolebundle.verification.draft.judge import Judge
 
     return Judge(name, url, allow_host)
 

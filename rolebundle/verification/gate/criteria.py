@@ -20,8 +20,8 @@ from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, VerifyReques
 from rolebundle.errors import ConfigurationError, RolebundleError
 from rolebundle.scan import linear
 from rolebundle.text.strict_json import NotStrictError, parse_strict
-from rolebundle.verification.no_result import fault_of
-from rolebundle.verification.workfiles import Comparison, NotReadable, WorkFolder, state_of
+from rolebundle.verification.gate.files import Comparison, NotReadable, WorkFolder, state_of
+from rolebundle.verification.gate.no_result import fault_of
 
 if TYPE_CHECKING:
     from pathlib import Path

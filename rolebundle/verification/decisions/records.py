@@ -13,7 +13,7 @@ from rolebundle.storage import decisions as storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.decisions import DecisionKey, StoredDecision, StoredEnd
-from rolebundle.verification.matching import is_prohibition
+from rolebundle.verification.decisions.matching import is_prohibition
 from rolebundle.verification.statements import checked_statement
 
 

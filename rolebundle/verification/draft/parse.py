@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.text.quantities import words_of
-from rolebundle.verification.draft_blocks import (
+from rolebundle.verification.draft.parse_blocks import (
     Block,
     BlockKind,
     Range,
@@ -32,7 +32,7 @@ from rolebundle.verification.draft_blocks import (
     is_inside,
     merged,
 )
-from rolebundle.verification.draft_citations import (
+from rolebundle.verification.draft.parse_citations import (
     LINK,
     URL,
     CitationKind,
@@ -41,7 +41,7 @@ from rolebundle.verification.draft_citations import (
     code_spans,
     definitions_of,
 )
-from rolebundle.verification.draft_quotes import (
+from rolebundle.verification.draft.parse_quotes import (
     ATTRIBUTION,
     CLOSERS,
     Quotation,

@@ -23,9 +23,9 @@ from rolebundle.text.figures import find_figures
 from rolebundle.text.languages import latin_language
 from rolebundle.text.sentences import END
 from rolebundle.text.words import Stems, language_of, stems_of
-from rolebundle.verification.draft import Draft
-from rolebundle.verification.figures import FigureIndex, evidence_of, texts_of
-from rolebundle.verification.findings import shown
+from rolebundle.verification.draft.figures import FigureIndex, evidence_of, texts_of
+from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.parse import Draft
 
 WINDOW = 3
 """Sentences of the evidence that are looked at together."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import Finding, FindingCode
-from rolebundle.verification.draft import Draft
+from rolebundle.verification.draft.parse import Draft
 
 _CONFIDENTIAL: frozenset[FindingCode] = frozenset(("secret", "personal_data"))
 _LIST_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]*)?")

@@ -21,10 +21,10 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Span
 from rolebundle.text.forms import is_unspaced
-from rolebundle.verification.draft import Draft, DraftQuote
-from rolebundle.verification.fold import fold
-from rolebundle.verification.quote_context import denies, is_figure, words_of
-from rolebundle.verification.quote_match import Quote, find_quote, read_quote
+from rolebundle.verification.draft.fold import fold
+from rolebundle.verification.draft.parse import Draft, DraftQuote
+from rolebundle.verification.draft.quote_context import denies, is_figure, words_of
+from rolebundle.verification.draft.quote_match import Quote, find_quote, read_quote
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""

@@ -23,22 +23,22 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
-from rolebundle.verification.citations import check_citations, uncited_sentences
-from rolebundle.verification.coverage import check_coverage
-from rolebundle.verification.draft import Draft, parse_draft
-from rolebundle.verification.evidence import (
+from rolebundle.verification.draft.citations import check_citations, uncited_sentences
+from rolebundle.verification.draft.coverage import check_coverage
+from rolebundle.verification.draft.evidence import (
     NamedEvidence,
     WholeCorpus,
     passages_of_bundle,
     passages_of_ids,
     read_evidence,
 )
-from rolebundle.verification.figures import check_figures
-from rolebundle.verification.judge import Judge, Opinions
-from rolebundle.verification.publish import check_publish, without_confidential
-from rolebundle.verification.quotes import check_quotes
-from rolebundle.verification.sources import FROM_SOURCE, Use, check_sources
-from rolebundle.verification.validated import validated_draft
+from rolebundle.verification.draft.figures import check_figures
+from rolebundle.verification.draft.judge import Judge, Opinions
+from rolebundle.verification.draft.parse import Draft, parse_draft
+from rolebundle.verification.draft.publish import check_publish, without_confidential
+from rolebundle.verification.draft.quotes import check_quotes
+from rolebundle.verification.draft.sources import FROM_SOURCE, Use, check_sources
+from rolebundle.verification.draft.validated import validated_draft
 
 DEFAULT_REQUIRED = frozenset(("quotes", "figures", "coverage"))
 SENTENCES_AT_ONCE = 50

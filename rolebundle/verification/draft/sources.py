@@ -14,7 +14,7 @@ from rolebundle.contracts.verification import CheckName, Finding, FindingCode, S
 from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.verification.findings import shown
+from rolebundle.verification.draft.findings import shown
 
 FROM_SOURCE: frozenset[FindingCode] = frozenset(
     ("cited", "exact", "normalized", "covered", "figure_found")

@@ -40,8 +40,7 @@ from rolebundle.storage.decisions import DECISION_TYPE
 from rolebundle.storage.passages import passages_of_type
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.sentences import sentences
-from rolebundle.verification.decisions import active_decisions
-from rolebundle.verification.matching import (
+from rolebundle.verification.decisions.matching import (
     LEAST_RARITY,
     Match,
     Rarity,
@@ -54,6 +53,7 @@ from rolebundle.verification.matching import (
     topic_of,
     windows,
 )
+from rolebundle.verification.decisions.records import active_decisions
 
 ADVISORY = "advice: rolebundle does not see what is done, and blocks nothing by itself"
 MAX_CONSTRAINTS = 10

@@ -17,7 +17,7 @@ from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.manifests import MANIFEST_NAME, check_path
 from rolebundle.scan import linear
-from rolebundle.verification.workfiles import NotReadable, read_regular
+from rolebundle.verification.gate.files import NotReadable, read_regular
 
 MAX_CONTRACT_BYTES = 1 << 20
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from rolebundle.verification.draft_blocks import DEFINITION, Block, Range, is_inside
+from rolebundle.verification.draft.parse_blocks import DEFINITION, Block, Range, is_inside
 
 CitationKind = Literal["number", "locator", "chunk_id", "page"]
 Target = tuple[CitationKind, str]

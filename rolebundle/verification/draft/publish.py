@@ -10,7 +10,7 @@ from rolebundle.contracts.verification import Finding, FindingCode, Span
 from rolebundle.policy.trust import Purpose
 from rolebundle.scan import finding as scan
 from rolebundle.scan.confidential import find_confidential
-from rolebundle.verification.sources import Use, check_sendable
+from rolebundle.verification.draft.sources import Use, check_sendable
 
 
 def check_publish(text: str, uses: Sequence[Use], purpose: Purpose) -> list[Finding]:

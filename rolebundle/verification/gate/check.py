@@ -18,17 +18,9 @@ from rolebundle.contracts.gate import (
     GateVerdict,
     Suspicion,
 )
-from rolebundle.verification.criteria import Circumstances, CorpusAnswers, judge
-from rolebundle.verification.gate_contract import LoadedContract
-from rolebundle.verification.gate_start import (
-    Started,
-    StoredState,
-    matching_files,
-    named_files,
-    nanoseconds,
-)
-from rolebundle.verification.no_result import EMPTY_BY_CONVENTION, fault_of
-from rolebundle.verification.workfiles import (
+from rolebundle.verification.gate.contract import LoadedContract
+from rolebundle.verification.gate.criteria import Circumstances, CorpusAnswers, judge
+from rolebundle.verification.gate.files import (
     MAX_FILE_BYTES,
     Change,
     Comparison,
@@ -38,6 +30,14 @@ from rolebundle.verification.workfiles import (
     is_glob,
     read_regular,
     state_of,
+)
+from rolebundle.verification.gate.no_result import EMPTY_BY_CONVENTION, fault_of
+from rolebundle.verification.gate.start import (
+    Started,
+    StoredState,
+    matching_files,
+    named_files,
+    nanoseconds,
 )
 
 MAX_SHOWN = 100

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
-from rolebundle.verification.draft import is_abbreviation
+from rolebundle.verification.draft.parse import is_abbreviation
 
 MAX_GAP = 400
 """Characters that an ellipsis may leave out."""

@@ -13,9 +13,9 @@ from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.storage import approvals, gate_baselines
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.gate_baselines import StoredBaseline
-from rolebundle.verification.criteria import schema_validator
-from rolebundle.verification.gate_contract import LoadedContract, bad_contract, location_of
-from rolebundle.verification.workfiles import NotReadable, WorkFolder
+from rolebundle.verification.gate.contract import LoadedContract, bad_contract, location_of
+from rolebundle.verification.gate.criteria import schema_validator
+from rolebundle.verification.gate.files import NotReadable, WorkFolder
 
 
 class Started(NamedTuple):

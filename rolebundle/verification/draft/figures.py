@@ -33,8 +33,8 @@ from rolebundle.text.figures import find_figures
 from rolebundle.text.languages import latin_language
 from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.words import language_of
-from rolebundle.verification.draft import Draft, DraftSentence
-from rolebundle.verification.findings import shown
+from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.parse import Draft, DraftSentence
 
 _MAX_NAMED = 3
 """How many figures of the evidence a finding names."""

@@ -16,9 +16,9 @@ from rolebundle.contracts.verification import Finding, FindingCode, Span
 from rolebundle.text.forms import is_unspaced
 from rolebundle.text.languages import latin_language, non_latin_language
 from rolebundle.text.sentences import topic_words
-from rolebundle.verification.draft import Draft, DraftCitation
-from rolebundle.verification.evidence import cited_lines
-from rolebundle.verification.findings import shown
+from rolebundle.verification.draft.evidence import cited_lines
+from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.parse import Draft, DraftCitation
 
 MIN_SHARE = 0.2
 """The least share of a sentence's content words that what it cites must have."""

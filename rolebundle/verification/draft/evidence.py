@@ -25,7 +25,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.references import may_be_stored
-from rolebundle.verification.draft import DraftCitation
+from rolebundle.verification.draft.parse import DraftCitation
 
 DEPTH = 20
 """How many passages of the whole corpus are candidates for one sentence or quote."""

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
-from rolebundle.verification.fold import Folded, fold, without_quote_marks
-from rolebundle.verification.quote_context import (
+from rolebundle.verification.draft.fold import Folded, fold, without_quote_marks
+from rolebundle.verification.draft.quote_context import (
     cut_problem,
     cut_word,
     gap_problem,

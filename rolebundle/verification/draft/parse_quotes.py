@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from rolebundle.verification.draft_blocks import LINE, QUOTE_MARKS, Block, Range, is_inside
-from rolebundle.verification.draft_citations import CitationMark
+from rolebundle.verification.draft.parse_blocks import LINE, QUOTE_MARKS, Block, Range, is_inside
+from rolebundle.verification.draft.parse_citations import CitationMark
 
 _DOUBLE = re.compile(
     r"[\"＂“”„‟❝❞″«»‹›「」『』〝〞〟]|``|''|</?(?:q|blockquote)\b[^<>\n]*>"

@@ -1,0 +1,1 @@
+"""What was decided, and whether an intent is about it."""

@@ -1,0 +1,1 @@
+"""A draft against the passages of its evidence: its quotes, citations, figures and sentences."""
