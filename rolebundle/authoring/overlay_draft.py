@@ -61,12 +61,13 @@ OVERVIEW_TYPE, OVERVIEW_BOOST = "readme", 1.2
 WEIGHTS: Mapping[str, float] = {
     "lexical_weight": 0.36,
     "semantic_weight": 0.36,
-    "metadata_weight": 0.07,
-    "rerank_weight": 0.21,
+    "metadata_weight": 0.04,
+    "rerank_weight": 0.24,
 }
 """Where little metadata is declared, the role's words tell more than sources.
 
-The role's part is 0.28: enough for vague tasks, and specific questions keep their documents.
+The role's part is 0.28: enough for vague tasks, and specific questions keep their documents. Words
+and sources have half of it each, because the ranking counts words 0.15 times (decision 0021).
 """
 GUESSED_SHARE = 0.25
 """The least share of the passages of a guessed subject that have a single word which is typical."""
