@@ -22,14 +22,9 @@ from rolebundle.contracts.receipt import Receipt, StoreHistory
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.errors import UsageError
-from rolebundle.ingest import indexes
-from rolebundle.ingest.indexes import (
-    EmbeddingEstimate,
-    EmbeddingReport,
-    Optimized,
-    Progress,
-    no_progress,
-)
+from rolebundle.ingest import approximate_indexes, indexes
+from rolebundle.ingest.approximate_indexes import Optimized
+from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.scan import quarantine
@@ -334,9 +329,9 @@ class Admin:
             indexes.drop_index(corpus, name)
 
     def optimize(self) -> Optimized:
-        """Make searches faster; see :func:`rolebundle.ingest.indexes.optimize`."""
+        """See :func:`rolebundle.ingest.approximate_indexes.optimize`."""
         with self.workspace.open_writer() as corpus:
-            return indexes.optimize(corpus)
+            return approximate_indexes.optimize(corpus)
 
     def clear_vector_cache(self) -> int:
         """Empty the vector cache; return how many vectors it had.

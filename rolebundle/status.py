@@ -21,7 +21,7 @@ from rolebundle.contracts.status import (
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
 from rolebundle.ingest.heartbeat import read_heartbeat
-from rolebundle.ingest.remembered import as_arguments
+from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.overlay_lint import role_statuses
 from rolebundle.retrieval.lanes import corpus_state

@@ -12,7 +12,7 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.roots import Root, RootChange
 from rolebundle.errors import UsageError
 from rolebundle.ingest.manifests import MANIFEST_NAME
-from rolebundle.ingest.remembered import Remembered
+from rolebundle.ingest.path_flags import FlagsByPath
 from rolebundle.ingest.roots import (
     Visit,
     absolute,
@@ -125,7 +125,7 @@ def apply_move(corpus: Corpus, old: str, new: str) -> int:
     """
     files = roots.files_below(corpus, old)
     roots.move_files(corpus, {file: moved_path(file, old, new) for file in files})
-    flags: Remembered = path_flags.load(corpus)
+    flags: FlagsByPath = path_flags.load(corpus)
     path_flags.save(corpus, moved_flags(flags, real_location(Path(old)), real_location(Path(new))))
     approved = {approval.location: approval for approval in approvals.approvals(corpus)}
     for path in manifests_below(approved, old):

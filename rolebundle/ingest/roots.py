@@ -21,8 +21,8 @@ from typing import Any
 from rolebundle.contracts.roots import Root, RootOptions
 from rolebundle.errors import DocumentError, UsageError
 from rolebundle.ingest.manifests import check_path
+from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined, limits_in
 from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.remembered import Flags, Remembered, combined, limits_in
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.text.counts import counted
 
@@ -343,7 +343,7 @@ def find_moved(
     roots: Sequence[Root],
     start: Path,
     hashes_of: Callable[[str], Mapping[str, str]],
-    remembered: Remembered,
+    remembered: FlagsByPath,
     size_cap: int,
 ) -> Root | None:
     """The missing root whose content a new path has; ``None`` if there is none.
@@ -383,7 +383,7 @@ def _has_hash(location: str, content_hash: str, size_cap: int) -> bool:
         return False
 
 
-def _grants(remembered: Remembered, root: Root) -> bool:
+def _grants(remembered: FlagsByPath, root: Root) -> bool:
     real = real_location(Path(root.location))
     return any(
         limits_in(flags).keys() & set(_GRANTING)
@@ -416,8 +416,8 @@ def moved_path(location: str, old: str, new: str) -> str:
     return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
 
 
-def moved_flags(remembered: Remembered, old: str, new: str) -> dict[str, Flags]:
-    """Remembered flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
+def moved_flags(remembered: FlagsByPath, old: str, new: str) -> dict[str, Flags]:
+    """The flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
     flags = {path: given for path, given in remembered.items() if not is_below(path, old)}
     for path, given in remembered.items():
         if is_below(path, old):

@@ -14,9 +14,9 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.manifests import ManifestPolicy
 from rolebundle.ingest.metadata import FileDefaults, check_max_trust, validated
-from rolebundle.ingest.remembered import (
+from rolebundle.ingest.path_flags import (
     Flags,
-    Remembered,
+    FlagsByPath,
     combined,
     describe,
     flags_at,
@@ -42,8 +42,8 @@ def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
 class RunFlags:
     """The flags that are remembered before and after this run, and those that it was given."""
 
-    before: Remembered
-    after: Remembered
+    before: FlagsByPath
+    after: FlagsByPath
     given: Flags
 
     def flags_at(self, location: str) -> Flags:

@@ -17,8 +17,8 @@ from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import IgnoredManifest, check_path, read_manifest, root_of
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions, scan_settings
+from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after, limits_in
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.ingest.remembered import LOST, Flags, Remembered, limits_in, remember
 from rolebundle.ingest.root_changes import manifests_below
 from rolebundle.ingest.roots import (
     Surroundings,
@@ -79,7 +79,7 @@ def plan_run(
         ConfigurationError: a manifest or flag is invalid.
     """
     starts = [existing_start(path, roots) for path in paths]
-    flags: Remembered = path_flags.load(corpus)
+    flags: FlagsByPath = path_flags.load(corpus)
     approved = {
         manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
     }
@@ -96,7 +96,7 @@ def plan_run(
     locations = [real_location(start) for start in starts]
     for location in locations if given else ():
         check_path(Path(location))
-    run_flags = RunFlags(flags, remember(flags, locations, given), given)
+    run_flags = RunFlags(flags, flags_after(flags, locations, given), given)
 
     def base_of(start: Path) -> Path:
         return root_of(start, run_flags.policy_at(str(start), approved))[0]
@@ -126,7 +126,7 @@ def plan_run(
 
 
 def _find_moves(
-    corpus: Corpus, roots: Sequence[Root], starts: Sequence[Path], flags: Remembered
+    corpus: Corpus, roots: Sequence[Root], starts: Sequence[Path], flags: FlagsByPath
 ) -> dict[str, str]:
     moves: dict[str, str] = {}
     for start in starts:

@@ -18,6 +18,7 @@ from pathlib import Path
 from rolebundle.contracts.roots import Root
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.ingest.approximate_indexes import optimize_large
 from rolebundle.ingest.batches import batches, store_batch
 from rolebundle.ingest.dates import last_commits
 from rolebundle.ingest.indexes import (
@@ -27,13 +28,12 @@ from rolebundle.ingest.indexes import (
     ensure_index,
     fill_index,
     no_progress,
-    optimize_large,
 )
 from rolebundle.ingest.metadata import check_reader, validated
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.path_flags import flags_after, given_flags
 from rolebundle.ingest.prepare import FileTask, check_unchanged
 from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
-from rolebundle.ingest.remembered import given_flags, remember
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.root_changes import apply_move, record_counts
 from rolebundle.ingest.roots import is_below, missing_root_note, real_location
@@ -207,7 +207,7 @@ def _prepared(
             for old, new in run.moves.items():
                 apply_move(corpus, old, new)
             locations = [real_location(walk_result.visit.start) for walk_result in run.walks]
-            path_flags.save(corpus, remember(path_flags.load(corpus), locations, given))
+            path_flags.save(corpus, flags_after(path_flags.load(corpus), locations, given))
             root_storage.save(corpus, run.roots)
         return run, index, problem
 

@@ -153,14 +153,15 @@ class Lanes:
         """
         # Imported here: most tasks are not vague.
         from rolebundle.retrieval.vague import INTRODUCTION_TYPES
-        from rolebundle.storage import openings
+        from rolebundle.storage import document_openings
 
         rowids: set[int] = set()
         if "recency" in intents or "orientation" in intents:
-            rowids.update(openings.openings_of(self.corpus, [*pool.passages]))
-            rowids.update(openings.newest_chunks(self.corpus, until, document_ids))
+            rowids.update(document_openings.openings_of(self.corpus, [*pool.passages]))
+            rowids.update(document_openings.newest_chunks(self.corpus, until, document_ids))
         if "orientation" in intents:
-            rowids.update(openings.introductions(self.corpus, [*INTRODUCTION_TYPES], document_ids))
+            types = [*INTRODUCTION_TYPES]
+            rowids.update(document_openings.introductions(self.corpus, types, document_ids))
         added = self._read(sorted(rowids - pool.passages.keys()))
         lexical_hits, semantic = self.measure([*added.values()])
         unmatched = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}

@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.vague import Vagueness, fit_of, weigh_vagueness, with_vagueness
-from rolebundle.storage.openings import MAX_NEWEST_DOCUMENTS
+from rolebundle.storage.document_openings import MAX_NEWEST_DOCUMENTS
 from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.text.intents import TaskIntent, task_intent
 from support.corpora import ask, built, document, overlay, scratch_folder

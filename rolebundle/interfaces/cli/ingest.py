@@ -17,7 +17,7 @@ from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.remembered import UNTRUSTED
+from rolebundle.ingest.path_flags import UNTRUSTED
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.ingest_report import print_report

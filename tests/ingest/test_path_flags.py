@@ -16,13 +16,13 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.remembered import (
+from rolebundle.ingest.path_flags import (
     UNTRUSTED,
     Flags,
-    Remembered,
+    FlagsByPath,
+    flags_after,
     flags_at,
     limits_in,
-    remember,
 )
 from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import path_flags
@@ -59,9 +59,9 @@ flags_given = st.fixed_dictionaries(
 def test_the_last_word_on_a_path_or_above_it_holds(
     ingests: Sequence[tuple[list[str], Flags]],
 ) -> None:
-    remembered: Remembered = {}
+    remembered: FlagsByPath = {}
     for paths, given_now in ingests:
-        remembered = remember(remembered, paths, given_now)
+        remembered = flags_after(remembered, paths, given_now)
     for place in PLACES:
         expected: dict[str, Any] = {}
         for paths, given_now in ingests:

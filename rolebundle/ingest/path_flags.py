@@ -18,13 +18,13 @@ from rolebundle.ingest.authority import GOVERNANCE_KEYS
 
 Flags = Mapping[str, Any]
 """Governance keys, ``max_trust``, and ``manifests: False`` if no manifest below counts."""
-Remembered = Mapping[str, Flags]
+FlagsByPath = Mapping[str, Flags]
 """Real path → its flags. The empty path stands for every path."""
 
 UNTRUSTED: Flags = {"trust_tier": "untrusted", "origin": "untrusted"}
 LOST = "lost"
 """Is set if a repair could not save the flags."""
-ALL_LOST: Remembered = {"": {LOST: True}}
+ALL_LOST: FlagsByPath = {"": {LOST: True}}
 _TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", LOST})
 
 
@@ -50,7 +50,7 @@ def given_flags(
     return given
 
 
-def flags_at(remembered: Remembered, location: str) -> dict[str, Any]:
+def flags_at(remembered: FlagsByPath, location: str) -> dict[str, Any]:
     """The flags that hold at a path: its own ones, and those of the folders above."""
     flags: dict[str, Any] = {}
     for folder in _with_parents(location):
@@ -69,7 +69,7 @@ def without(flags: Flags, replaced: Flags) -> dict[str, Any]:
     return {key: value for key, value in flags.items() if key not in keys}
 
 
-def remember(remembered: Remembered, locations: Iterable[str], given: Flags) -> Remembered:
+def flags_after(remembered: FlagsByPath, locations: Iterable[str], given: Flags) -> FlagsByPath:
     """What is remembered after an ingest of some paths with these flags."""
     if not given:
         return remembered
