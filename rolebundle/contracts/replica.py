@@ -127,6 +127,7 @@ class PullReport(Contract):
         former_generation: the generation that was replaced; null if there was no replica.
         moved_bytes: how many bytes the transport read or received; null if it does not know.
         overlays_changed: roles whose overlay on this machine differs from the publisher's.
+        overlays_missing: roles of the publisher that have no overlay on this machine.
     """
 
     source: str
@@ -137,3 +138,4 @@ class PullReport(Contract):
     former_generation: int | None
     moved_bytes: int | None
     overlays_changed: list[str] = []
+    overlays_missing: list[str] = []

@@ -92,6 +92,7 @@ def pull(
         overlays_changed=sorted(
             role for role in published.keys() & here.keys() if published[role] != here[role]
         ),
+        overlays_missing=sorted(published.keys() - here.keys()),
     )
 
 

@@ -19,6 +19,7 @@ from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.location import overlays_path
 
 
 @click.command()
@@ -125,3 +126,10 @@ def _warn(report: PullReport) -> None:
     if report.overlays_changed:
         roles = ", ".join(report.overlays_changed[:5])
         click.echo(writable(f"warning: these roles differ from the publisher's: {roles}"), err=True)
+    if report.overlays_missing:
+        roles = ", ".join(report.overlays_missing[:5])
+        folder = overlays_path(Path(report.location))
+        line = (
+            f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
+        )
+        click.echo(writable(line), err=True)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
+from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import publications
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.templates import Template
+
+
+def write_overlay(folder: Path, overlay: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{overlay['role_id']}.json").write_text(json.dumps(overlay), encoding="utf-8")
+
 
 POLICY = """
 [ada]
@@ -145,6 +153,16 @@ def test_a_reader_is_told_for_which_agent_it_is(db: Path) -> None:
     assert "rolebundle embed" not in status
     places = [status.index(line) for line in ("replica of head office for ada", "embeddings: ")]
     assert places == sorted(places), "lines about the index stand together"
+
+
+def test_pull_names_roles_without_an_overlay(db: Path) -> None:
+    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
+    overlay = {"version": "1.0", "role_id": "auditor"}
+    write_overlay(overlays_path(db), overlay)
+    publish(db, share, "--agent", "ada")
+    assert "no overlay here: auditor; copy" in pull(db, share, replica).err
+    write_overlay(overlays_path(replica), overlay)
+    assert pull(db, share, replica).err == ""
 
 
 def test_a_published_replica_is_not_ingested(db: Path) -> None:
