@@ -7,10 +7,9 @@ import pytest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
 from support.office import DOUBTFUL_XLSX, FACT, HIDDEN, VISIBLE, docx, paragraph
+from support.reading import read_document
 
 # Ordinary documents have these, or nothing of them is read.
 NOT_LABELLED = frozenset(
@@ -23,12 +22,7 @@ LABELLED_ROWS = {("docx", "hidden-row"), ("docx", "flat-row")}
 
 
 def read(data: bytes, suffix: str) -> ParsedDocument:
-    path = f"a.{suffix}"
-    reader = reader_for(path)
-    assert reader is not None
-    (parsed,) = reader.read(data, path, ReaderOptions())
-    assert isinstance(parsed, ParsedDocument)
-    return parsed
+    return read_document(data, f"a.{suffix}")
 
 
 def scanned(data: bytes, suffix: str) -> tuple[str, str, ParsedDocument]:

@@ -7,10 +7,9 @@ import pytest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
 from support.hidden_pages import DOUBTFUL_PDF, FACT, PDF, VISIBLE_PDF
+from support.reading import read_document
 
 IMAGE = (
     "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray"
@@ -52,10 +51,7 @@ def pdf(content: str, sentence: str) -> bytes:
 
 def read(content: str, sentence: str = FACT.format("zebra47")) -> tuple[str, str, ParsedDocument]:
     """The text that is indexed, the verdict, and the document."""
-    reader = reader_for("a.pdf")
-    assert reader is not None
-    (parsed,) = reader.read(pdf(content, sentence), "a.pdf", ReaderOptions())
-    assert isinstance(parsed, ParsedDocument)
+    parsed = read_document(pdf(content, sentence), "a.pdf")
     metadata = DocumentMetadata("d", "s", "Title", "u")
     ((after, _, scanned),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())
     return "\n".join(after.lines), scanned.verdict if scanned else "clean", after

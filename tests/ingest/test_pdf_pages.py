@@ -26,11 +26,10 @@ from reportlab.platypus import (
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.pdf_title import declared_title
 from support.commands import invoke
 from support.corpora import scratch_folder
+from support.reading import read_document
 
 STYLES = getSampleStyleSheet()
 FILLER = (
@@ -151,11 +150,7 @@ def test_get_and_why_name_the_page(corpus: tuple[Path, int]) -> None:
 
 
 def read(data: bytes) -> ParsedDocument:
-    reader = reader_for("a.pdf")
-    assert reader is not None
-    (document,) = reader.read(data, "a.pdf", ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
+    return read_document(data, "a.pdf")
 
 
 def changed(data: bytes, **information: str) -> bytes:

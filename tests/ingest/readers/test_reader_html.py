@@ -1,13 +1,11 @@
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 
 def read(text):
-    data = text if isinstance(text, bytes) else text.encode()
-    return next(iter(reader_for("a.html").read(data, "a.html", ReaderOptions())))
+    return read_document(text, "a.html")
 
 
 def blocks(text):

@@ -10,8 +10,7 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 CELLS: list[dict[str, Any]] = [
     {"cell_type": "markdown", "metadata": {}, "source": ["# Harbour *study*\n", "\n", "Tides."]},
@@ -33,11 +32,7 @@ def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
 
 
 def read(text: str) -> ParsedDocument:
-    reader = reader_for("a.ipynb")
-    assert reader is not None
-    (document,) = reader.read(text.encode(), "a.ipynb", ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
+    return read_document(text, "a.ipynb")
 
 
 def test_cells_are_blocks_with_their_lines_and_number():

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 
 def read(text: str) -> ParsedDocument:
-    reader = reader_for("a.1")
-    assert reader is not None
-    (document,) = reader.read(text.encode(), "a.1", ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
+    return read_document(text, "a.1")
 
 
 def texts(page: str) -> list[str]:

@@ -1,9 +1,8 @@
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.markdown import plain_words
+from support.reading import read_document
 
 TEXT = """\
 ---
@@ -50,7 +49,7 @@ html
 
 
 def read(text, path="a.md"):
-    return next(iter(reader_for(path).read(text.encode(), path, ReaderOptions())))
+    return read_document(text, path)
 
 
 def test_blocks_are_the_source_lines_of_each_structure():

@@ -12,23 +12,15 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import package, reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
 from rolebundle.ingest.readers.titles import is_own_title
 from support import office
-
-
-def read(data: bytes, path: str) -> ParsedDocument:
-    reader = reader_for(path)
-    assert reader is not None
-    (document,) = reader.read(data, path, ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
+from support.reading import read_document
 
 
 def refused(data: bytes, path: str) -> str:
     with pytest.raises(DocumentError) as caught:
-        read(data, path)
+        read_document(data, path)
     assert path in caught.value.message
     return caught.value.code
 
@@ -60,7 +52,7 @@ def test_a_word_document() -> None:
         for j, text in enumerate(row):
             table.cell(i, j).text = text
     made.sections[0].header.paragraphs[0].text = "Port Authority"
-    document = read(saved(made), "a.docx")
+    document = read_document(saved(made), "a.docx")
     assert texts(document) == [
         ("heading", "Harbour plan"),
         ("heading", "Fees"),
@@ -86,7 +78,7 @@ def test_a_word_document_of_a_template_keeps_neither_its_title_nor_its_date() ->
     made.core_properties.title = "Quarterly budget template"
     made.add_heading("Rope inspection", 1)
     made.add_paragraph("Ropes are inspected each spring.")
-    assert read(saved(made), "a.docx").inferred == {"title": "Rope inspection"}
+    assert read_document(saved(made), "a.docx").inferred == {"title": "Rope inspection"}
 
 
 def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
@@ -111,7 +103,7 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
         )
         for number, level in items
     )
-    [(_, text)] = texts(read(office.docx(body, {"numbering": numbering}), "a.docx"))
+    [(_, text)] = texts(read_document(office.docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
     assert labels == ["1.", "1.a)", "1.b)", "I", "2.", "2.a)", "5.", "6."]
 
@@ -129,7 +121,7 @@ def test_a_workbook() -> None:
         for column, code in ((2, '#,##0.00 "EUR"'), (3, "dd.mm.yyyy"), (4, "0.0%")):
             sheet.cell(sheet.max_row, column).number_format = code
     made.create_sheet("Notes")["B2"] = "only this"
-    document = read(saved(made), "a.xlsx")
+    document = read_document(saved(made), "a.xlsx")
     first, *rest = [block for block in document.blocks if block.kind == "table"]
     assert first.text.startswith(
         "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 01.01.2026 | 0.0%\n"
@@ -161,7 +153,7 @@ def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
         for i in range(60):
             sheet.append([f"a long name of number {i}", i])
         sheet.append([])
-    document = read(saved(made), "a.xlsx")
+    document = read_document(saved(made), "a.xlsx")
     chunks = chunk_document("d", document, ChunkSettings())
     headers = [chunk.headings[-1] for chunk in chunks if len(chunk.headings) == 2]
     assert list(dict.fromkeys(headers)) == ["Berth | Fee", "Ship | Tons"]
@@ -174,7 +166,7 @@ def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
             f'<row r="{n}">{office.cell(f"A{n}", name)}{office.cell(f"B{n}", "the same words")}</row>'
             for n, name in enumerate(names, start=1)
         )
-        document = read(office.xlsx(rows), "a.xlsx")
+        document = read_document(office.xlsx(rows), "a.xlsx")
         return {chunk.content_hash for chunk in chunk_document("d", document, ChunkSettings())}
 
     names = [f"number {n * 7919 % 1000}" for n in range(1000)]
@@ -195,7 +187,7 @@ def test_a_presentation() -> None:
     empty = made.slides.add_slide(made.slide_layouts[6])
     box = empty.shapes.add_textbox(0, 0, 999_999, 999_999)
     box.text_frame.text = "No title here."
-    document = read(saved(made), "a.pptx")
+    document = read_document(saved(made), "a.pptx")
     assert [(block.anchor, block.kind, block.text) for block in document.blocks] == [
         ("slide 1", "heading", "Opening hours"),
         ("slide 1", "list", "- summer\n- winter"),
@@ -222,7 +214,7 @@ def test_an_opendocument_text() -> None:
         '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2">'
         "<text:p>k</text:p></table:table-cell></table:table-row></table:table>"
     )
-    document = read(office.opendocument(body, parts={"meta.xml": meta}), "a.odt")
+    document = read_document(office.opendocument(body, parts={"meta.xml": meta}), "a.odt")
     assert texts(document) == [
         ("heading", "Fees"),
         ("paragraph", "a  b\tc"),
@@ -242,7 +234,7 @@ def test_only_hidden_rows_and_columns_of_the_filled_range_are_reported() -> None
         f'<row r="2" hidden="1">{office.cell("A2", "South")}</row><row r="3" hidden="1"/>'
     )
     before = '<sheetFormatPr zeroHeight="1"/><cols><col min="3" max="3" hidden="1"/>'
-    document = read(
+    document = read_document(
         office.xlsx(rows, f'{before}<col min="5" max="16384" hidden="1"/></cols>'), "a.xlsx"
     )
     assert document.blocks[1].text == "North |  | 12"
@@ -256,7 +248,7 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
         "<table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row>"
         "</table:table>"
     )
-    (heading, table) = read(office.opendocument(body, "spreadsheet"), "a.ods").blocks
+    (heading, table) = read_document(office.opendocument(body, "spreadsheet"), "a.ods").blocks
     assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
 
 
@@ -282,7 +274,7 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
             "b.xhtml": page.format("<p>no heading</p>"),
         }
     )
-    document = read(data, "a.epub")
+    document = read_document(data, "a.epub")
     assert texts(document) == [
         ("heading", "Second chapter"),
         ("paragraph", "no heading"),
@@ -301,7 +293,7 @@ def test_a_chapter_may_have_named_entities() -> None:
         '<html xmlns="http://www.w3.org/1999/xhtml"><body><p class="body">'
         "salt&nbsp;and&mdash;tar</p></body></html>"
     )
-    document = read(office.epub("", parts={"o/t/a 1.xhtml": page}), "a.epub")
+    document = read_document(office.epub("", parts={"o/t/a 1.xhtml": page}), "a.epub")
     assert [block.text for block in document.blocks] == ["salt and\u2014tar"]
 
 
@@ -354,7 +346,7 @@ def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() 
     parts = {"META-INF/encryption.xml": encryption.format("o/t/a%201.xhtml")}
     assert refused(office.epub("", parts=parts), "a.epub") == "encrypted_epub"
     parts = {"META-INF/encryption.xml": encryption.format("o/font.otf")}
-    assert read(office.epub("", parts=parts), "a.epub").blocks
+    assert read_document(office.epub("", parts=parts), "a.epub").blocks
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -376,7 +368,7 @@ def test_an_archive_that_expands_too_much_is_refused(
     parts = members(PLAIN[suffix])
     bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
     data = office.zipped({**parts, MAIN[suffix]: bomb})
-    assert read(data, f"a.{suffix}").blocks
+    assert read_document(data, f"a.{suffix}").blocks
     code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
     for limit, value in (
         ("_MIN_RATIO_BYTES", 1_000_000),
@@ -405,7 +397,7 @@ def test_entities_are_not_expanded(suffix: str) -> None:
         content = parts[MAIN[suffix]].replace(b"opens at dawn", b"opens at dawn" + entity)
         data = office.zipped({**parts, MAIN[suffix]: doctype.encode() + content})
         try:
-            document = read(data, f"a.{suffix}")
+            document = read_document(data, f"a.{suffix}")
         except DocumentError as error:
             assert error.code.startswith("unreadable_")
         else:
@@ -420,7 +412,7 @@ def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
     content = extended(suffix, parts[MAIN[suffix]], deep)
     data = office.zipped({**parts, MAIN[suffix]: content})
     if suffix == "epub":  # Its package document may have mistakes.
-        assert read(data, "a.epub").blocks
+        assert read_document(data, "a.epub").blocks
     else:
         assert refused(data, f"a.{suffix}").startswith("unreadable_")
 
@@ -437,7 +429,7 @@ def test_a_strict_document_is_read() -> None:
         b"http://purl.oclc.org/ooxml/wordprocessingml/main",
     )
     data = office.zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
-    assert texts(read(data, "a.docx")) == texts(read(PLAIN["docx"], "a.docx"))
+    assert texts(read_document(data, "a.docx")) == texts(read_document(PLAIN["docx"], "a.docx"))
 
 
 # Titles and numbers

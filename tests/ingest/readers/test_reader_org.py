@@ -7,8 +7,7 @@ import pytest
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 TEXT = """\
 #+TITLE: Harbour notes
@@ -36,11 +35,7 @@ ls
 
 
 def read(text: str) -> ParsedDocument:
-    reader = reader_for("a.org")
-    assert reader is not None
-    (document,) = reader.read(text.encode(), "a.org", ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
+    return read_document(text, "a.org")
 
 
 def test_blocks():

@@ -4,8 +4,7 @@ import pypdf
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 
 def make_pdf(pages):
@@ -40,7 +39,7 @@ def make_pdf(pages):
 
 
 def read(data):
-    return next(iter(reader_for("a.pdf").read(data, "a.pdf", ReaderOptions())))
+    return read_document(data, "a.pdf")
 
 
 def refused(data):

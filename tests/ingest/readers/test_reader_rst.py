@@ -1,8 +1,7 @@
 import pytest
 
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.rst import plain_words
+from support.reading import read_document
 
 TEXT = """\
 .. SPDX-License-Identifier: MIT
@@ -71,7 +70,7 @@ text right below
 
 
 def read(text):
-    return next(iter(reader_for("a.rst").read(text.encode(), "a.rst", ReaderOptions())))
+    return read_document(text, "a.rst")
 
 
 def test_blocks_are_the_source_lines_of_each_structure():

@@ -1,9 +1,8 @@
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 
 def read(text, path="a.py"):
-    return next(iter(reader_for(path).read(text.encode(), path, ReaderOptions())))
+    return read_document(text, path)
 
 
 def test_a_unit_includes_its_indented_body():

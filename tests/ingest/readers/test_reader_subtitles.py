@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 VTT = """\
 WEBVTT - Harbour meeting
@@ -29,16 +27,8 @@ first
 """
 
 
-def read(text: str, path: str) -> ParsedDocument:
-    reader = reader_for(path)
-    assert reader is not None
-    (document,) = reader.read(text.encode(), path, ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
-
-
 def test_vtt_is_speech_with_speakers():
-    document = read(VTT, "a.vtt")
+    document = read_document(VTT, "a.vtt")
     (block,) = document.blocks
     assert (
         block.text
@@ -49,7 +39,7 @@ def test_vtt_is_speech_with_speakers():
 
 
 def test_notes_and_styles_are_not_speech():
-    document = read(VTT, "a.vtt")
+    document = read_document(VTT, "a.vtt")
     assert [part.text for part in document.hidden] == ["zebra47"]
     assert not any(word in document.blocks[0].text for word in ("zebra47", "color", "id:x"))
 
@@ -59,7 +49,7 @@ def test_srt_without_blank_lines_and_with_windows_ends():
         "\ufeff1\r\n00:00:01,000 --> 00:00:04,000\r\nHello\r\n<i>there</i> {\\an8}\r\n"
         "2\r\n00:59:59,100 --> 01:02:04,000\r\nANNA: It was\r\n1984\r\n"
     )
-    (block,) = read(text, "a.srt").blocks
+    (block,) = read_document(text, "a.srt").blocks
     assert block.text == "Hello there\nANNA: It was 1984"
     assert (block.start_line, block.end_line) == (3, 8)
 
@@ -69,7 +59,7 @@ def test_paragraphs_have_about_1000_characters_and_their_time():
         f"{n}\n00:{n // 60:02}:{n % 60:02},000 --> 00:00:00,000\n{'word ' * 9}{n}\n\n"
         for n in range(60)
     )
-    blocks = read(cues, "a.srt").blocks
+    blocks = read_document(cues, "a.srt").blocks
     assert len(blocks) == 3
     assert all(len(block.text) <= 1000 for block in blocks)
     assert [block.anchor for block in blocks] == ["00:00:00", "00:00:21", "00:00:41"]
@@ -77,4 +67,4 @@ def test_paragraphs_have_about_1000_characters_and_their_time():
 
 def test_a_repeated_line_is_read_once():
     text = "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n\n00:02.000 --> 00:03.000\nhello\nworld\n"
-    assert [block.text for block in read(text, "a.vtt").blocks] == ["hello world"]
+    assert [block.text for block in read_document(text, "a.vtt").blocks] == ["hello world"]

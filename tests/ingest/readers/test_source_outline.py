@@ -8,8 +8,7 @@ import pytest
 
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_document
 
 FILES = {
     "a.js": (
@@ -435,14 +434,6 @@ if __name__ == "__main__":
 }
 
 
-def read(text: str, path: str) -> ParsedDocument:
-    reader = reader_for(path)
-    assert reader is not None
-    (document,) = reader.read(text.encode(), path, ReaderOptions())
-    assert isinstance(document, ParsedDocument)
-    return document
-
-
 def paths(document: ParsedDocument) -> list[str]:
     """The path of each definition, as a chunk of its own would have it."""
     chunks = chunk_document("d", document, ChunkSettings(1, 0, 10_000))
@@ -452,7 +443,7 @@ def paths(document: ParsedDocument) -> list[str]:
 @pytest.mark.parametrize("path", FILES)
 def test_definitions_have_their_names(path: str):
     text, expected = FILES[path]
-    assert paths(read(text, path)) == expected
+    assert paths(read_document(text, path)) == expected
 
 
 def blocks(document: ParsedDocument) -> list[tuple[int, str, int, int]]:
@@ -460,7 +451,7 @@ def blocks(document: ParsedDocument) -> list[tuple[int, str, int, int]]:
 
 
 def test_a_definition_has_its_comments_and_decorators_and_ends_with_its_body():
-    assert blocks(read(FILES["a.py"][0], "a.py")) == [
+    assert blocks(read_document(FILES["a.py"][0], "a.py")) == [
         (1, "class A", 1, 4),
         (2, "def f", 6, 9),
         (3, "def inner", 10, 11),
@@ -472,26 +463,30 @@ def test_a_definition_has_its_comments_and_decorators_and_ends_with_its_body():
 
 
 def test_a_definition_in_c_has_its_type_labels_and_directives():
-    assert (1, "bar", 9, 17) in blocks(read(FILES["a.c"][0], "a.c"))
+    assert (1, "bar", 9, 17) in blocks(read_document(FILES["a.c"][0], "a.c"))
 
 
 def test_comments_and_strings_of_several_lines_define_nothing():
     text = (
         'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n    z\n'
     )
-    assert blocks(read(text, "a.py")) == [(0, "", 1, 4), (0, "", 6, 6), (1, "def b", 7, 11)]
+    assert blocks(read_document(text, "a.py")) == [
+        (0, "", 1, 4),
+        (0, "", 6, 6),
+        (1, "def b", 7, 11),
+    ]
 
 
 def test_a_file_that_does_not_parse_has_an_outline():
     text = "class A:\n    def b(:\n        )))\n\n    def c(self):\n"
-    assert paths(read(text, "a.py")) == ["class A", "class A > def b", "class A > def c"]
+    assert paths(read_document(text, "a.py")) == ["class A", "class A > def b", "class A > def c"]
 
 
 def test_a_passage_with_several_definitions_names_them_all():
     text = "class A:\n    x = 1\n\n" + "".join(
         f"    def f{n}(self):\n        return {'a + ' * 20}1\n\n" for n in range(6)
     )
-    chunks = chunk_document("d", read(text, "a.py"), ChunkSettings(400, 0, 600))
+    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(400, 0, 600))
     assert len(chunks) > 2
     for chunk in chunks:
         assert chunk.headings == ("class A", ", ".join(re.findall(r"def f\d", chunk.content)))
@@ -500,14 +495,14 @@ def test_a_passage_with_several_definitions_names_them_all():
 @pytest.mark.parametrize("size", [150, 400])
 def test_passages_end_at_definitions(size: int):
     text = "".join(f"def f{n}():\n    a = {n}\n\n    return a + {n}\n\n\n" for n in range(60))
-    chunks = chunk_document("d", read(text, "a.py"), ChunkSettings(size, 0, 600))
+    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(size, 0, 600))
     assert len(chunks) > 5
     assert all(chunk.content.startswith("def f") for chunk in chunks)
 
 
 def test_a_long_definition_is_split_and_each_part_has_its_name():
     text = "def f():\n" + "".join(f"    a{n} = {n}\n" for n in range(300))
-    chunks = chunk_document("d", read(text, "a.py"), ChunkSettings())
+    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings())
     assert len(chunks) > 1
     assert {chunk.headings for chunk in chunks} == {("def f",)}
 
@@ -515,4 +510,4 @@ def test_a_long_definition_is_split_and_each_part_has_its_name():
 def test_a_hostile_line_takes_little_time():
     for path in FILES:
         for part in ("(", "a(", "a ", "<a>", "[", "static ", "a::", '"""', "/*", "`", "\\"):
-            read(part * (300 // len(part)) + "\n" + part * 5_000, path)
+            read_document(part * (300 // len(part)) + "\n" + part * 5_000, path)
