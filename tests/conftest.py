@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -15,6 +17,9 @@ from _pytest.runner import runtestprotocol
 from rolebundle.resources import demo_overlays
 from support import program_server
 from support.scratch import SCRATCH
+
+if TYPE_CHECKING:
+    from support.embedding_server import EmbeddingServer
 
 # Tests start many processes of the command line. With cached bytecode they start in half the time,
 # and so does pytest, which rewrites the tests' assertions.
@@ -139,3 +144,12 @@ def _sample_corpus(folder: Path, *options: str) -> Path:
 def sample_db(sample_without_vectors: Path, tmp_path: Path) -> Path:
     """A copy of the sample corpus without vectors, which the test may change."""
     return Path(shutil.copy(sample_without_vectors, tmp_path / "sample.db"))
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    """A model server on loopback."""
+    from support.embedding_server import embedding_server
+
+    with embedding_server() as running:
+        yield running

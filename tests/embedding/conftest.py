@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from support.embedding_faults import DEADLINE, Breaks, Fault
-from support.embedding_server import EMBED_PATHS, MODEL, EmbeddingServer, embedding_server
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        yield running
+from support.embedding_server import EMBED_PATHS, MODEL, EmbeddingServer
 
 
 @pytest.fixture(params=list(EMBED_PATHS))

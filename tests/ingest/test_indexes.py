@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,6 @@ def write(folder: Path, name: str) -> None:
 def db(tree: Path) -> Path:
     """Twenty chunks, all with a vector of the old model."""
     return tree.with_name("c.db")
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        yield running
 
 
 def build(db: Path, provider: HashingProvider) -> EmbeddingReport:

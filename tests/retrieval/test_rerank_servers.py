@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,11 @@ from support.embedding_server import (
     RERANK_PATHS,
     EmbeddingServer,
     Handler,
-    embedding_server,
     overlap,
 )
 from support.fake_embedder import HashingProvider
 
 TASK = "token rotation audit"
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, RolebundleError
 from rolebundle.verification.draft.judge import Judge
 from support.corpora import NOW, build, document
-from support.embedding_server import EmbeddingServer, Handler, embedding_server
+from support.embedding_server import EmbeddingServer, Handler
 
 TEXT = "The lifetime of an access token is fifteen minutes."
 FALSE = "Elephants drink plenty of cold water every single day."
@@ -23,12 +23,6 @@ CHAT = "/v1/chat/completions"
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("judge"), [document("tokens", [TEXT])])
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        yield running
 
 
 def says(answer: Any) -> Callable[[Handler], None]:

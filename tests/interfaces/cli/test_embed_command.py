@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from support.embedding_server import MODEL, EmbeddingServer, embedding_server
 from support.fake_embedder import HashingProvider
 
 OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as running:
-        yield running
 
 
 @pytest.fixture
