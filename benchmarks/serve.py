@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from rolebundle.engine import Engine
 from rolebundle.interfaces.client import Sidecar, SidecarError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rolebundle.agent_access import AgentAccess
+from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -59,7 +59,7 @@ class Answering:
     """
 
     def __init__(
-        self, access: AgentAccess, approvals: Approvals, rerank: str, rerank_url: str
+        self, access: AccessControl, approvals: Approvals, rerank: str, rerank_url: str
     ) -> None:
         self.access = access
         self.approvals = approvals

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from rolebundle.agent_access import AgentAccess
+from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
@@ -74,7 +74,7 @@ class Engine:
         folder: str | None = None,
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
-        self.access = AgentAccess(self.workspace, tuple(overlay_folders), agent, folder)
+        self.access = AccessControl(self.workspace, tuple(overlay_folders), agent, folder)
         self.answering = Answering(self.access, approvals, rerank, rerank_url)
         self.judge = judge
 

@@ -15,7 +15,7 @@ from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
@@ -271,7 +271,7 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    from rolebundle import agent_access as module
+    from rolebundle import access_control as module
 
     has_restrictions, asked = module._has_restrictions, []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rolebundle.agent_access import AgentAccess
+from rolebundle.access_control import AccessControl
 from rolebundle.contracts.document import Mark, Passage, iso_utc
 from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.marks import MarkRecord, MarkRequest
@@ -91,7 +91,7 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
     return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
 
 
-def mark_as_agent(access: AgentAccess, request: MarkRequest) -> MarkRecord:
+def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     """Mark a passage or document that an agent sees, or remove the agent's own mark.
 
     Raises:

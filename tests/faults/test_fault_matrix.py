@@ -247,46 +247,46 @@ FAULTS = {
     36: Fault(
         "JSON: deep nesting, NaN, 1e999, 5,000-digit integers, duplicate keys, BOM",
         (
-            "interfaces/test_serve_bad_input.py::test_json_faults",
+            "interfaces/servers/test_serve_bad_input.py::test_json_faults",
             "interfaces/test_json_lines.py::test_any_bytes_are_a_value_or_a_coded_error",
         ),
     ),
     37: Fault(
         "a line over 1 MiB, or one that never ends",
         (
-            "interfaces/test_serve_bad_input.py::test_the_longest_line_and_one_byte_more",
-            "interfaces/test_serve_bad_input.py::test_a_line_that_never_ends_takes_no_memory",
+            "interfaces/servers/test_serve_bad_input.py::test_the_longest_line_and_one_byte_more",
+            "interfaces/servers/test_serve_bad_input.py::test_a_line_that_never_ends_takes_no_memory",
         ),
     ),
-    38: Fault("invalid UTF-8", ("interfaces/test_serve_bad_input.py::test_json_faults",)),
+    38: Fault("invalid UTF-8", ("interfaces/servers/test_serve_bad_input.py::test_json_faults",)),
     39: Fault(
         "end of input, half a line, broken pipe, SIGTERM",
         (
-            "interfaces/test_serve_end.py::test_the_end_of_input_does_not_wait_for_ever",
-            "interfaces/test_serve_end.py::test_half_a_line_before_the_end",
-            "interfaces/test_serve_sessions.py::test_every_piped_request_is_answered",
-            "interfaces/test_serve_sessions.py"
+            "interfaces/servers/test_serve_end.py::test_the_end_of_input_does_not_wait_for_ever",
+            "interfaces/servers/test_serve_end.py::test_half_a_line_before_the_end",
+            "interfaces/servers/test_serve_sessions.py::test_every_piped_request_is_answered",
+            "interfaces/servers/test_serve_sessions.py"
             "::test_every_request_is_answered_or_interrupted_at_a_signal",
-            "interfaces/test_mcp_process.py::test_a_signal_ends_a_call_that_runs",
-            "interfaces/test_attach.py::test_a_killed_server_is_said_and_the_client_goes_on_alone",
-            "interfaces/test_attach.py::test_a_server_that_is_told_to_end_answers_with_interrupted",
-            "interfaces/test_serve_end.py::test_a_broken_pipe_ends_it",
-            "interfaces/test_serve_end.py::test_a_signal_ends_it",
+            "interfaces/servers/test_mcp_process.py::test_a_signal_ends_a_call_that_runs",
+            "interfaces/servers/test_attach.py::test_a_killed_server_is_said_and_the_client_goes_on_alone",
+            "interfaces/servers/test_attach.py::test_a_server_that_is_told_to_end_answers_with_interrupted",
+            "interfaces/servers/test_serve_end.py::test_a_broken_pipe_ends_it",
+            "interfaces/servers/test_serve_end.py::test_a_signal_ends_it",
         ),
     ),
     40: Fault(
         "something prints to stdout",
         (
-            "interfaces/test_serve_end.py::test_what_prints_lands_on_standard_error",
-            "interfaces/test_mcp_process.py::test_stray_prints_do_not_reach_the_client",
+            "interfaces/servers/test_serve_end.py::test_what_prints_lands_on_standard_error",
+            "interfaces/servers/test_mcp_process.py::test_stray_prints_do_not_reach_the_client",
         ),
     ),
     41: Fault(
         "cancel, runaway query",
         (
-            "interfaces/test_serve.py::test_a_cancelled_request_that_runs_is_interrupted",
-            "interfaces/test_serve.py::test_an_overdue_deadline",
-            "interfaces/test_attach.py"
+            "interfaces/servers/test_serve.py::test_a_cancelled_request_that_runs_is_interrupted",
+            "interfaces/servers/test_serve.py::test_an_overdue_deadline",
+            "interfaces/servers/test_attach.py"
             "::test_connections_have_their_own_agents_and_cannot_cancel_each_other",
         ),
     ),

@@ -24,7 +24,7 @@ from rolebundle.ingest.path_flags import (
     flags_at,
     limits_in,
 )
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import path_flags
 from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer

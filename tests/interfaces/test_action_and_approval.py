@@ -14,7 +14,7 @@ from rolebundle.contracts.terms import ACTIONS
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.tools import TOOLS
+from rolebundle.interfaces.servers.tools import TOOLS
 from support.commands import forked_program, invoke, run
 
 TASK = "Rotate the token"

@@ -15,7 +15,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
 from support.commands import CHECKOUT, invoke
@@ -124,8 +124,8 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
 @contextmanager
 def handlers(engine: Engine) -> Iterator[Any]:
     """The handlers of an MCP server over an engine."""
-    from rolebundle.interfaces.mcp import Handlers, LocalMethods
-    from rolebundle.interfaces.worker import Worker
+    from rolebundle.interfaces.servers.mcp import Handlers, LocalMethods
+    from rolebundle.interfaces.servers.worker import Worker
 
     worker = Worker(Operations(engine))
     worker.start()
@@ -261,7 +261,7 @@ def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], 
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     from mcp_types import PaginatedRequestParams
 
-    from rolebundle.interfaces import mcp
+    from rolebundle.interfaces.servers import mcp
 
     names: list[str] = []
     cursors: list[str] = []
@@ -306,7 +306,7 @@ def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
     from mcp.shared.exceptions import MCPError
     from mcp_types import ReadResourceRequestParams
 
-    from rolebundle.interfaces.mcp import DOCUMENT_URI
+    from rolebundle.interfaces.servers.mcp import DOCUMENT_URI
 
     shown_text = []
     with handlers(Engine(db, agent="ada")) as server:

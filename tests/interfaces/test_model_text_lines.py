@@ -10,7 +10,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.json_lines import error_fields
 from rolebundle.interfaces.model_text import answer_text, error_text
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.resources import demo_overlays
 from support.corpora import build, document
 

@@ -44,8 +44,8 @@ from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-from rolebundle.interfaces.operations import METHODS, Operations
-from rolebundle.interfaces.tools import TOOLS
+from rolebundle.interfaces.servers.operations import METHODS, Operations
+from rolebundle.interfaces.servers.tools import TOOLS
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay

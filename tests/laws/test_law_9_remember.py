@@ -22,7 +22,7 @@ from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import store
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer

@@ -27,8 +27,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.character_budget import characters
 from rolebundle.interfaces.model_text import answer_text
-from rolebundle.interfaces.operations import Operations
 from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.packet import packet

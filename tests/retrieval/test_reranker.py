@@ -583,7 +583,7 @@ class TestInterfaces:
 
     def test_a_server_refuses_a_model_folder_in_a_request(self, db: Path) -> None:
         from rolebundle.errors import AccessDenied
-        from rolebundle.interfaces.operations import Operations
+        from rolebundle.interfaces.servers.operations import Operations
 
         folder = "sentence-transformers:/home/somebody/model"
         with Engine(db) as engine:
@@ -597,7 +597,7 @@ class TestInterfaces:
             assert "RERANK_DEGRADED" in codes  # There is no such folder.
 
     def test_a_compact_answer_repeats_the_model_in_its_next_request(self, db: Path) -> None:
-        from rolebundle.interfaces.operations import Operations
+        from rolebundle.interfaces.servers.operations import Operations
 
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             answer = Operations(engine).call("retrieve", {"task": TASK, "rerank": FAKE})

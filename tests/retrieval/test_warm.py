@@ -25,7 +25,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.warm import warming_for
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval import warm
 from rolebundle.retrieval.warm import WarmReport

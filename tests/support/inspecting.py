@@ -14,7 +14,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, View
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-from rolebundle.interfaces.loopback import listen
+from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.workspace import Workspace
 

@@ -142,7 +142,7 @@ def alive(server: Served) -> None:
 
 SLOW = """
 import time
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 _call = Operations.call
 def _slow(self, method, fields, progress=None):
     if method == "status":

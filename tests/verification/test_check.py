@@ -17,8 +17,8 @@ from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecisio
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError
-from rolebundle.interfaces.operations import Operations
 from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples, rounds
 from support.commands import invoke

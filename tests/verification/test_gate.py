@@ -415,8 +415,8 @@ def test_a_command_s_exit_code_decides(
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
-    from rolebundle.interfaces.operations import METHODS
-    from rolebundle.interfaces.tools import TOOLS
+    from rolebundle.interfaces.servers.operations import METHODS
+    from rolebundle.interfaces.servers.tools import TOOLS
 
     start(db, contract, criteria(changed("report.md"), command("touch", "ran")))
     approve(db, contract)

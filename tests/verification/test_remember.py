@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
-from rolebundle.agent_access import AgentAccess
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.remembered import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.repair import repair
@@ -575,17 +575,17 @@ class TestAgents:
         self, governed: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The agent is checked again when nobody else can write."""
-        original = AgentAccess.check_write
+        original = AccessControl.check_write
         calls = []
 
-        def check(access: AgentAccess, *arguments: Any) -> None:
+        def check(access: AccessControl, *arguments: Any) -> None:
             original(access, *arguments)
             if not calls:
                 calls.append(1)
                 with Admin(governed) as admin:
                     admin.set_policy(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
 
-        monkeypatch.setattr(AgentAccess, "check_write", check)
+        monkeypatch.setattr(AccessControl, "check_write", check)
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
         assert listed(governed) == {}
 

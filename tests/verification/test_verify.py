@@ -14,7 +14,7 @@ from rolebundle.contracts.audit import AuditSettings
 from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError, UsageError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from support.amounts import lengths, linear_time
 from support.corpora import NOW, build, document

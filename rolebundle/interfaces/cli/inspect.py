@@ -85,7 +85,7 @@ def inspect(
     from rolebundle.interfaces.inspector.application import Inspector, Parameters
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
     from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-    from rolebundle.interfaces.loopback import listen
+    from rolebundle.interfaces.servers.loopback import listen
 
     engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
     with engine, listen(port) as listener:

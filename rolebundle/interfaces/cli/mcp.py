@@ -18,7 +18,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
 )
 from rolebundle.interfaces.cli.warm import warming_for
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 
 DEFAULT_PORT = 7_311
 
@@ -91,11 +91,11 @@ def mcp(
     warming = warming_for(engine.workspace) if allow_write else None
     operations = Operations(engine, allow_write=allow_write, warming=warming)
     if not (http or no_attach):
-        from rolebundle.interfaces.attach import attach
+        from rolebundle.interfaces.servers.attach import attach
 
         attach(operations, "mcp", model_settings(embed_url, allow_host, judge, judge_url))
     try:
-        from rolebundle.interfaces.mcp import serve, serve_http
+        from rolebundle.interfaces.servers.mcp import serve, serve_http
     except ImportError as error:
         # The SDK has mcp_types from version 2 on.
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
@@ -108,7 +108,7 @@ def mcp(
     if not http:
         serve(operations, preload=preload)
         return
-    from rolebundle.interfaces.loopback import default_token_file, listen
+    from rolebundle.interfaces.servers.loopback import default_token_file, listen
 
     token_file = token_file or default_token_file(engine.workspace.path, agent)
     with listen(DEFAULT_PORT if port is None else port) as listener:

@@ -18,7 +18,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
 )
 from rolebundle.interfaces.cli.warm import warming_for
-from rolebundle.interfaces.stdio import take_over
+from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.workspace import Models
 
 
@@ -71,8 +71,8 @@ def serve(
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    from rolebundle.interfaces.attach import Hello, attach, sockets
-    from rolebundle.interfaces.operations import Operations
+    from rolebundle.interfaces.servers.attach import Hello, attach, sockets
+    from rolebundle.interfaces.servers.operations import Operations
 
     models: Models = {}
 
@@ -96,11 +96,11 @@ def serve(
     if socket is None:
         if not no_attach:
             attach(own, "serve", settings)
-        from rolebundle.interfaces.serve import serve as run
+        from rolebundle.interfaces.servers.serve import serve as run
 
         ctx.exit(run(own, take_over(), preload=preload))
-    from rolebundle.interfaces.local_socket import socket_paths
-    from rolebundle.interfaces.shared_server import Sharing, serve_shared
+    from rolebundle.interfaces.servers.local_socket import socket_paths
+    from rolebundle.interfaces.servers.shared_server import Sharing, serve_shared
 
     def operations_for(hello: Hello) -> Operations:
         client = engine(hello.agent, hello.approvals)

@@ -24,11 +24,11 @@ from rolebundle.errors import (
     RolebundleError,
     UsageError,
 )
-from rolebundle.interfaces.operations import internal_error
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.worker import server_is_ending
+from rolebundle.interfaces.servers.operations import internal_error
+from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
 

@@ -21,9 +21,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
-from rolebundle.interfaces.loopback import ADDRESS, Guard
-from rolebundle.interfaces.operations import internal_error
 from rolebundle.interfaces.pages.page import content_policy, render
+from rolebundle.interfaces.servers.loopback import ADDRESS, Guard
+from rolebundle.interfaces.servers.operations import internal_error
 
 MAX_FORM_BYTES = 1 << 20
 MAX_FIELDS = 200

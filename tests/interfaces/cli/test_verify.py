@@ -8,7 +8,7 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from support.commands import invoke
 from support.corpora import build, document
 from support.embedding_server import embedding_server

@@ -12,7 +12,7 @@ import pytest
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import MAX_CONNECTIONS, MAX_FORM_BYTES
 from rolebundle.interfaces.inspector.views import VIEWS
-from rolebundle.interfaces.loopback import ADDRESS
+from rolebundle.interfaces.servers.loopback import ADDRESS
 from support.inspecting import Inspecting, inspecting
 
 SECONDS = 20.0

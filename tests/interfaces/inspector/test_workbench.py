@@ -18,7 +18,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.inspector.workbench import GENERAL_TASKS, MAX_TASKS
-from rolebundle.interfaces.loopback import ADDRESS
+from rolebundle.interfaces.servers.loopback import ADDRESS
 from rolebundle.policy.overlays import load_role, overlay_folders
 from support.corpora import build, document
 from support.inspecting import Inspecting, inspecting

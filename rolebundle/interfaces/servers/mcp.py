@@ -55,14 +55,14 @@ from rolebundle.interfaces.json_lines import (
     id_of,
     json_value,
 )
-from rolebundle.interfaces.loopback import Guard, read_token
 from rolebundle.interfaces.model_text import answer_text, document_text, error_text
-from rolebundle.interfaces.operations import (
+from rolebundle.interfaces.servers.loopback import Guard, read_token
+from rolebundle.interfaces.servers.operations import (
     Answer,
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.stdio import (
+from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
     LineWriter,
@@ -71,8 +71,8 @@ from rolebundle.interfaces.stdio import (
     ReadStopper,
     take_over,
 )
-from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
-from rolebundle.interfaces.worker import Worker, end_code, seconds_after_input
+from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS, Tool
+from rolebundle.interfaces.servers.worker import Worker, end_code, seconds_after_input
 
 PASSAGE_URI = "rolebundle://passage/"
 DOCUMENT_URI = "rolebundle://document/"

@@ -20,7 +20,7 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 
 T = TypeVar("T")
 

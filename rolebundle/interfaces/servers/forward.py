@@ -18,7 +18,7 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.interfaces.stdio import (
+from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
     LineWriter,

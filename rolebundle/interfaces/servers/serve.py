@@ -33,14 +33,14 @@ from rolebundle.interfaces.json_lines import (
     id_of,
     json_value,
 )
-from rolebundle.interfaces.operations import (
+from rolebundle.interfaces.servers.operations import (
     METHODS,
     Answer,
     Operations,
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.stdio import (
+from rolebundle.interfaces.servers.stdio import (
     CAN_POLL,
     Channel,
     LineReader,
@@ -48,7 +48,7 @@ from rolebundle.interfaces.stdio import (
     OutputClosed,
     ReadStopper,
 )
-from rolebundle.interfaces.worker import (
+from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     Job,
     Worker,

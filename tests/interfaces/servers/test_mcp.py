@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from support.mcp import OVERLAYS, TASK, SharedServer, error_of, needs_mcp, text_of
 

@@ -22,13 +22,13 @@ from time import monotonic, sleep
 from typing import NoReturn, Protocol
 
 from rolebundle.errors import RolebundleError, install_hint
-from rolebundle.interfaces.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
-from rolebundle.interfaces.forward import end_line
-from rolebundle.interfaces.local_socket import is_same_user, listening, received_line
-from rolebundle.interfaces.operations import Operations
-from rolebundle.interfaces.serve import Server
-from rolebundle.interfaces.stdio import Channel, ReadStopper, SocketChannel
-from rolebundle.interfaces.worker import STOP_SECONDS, WRITE_SECONDS, end_code
+from rolebundle.interfaces.servers.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
+from rolebundle.interfaces.servers.forward import end_line
+from rolebundle.interfaces.servers.local_socket import is_same_user, listening, received_line
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.serve import Server
+from rolebundle.interfaces.servers.stdio import Channel, ReadStopper, SocketChannel
+from rolebundle.interfaces.servers.worker import STOP_SECONDS, WRITE_SECONDS, end_code
 
 MAX_CONNECTIONS = 32
 _PAUSE_SECONDS = 0.1
@@ -204,7 +204,7 @@ class SharedServer:
         operations = self._sharing.operations_for(hello)
         if hello.protocol == "serve":
             return Server(operations, channel)
-        from rolebundle.interfaces.mcp import Session
+        from rolebundle.interfaces.servers.mcp import Session
 
         def give_up() -> None:
             with suppress(OSError):

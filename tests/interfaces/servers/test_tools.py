@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from rolebundle.interfaces.operations import METHODS
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
+from rolebundle.interfaces.servers.operations import METHODS
+from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS, Tool
 from support.commands import CHECKOUT
 from support.mcp import needs_mcp
 
@@ -35,7 +35,7 @@ class Everything:
 
 @needs_mcp
 def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
-    from rolebundle.interfaces.mcp import offered_tools
+    from rolebundle.interfaces.servers.mcp import offered_tools
 
     tools = [
         tool.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -92,7 +92,7 @@ def test_an_approval_can_be_withheld() -> None:
 
 @needs_mcp
 def test_what_the_reader_of_the_tasks_gets_is_what_a_client_gets() -> None:
-    from rolebundle.interfaces.mcp import offered_tools
+    from rolebundle.interfaces.servers.mcp import offered_tools
 
     text = definitions()
     assert INSTRUCTIONS in text

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.stdio import Channel, LineReader, LineWriter, OutputClosed, ReadStopper
+from rolebundle.interfaces.servers.stdio import (
+    Channel,
+    LineReader,
+    LineWriter,
+    OutputClosed,
+    ReadStopper,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 

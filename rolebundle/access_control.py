@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rolebundle.retrieval.lookup import ReferenceScope
 
 
-class AgentAccess:
+class AccessControl:
     """What the agents of one engine may see and do. Refusals are recorded in the audit.
 
     Args:

@@ -20,8 +20,8 @@ from typing import Any, Literal, Self
 
 import rolebundle
 from rolebundle.contracts.base import Contract
-from rolebundle.interfaces.local_socket import connect, received_line, socket_paths
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.local_socket import connect, received_line, socket_paths
+from rolebundle.interfaces.servers.operations import Operations
 
 Protocol = Literal["serve", "mcp"]
 
@@ -31,7 +31,7 @@ NOT_ATTACHED = "none"
 MAX_HELLO_BYTES = 1 << 16
 _FORWARDER = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from rolebundle.interfaces.forward import main; main()"
+    "from rolebundle.interfaces.servers.forward import main; main()"
 )
 _PROGRAM = "from rolebundle.interfaces.cli.main import main; main()"
 HELLO_SECONDS = 5.0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to 
 
 NOISE = """
 import os, subprocess, sys
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 _call = Operations.call
 def _noisy(self, method, fields, progress=None):
     print("a stray print")
@@ -47,7 +47,7 @@ def test_what_prints_lands_on_standard_error(small_db: Path) -> None:
 
 
 BROKEN = """
-from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.servers.operations import Operations
 def _broken(self, method, fields, progress=None):
     if method == "get":
         raise SystemExit(3)
@@ -102,7 +102,7 @@ def test_shutdown_answers_null_and_ends(small_db: Path) -> None:
 
 
 IMPATIENT = """
-from rolebundle.interfaces import worker
+from rolebundle.interfaces.servers import worker
 worker.PATIENCE_SECONDS = 0.2
 worker.STOP_SECONDS = 0.2
 """

@@ -124,7 +124,7 @@ CALL = {
 
 
 IMPATIENT = """
-from rolebundle.interfaces import worker
+from rolebundle.interfaces.servers import worker
 worker.PATIENCE_SECONDS = worker.STOP_SECONDS = 0.2
 """
 SECONDS_TO_END = 5
@@ -323,7 +323,7 @@ def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Pa
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
     hidden = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
-        "del sys.modules['rolebundle.interfaces.mcp']\n" + SERVE
+        "del sys.modules['rolebundle.interfaces.servers.mcp']\n" + SERVE
     )
     done = subprocess.run(
         command(tmp_path / "none.db", program=hidden),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.interfaces.loopback import (
+from rolebundle.interfaces.servers.loopback import (
     ADDRESS,
     Guard,
     default_token_file,

@@ -20,12 +20,17 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
-from rolebundle.interfaces import local_socket
-from rolebundle.interfaces.attach import ENVIRONMENT, Hello, connect_to_server, forwarder_command
 from rolebundle.interfaces.cli.options import engine_for, model_settings
-from rolebundle.interfaces.local_socket import connect, listening, socket_paths
-from rolebundle.interfaces.operations import Operations
-from rolebundle.interfaces.shared_server import SharedServer, Sharing
+from rolebundle.interfaces.servers import local_socket
+from rolebundle.interfaces.servers.attach import (
+    ENVIRONMENT,
+    Hello,
+    connect_to_server,
+    forwarder_command,
+)
+from rolebundle.interfaces.servers.local_socket import connect, listening, socket_paths
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.shared_server import SharedServer, Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.program_server import forked_python

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rolebundle.interfaces import worker
-from rolebundle.interfaces.worker import MAX_WAITING, MAX_WAITING_BYTES, Job, Worker
+from rolebundle.interfaces.servers import worker
+from rolebundle.interfaces.servers.worker import MAX_WAITING, MAX_WAITING_BYTES, Job, Worker
 
 SECONDS = 5
 
