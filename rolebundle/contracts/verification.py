@@ -12,7 +12,7 @@ MAX_DRAFT_CHARACTERS = 1_000_000
 
 Check = Literal["quotes", "citations", "figures", "coverage"]
 """A check that a request can require."""
-CheckName = Literal["quotes", "citations", "figures", "coverage", "sources", "publish"]
+CheckName = Literal["quotes", "citations", "figures", "coverage", "sources", "publish", "deadline"]
 FindingCode = Literal[
     "exact",
     "normalized",
@@ -42,6 +42,7 @@ FindingCode = Literal[
     "personal_data",
     "sensitive_source",
     "unsendable_origin",
+    "not_checked",
 ]
 Verdict = Literal["pass", "fail", "nothing_to_verify"]
 VerifyDetail = Literal["compact", "full"]
@@ -95,7 +96,8 @@ class VerifyRequest(Contract):
     )
     deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="Stop after so many milliseconds, with an error that can be retried.",
+        description="Stop after so many milliseconds, with an error that can be retried. Default: "
+        "what is not checked within 45 seconds is `not_checked`, which fails.",
     )
 
     @model_validator(mode="after")

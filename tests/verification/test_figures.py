@@ -332,6 +332,15 @@ def test_a_sentence_in_a_language_without_rules_fails(draft: str) -> None:
     assert findings[0].fails
 
 
+def test_evidence_is_not_read_for_a_sentence_without_figures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = list[Passage]()
+    monkeypatch.setattr("rolebundle.verification.draft.figures.evidence_of", read.append)
+    assert figures("A helmet must be worn.", "It lasts 90 minutes.") == []
+    assert read == []
+
+
 def test_a_figure_of_the_cited_passage_is_found() -> None:
     (finding,) = figures("It takes 90 minutes.", "It takes 1.5 hours.", cites={0: [0]})
     assert finding.code == "figure_found"

@@ -6,6 +6,7 @@ import pytest
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding
+from rolebundle.verification.draft import quote_match
 from rolebundle.verification.draft.parse import parse_draft
 from rolebundle.verification.draft.quotes import check_quotes
 from support.values import passage
@@ -237,6 +238,15 @@ def test_a_blockquote_is_compared_without_its_marks() -> None:
 def test_without_passages_a_quote_is_absent() -> None:
     (finding,) = check_quotes(parse_draft("It says “a b c d”."), (), {})
     assert (finding.code, finding.fails) == ("absent", True)
+
+
+def test_a_passage_is_folded_once_for_many_quotes() -> None:
+    """A bundle may have 1,000 passages, and folding takes longer than looking for a quote."""
+    passages = [passage(f"c#{number}", f"It is number {number}.") for number in range(1000)]
+    quote_match._variants.cache_clear()
+    for number in range(3):
+        check_quotes(parse_draft(f"It says “the {number} elephants drink”."), passages, {})
+    assert quote_match._variants.cache_info().misses == 1000
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,26 @@ class TestTheAnswer:
         with pytest.raises(Interrupted):
             verified(engine, draft, deadline_ms=5)
         assert verified(engine, LIFETIME).verdict == "pass"
+
+    @pytest.mark.parametrize("redact", [False, True])
+    def test_what_is_not_checked_in_time_is_named_and_fails(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch, redact: bool
+    ) -> None:
+        """Each look at the clock finds it a second later."""
+        monkeypatch.setattr("rolebundle.verification.draft.verify.monotonic", count().__next__)
+        monkeypatch.setattr("rolebundle.verification.draft.verify.DEFAULT_SECONDS", 2.0)
+        rest = f"{FALSE}\n\n{HELMET}"
+        draft = f"{LIFETIME}\n\n{HELMET}\n\n{rest}"
+        answer = verified(engine, draft, whole=True, require=["quotes"], redact=redact)
+        [left] = [finding for finding in answer.findings if finding.fails]
+        assert (answer.verdict, left.code) == ("fail", "not_checked")
+        assert draft[left.span.start : left.span.end] == rest
+        assert left.note == "2 of 4 sentences, from line 5 to the end, were not checked in 2 s"
+        assert answer.counts["covered"] == 2
+        assert answer.validated_draft is not None
+        assert (HELMET in answer.validated_draft.partition(HELMET)[2]) != redact
+        patient = verified(engine, draft, whole=True, require=["quotes"], deadline_ms=60_000)
+        assert patient.verdict == "nothing_to_verify"
 
     def test_it_is_recorded(self, tmp_path: Path) -> None:
         db = build(tmp_path, [document("tokens", [LIFETIME])])

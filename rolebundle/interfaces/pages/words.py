@@ -101,6 +101,7 @@ FINDING: Mapping[FindingCode, str] = {
     "covered": "its words stand in the passage",
     "uncovered": "its words stand in no passage",
     "unchecked_language": "not checked: there are no rules for this language",
+    "not_checked": "not checked: there was no time",
     "unknown_passage": "the passage is not in the corpus",
     "changed_passage": "the passage has changed since",
     "superseded_source": "the source was replaced by a newer one",
@@ -121,6 +122,7 @@ CHECK: Mapping[CheckName, str] = {
     "coverage": "sentences",
     "sources": "sources",
     "publish": "what may leave the machine",
+    "deadline": "time",
 }
 VERDICT: Mapping[Verdict, str] = {
     "pass": "The draft passes",

@@ -68,7 +68,7 @@ def check_figures(
         ``figure_found``, ``should_cite`` (it fails if the sentence cites something else),
         ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
     """
-    evidence = {passage.chunk_id: evidence_of(passage) for passage in passages}
+    evidence = _Evidence()
     texts = texts_of(draft)
     citing = {citation.sentence for citation in draft.citations}
     default = latin_language(draft.text) or "en"
@@ -81,7 +81,6 @@ def check_figures(
         if language not in LANGUAGES and sentence.has_content:
             findings.append(_unchecked(sentence, text, language))
         own = cited.get(number, ())
-        evidence |= {p.chunk_id: evidence_of(p) for p in own if p.chunk_id not in evidence}
         has_citation = bool(own) or number in citing
         for figure in find_figures(text, language):
             if figure.is_loose or _is_section_number(sentence, figure):
@@ -136,7 +135,7 @@ def _finding(
     span: Span,
     own: Sequence[Passage],
     passages: Sequence[Passage],
-    evidence: Mapping[str, FigureIndex],
+    evidence: _Evidence,
     has_citation: bool,
 ) -> Finding:
     match, passage = _first_support(figure, own, evidence)
@@ -145,7 +144,7 @@ def _finding(
         match, passage = _first_support(figure, passages, evidence)
     text = shown(figure.text)
     if match is None or passage is None:
-        near = list(_similar(figure, [evidence[p.chunk_id] for p in own or passages]))
+        near = list(_similar(figure, map(evidence.of, own or passages)))
         remedy = "Use a figure of the evidence, or remove it."
         return Finding(
             check="figures", code="unsupported_figure", fails=True, span=span, text=text,
@@ -167,10 +166,10 @@ def _finding(
 
 
 def _first_support(
-    figure: TextFigure, passages: Sequence[Passage], evidence: Mapping[str, FigureIndex]
+    figure: TextFigure, passages: Sequence[Passage], evidence: _Evidence
 ) -> tuple[TextFigure | None, Passage | None]:
     for passage in passages:
-        if match := evidence[passage.chunk_id].support(figure):
+        if match := evidence.of(passage).support(figure):
             return match, passage
     return None, None
 
@@ -205,6 +204,19 @@ def _distance(figure: TextFigure, other: TextFigure) -> Fraction:
 
 
 # -- evidence --------------------------------------------------------------------------------------
+
+
+class _Evidence:
+    """The figures of passages, which are read when a figure is first compared with them."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[str, FigureIndex] = {}
+
+    def of(self, passage: Passage) -> FigureIndex:
+        index = self._indexes.get(passage.chunk_id)
+        if index is None:
+            index = self._indexes[passage.chunk_id] = evidence_of(passage)
+        return index
 
 
 def evidence_of(passage: Passage) -> FigureIndex:

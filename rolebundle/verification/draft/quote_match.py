@@ -128,6 +128,8 @@ def _is_replacement(inner: str) -> bool:
 def find_quote(quote: Quote, content: str) -> Place | None:
     """A place of the quote in a passage: one that counts, or else the first, or none."""
     doubtful: Place | None = None
+    if not any(_occurs(parts, text) for text in _texts(content) for parts in quote.readings):
+        return None
     for folded in _variants(content):
         for parts in quote.readings:
             for place in _places(parts, folded, content):
@@ -144,9 +146,19 @@ def _variants(content: str) -> tuple[Folded, ...]:
     return (kept,) if joined.text == kept.text else (kept, joined)
 
 
+@lru_cache(maxsize=2048)
+def _texts(content: str) -> tuple[str, ...]:
+    # The ranges of the original take most of the memory, and most passages lack most quotes.
+    return tuple(folded.text for folded in _variants(content))
+
+
+def _occurs(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
+    return all(part.search(text) for part in parts)
+
+
 def _places(parts: tuple[re.Pattern[str], ...], folded: Folded, content: str) -> list[Place]:
     """The places of all parts in their order, as ranges of the passage's content."""
-    if not all(part.search(folded.text) for part in parts):
+    if not _occurs(parts, folded.text):
         return []
     reached = _ranges(parts[0], folded, content, 0)
     for part in parts[1:]:

@@ -10,12 +10,14 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from time import monotonic
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import (
     CheckedPassage,
     Finding,
+    Span,
     Verdict,
     Verification,
     VerifyRequest,
@@ -33,6 +35,7 @@ from rolebundle.verification.draft.evidence import (
     read_evidence,
 )
 from rolebundle.verification.draft.figures import check_figures
+from rolebundle.verification.draft.findings import shown
 from rolebundle.verification.draft.judge import Judge, Opinions
 from rolebundle.verification.draft.parse import Draft, parse_draft
 from rolebundle.verification.draft.publish import check_publish, without_confidential
@@ -41,6 +44,8 @@ from rolebundle.verification.draft.sources import FROM_SOURCE, Use, check_source
 from rolebundle.verification.draft.validated import validated_draft
 
 DEFAULT_REQUIRED = frozenset(("quotes", "figures", "coverage"))
+DEFAULT_SECONDS = 45.0
+"""For the checks, if the request has no deadline: many callers wait 60 seconds."""
 SENTENCES_AT_ONCE = 50
 """So many sentences are checked between two looks at the deadline."""
 
@@ -73,10 +78,11 @@ def verify(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     required = required_checks(request)
+    end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     with corpus.reading():
         draft = parse_draft(request.draft)
         evidence = _evidence(corpus, request, resolved)
-        checked = _check(corpus, draft, evidence, required)
+        checked = _check(corpus, draft, evidence, required, end)
         verify_passages(corpus, [passage.rowid for passage in checked.passages.values()])
     uses = _uses(draft, checked)
     findings = [
@@ -109,14 +115,23 @@ def _evidence(
 
 
 def _check(
-    corpus: Corpus, draft: Draft, evidence: NamedEvidence | WholeCorpus, required: frozenset[str]
+    corpus: Corpus,
+    draft: Draft,
+    evidence: NamedEvidence | WholeCorpus,
+    required: frozenset[str],
+    end: float | None,
 ) -> _Checked:
-    """The findings on citations, quotes, figures and sentences, part by part."""
+    """The findings on citations, quotes, figures and sentences, part by part, until a time."""
     is_named = isinstance(evidence, NamedEvidence)
     findings = [*evidence.findings]
     sources: dict[str, Passage] = {}
+    done = 0
     for part in _parts(draft, SENTENCES_AT_ONCE if is_named else 1):
         corpus.raise_if_interrupted()
+        if end is not None and monotonic() > end:
+            findings.append(_not_checked(draft, done))
+            break
+        done += len(part.sentences)
         passages = evidence.candidates(_texts(part))
         named = {citation: evidence.named_by(citation, passages) for citation in part.citations}
         cited: dict[int, list[Passage]] = {}
@@ -134,6 +149,22 @@ def _check(
         sources |= {name: by_id[name] for name in names if name in by_id}
         findings += of_part
     return _Checked(findings, sources)
+
+
+def _not_checked(draft: Draft, first: int) -> Finding:
+    """The finding on the sentences from ``first`` on, for which there was no time."""
+    start, end = draft.sentences[first].start, draft.sentences[-1].end
+    line = draft.text.count("\n", 0, start) + 1
+    left = f"{len(draft.sentences) - first:,} of {len(draft.sentences):,} sentences"
+    return Finding(
+        check="deadline",
+        code="not_checked",
+        fails=True,
+        span=Span(start=start, end=end),
+        text=shown(draft.text[start:end]),
+        note=f"{left}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
+        remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
+    )
 
 
 def _parts(draft: Draft, sentences: int) -> Iterator[Draft]:
