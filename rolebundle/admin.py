@@ -18,7 +18,7 @@ from rolebundle.contracts.audit import AuditKind, AuditMode, AuditRow, AuditSett
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.lookup import Listing
-from rolebundle.contracts.receipt import Receipt, StoreHistory
+from rolebundle.contracts.purge import Receipt, StoreHistory
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.errors import UsageError
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from rolebundle.contracts.backup import BackupReport, RestoreReport
     from rolebundle.contracts.decisions import DecisionRecord, NewDecision
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
+    from rolebundle.contracts.facts import FactRecord, RememberedFact, RememberRequest
     from rolebundle.contracts.marks import MarkRecord
     from rolebundle.contracts.operation_requests import ListRequest
-    from rolebundle.contracts.remembered import FactRecord, RememberedFact, RememberRequest
     from rolebundle.contracts.replica import PublishReport, PullReport
-    from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.roots import Root, RootChange
+    from rolebundle.contracts.scopes import BridgeReport
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.options import IngestOptions
     from rolebundle.ingest.reading_progress import OnReading

@@ -25,11 +25,11 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
+    from rolebundle.contracts.facts import RememberedFact, RememberRequest
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.operation_requests import ListRequest
-    from rolebundle.contracts.remembered import RememberedFact, RememberRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rolebundle.authoring.drafting import check_role_id
 from rolebundle.authoring.files import write_new
 from rolebundle.authoring.overlay_draft import overlay_text
-from rolebundle.contracts.reports import LintProblem
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.overlay_lint import lint_overlay
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, locate

@@ -187,3 +187,9 @@ class CollectedAudits(Contract):
     """`audit collect`: the audits that were collected, or those in the collection."""
 
     logs: list[CollectedAudit]
+
+
+class AuditRows(Contract):
+    """`audit list`."""
+
+    rows: list[AuditRow]

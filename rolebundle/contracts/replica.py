@@ -4,7 +4,7 @@ from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.marks import PersonName
-from rolebundle.contracts.receipt import StoreHistory
+from rolebundle.contracts.purge import StoreHistory
 
 
 class PublishedIndex(Contract):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rolebundle.contracts.audit import (
     AuditRow,
+    AuditRows,
     AuditSettings,
     AuditVerification,
     CollectedAudits,
@@ -30,8 +31,17 @@ from rolebundle.contracts.decisions import (
     DecisionRecord,
 )
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
+from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
+from rolebundle.contracts.facts import (
+    FactList,
+    FactRecord,
+    RememberedFact,
+    RememberRequest,
+)
 from rolebundle.contracts.gate import GateContract, GateReport, GateStart
+from rolebundle.contracts.ingest import ApprovedManifests, FormatList, IngestResult
+from rolebundle.contracts.lint import OverlayLint, PolicyLint
 from rolebundle.contracts.lookup import Listing, Lookup, Lookups
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.operation_requests import (
@@ -45,40 +55,20 @@ from rolebundle.contracts.operation_requests import (
     WhyRequest,
 )
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.receipt import Receipt
-from rolebundle.contracts.remembered import (
-    FactList,
-    FactRecord,
-    RememberedFact,
-    RememberRequest,
-)
+from rolebundle.contracts.purge import PurgePreview, PurgeResult, Receipt
+from rolebundle.contracts.quarantine import QuarantineDetails, QuarantineList
 from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.replica import PublishReport, PullReport, SignedManifest
-from rolebundle.contracts.reports import (
-    ApprovedManifests,
-    AuditRows,
-    BridgeReport,
-    EmbeddingIndexes,
-    EmbedPlan,
-    EmbedResult,
-    FormatList,
-    IngestResult,
+from rolebundle.contracts.request import ALIASES, RetrievalRequest
+from rolebundle.contracts.roles import (
     OverlayDetails,
     OverlayExplanation,
-    OverlayLint,
     OverlayList,
-    PolicyChange,
-    PolicyLint,
-    PolicySummary,
-    PurgePreview,
-    PurgeResult,
-    QuarantineDetails,
-    QuarantineList,
     RoleDetails,
     RoleList,
 )
-from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.contracts.roots import RootChange, RootList
+from rolebundle.contracts.scopes import BridgeReport, PolicyChange, PolicySummary
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.contracts.why import Why

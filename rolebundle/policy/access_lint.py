@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from rolebundle.contracts.reports import AgentAccess, LintProblem, PolicySummary
+from rolebundle.contracts.lint import LintProblem
+from rolebundle.contracts.scopes import AgentAccess, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlay_lint import lint_error, lint_warning

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rolebundle.contracts.reports import BridgeEnd, BridgePair, BridgeReport
+from rolebundle.contracts.scopes import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from rolebundle.contracts.mistakes import Place
-from rolebundle.contracts.reports import ExplainedValue
+from rolebundle.contracts.roles import ExplainedValue
 from rolebundle.policy.overlay_values import OWN_KEYS
 from rolebundle.policy.overlays import Layer, ResolvedOverlay
 from rolebundle.policy.policy_json import dotted

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.receipt import Obstacle, PublishedCopy, Receipt
+from rolebundle.contracts.purge import Obstacle, PublishedCopy, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.audience import publish_command
 from rolebundle.storage import decisions

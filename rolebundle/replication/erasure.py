@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from rolebundle.contracts.receipt import StoreHistory
+from rolebundle.contracts.purge import StoreHistory
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport

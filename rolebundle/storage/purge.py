@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from rolebundle.contracts.receipt import Obstacle, Receipt
+from rolebundle.contracts.purge import Obstacle, Receipt
 from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
 from rolebundle.storage import (
     approximate_index,

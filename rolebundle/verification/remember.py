@@ -19,7 +19,7 @@ from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage
-from rolebundle.contracts.remembered import (
+from rolebundle.contracts.facts import (
     MAX_FACT_CHARACTERS,
     FactRecord,
     RememberedFact,

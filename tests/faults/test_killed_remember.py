@@ -19,7 +19,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.audit import AuditSettings
-from rolebundle.contracts.remembered import RememberRequest
+from rolebundle.contracts.facts import RememberRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.opening import open_reader

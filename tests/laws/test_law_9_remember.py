@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.operation_requests import ListRequest
-from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError

@@ -12,7 +12,7 @@ from unicodedata import normalize
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.reports import LintProblem
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError

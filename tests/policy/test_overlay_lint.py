@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.overlay import Overlay, Vocabulary
-from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlay_lint

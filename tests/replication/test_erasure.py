@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.receipt import StoreHistory
+from rolebundle.contracts.purge import StoreHistory
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.replication.erasure import erase_history, list_history, visit_stores
 from rolebundle.replication.transports.transport import Transport

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest, NewDecision
+from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import ListRequest
-from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from rolebundle.contracts.document import Mark
-from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import CorpusBusy
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage.location import published_folder

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.remembered import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError

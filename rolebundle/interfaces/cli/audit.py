@@ -15,12 +15,12 @@ from rolebundle.contracts.audit import (
     QUERY_MODES,
     AuditMode,
     AuditRow,
+    AuditRows,
     CollectedAudit,
     CollectedAudits,
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.reports import AuditRows
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.policy.audit import AuditLog, iso_moment

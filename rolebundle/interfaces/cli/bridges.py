@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rolebundle.contracts.reports import BridgePair, BridgeReport
+from rolebundle.contracts.scopes import BridgePair, BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json, progress_bar
 from rolebundle.text.counts import counted

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.reports import EmbeddingIndexes, EmbedPlan, EmbedResult
+from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import (

@@ -6,7 +6,7 @@ import textwrap
 
 import click
 
-from rolebundle.contracts.reports import FormatList
+from rolebundle.contracts.ingest import FormatList
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import json_option
 from rolebundle.interfaces.cli.output import print_json

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import click
 
-from rolebundle.contracts.reports import IngestResult
+from rolebundle.contracts.ingest import IngestResult
 from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
 from rolebundle.interfaces.cli.output import counted, print_json, writable

@@ -9,17 +9,14 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.reports import (
+from rolebundle.contracts.lint import LintProblem, OverlayLint, OverlayProblems, RuleNames
+from rolebundle.contracts.roles import (
     ExplainedValue,
     ExtendedOverlay,
-    LintProblem,
     OverlayDetails,
     OverlayExplanation,
     OverlayFile,
-    OverlayLint,
     OverlayList,
-    OverlayProblems,
-    RuleNames,
 )
 from rolebundle.errors import OverlayError, UsageError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rolebundle.contracts.reports import PurgePreview, PurgeResult
+from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
@@ -18,7 +18,7 @@ from rolebundle.storage.location import published_folder
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.contracts.receipt import PublishedCopy, Receipt, StoreHistory
+    from rolebundle.contracts.purge import PublishedCopy, Receipt, StoreHistory
     from rolebundle.policy.purge import PurgePlan, PurgeSelection
 
 _MAX_LISTED = 20

@@ -7,11 +7,7 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.reports import (
-    QuarantinedDocument,
-    QuarantineDetails,
-    QuarantineList,
-)
+from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.storage.quarantine import Flagged

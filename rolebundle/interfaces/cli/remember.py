@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.marks import PersonName
-from rolebundle.contracts.remembered import (
+from rolebundle.contracts.facts import (
     FactList,
     FactRecord,
     RememberedFact,
     RememberRequest,
 )
+from rolebundle.contracts.marks import PersonName
 from rolebundle.interfaces.cli.options import (
     Command,
     admin_for,

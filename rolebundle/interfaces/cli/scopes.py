@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.reports import LintProblem, PolicyChange, PolicyLint
+from rolebundle.contracts.lint import LintProblem, PolicyLint
+from rolebundle.contracts.scopes import PolicyChange
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import (
     admin_for,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from rolebundle.contracts.receipt import StoreHistory
+from rolebundle.contracts.purge import StoreHistory
 from rolebundle.interfaces.cli.output import writable
 
 _MAX_LISTED = 20

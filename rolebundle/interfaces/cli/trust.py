@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.reports import ApprovedManifest, ApprovedManifests
+from rolebundle.contracts.ingest import ApprovedManifest, ApprovedManifests
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,

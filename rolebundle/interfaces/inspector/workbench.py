@@ -11,7 +11,7 @@ from rolebundle.authoring.overlay_draft import overlay_text
 from rolebundle.authoring.suggestions import recorded_questions
 from rolebundle.authoring.trial import try_role
 from rolebundle.contracts.authoring import OverlayTrial
-from rolebundle.contracts.reports import LintProblem
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import ConfigurationError, OverlayError, RolebundleError, UsageError
 from rolebundle.evaluation.golden import find_golden_set, load_golden

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.reports import LintProblem
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.terms import (
     RANKED_LOWER,
     FallbackAction,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.overlay import SourcePolicy, SourceRule
-from rolebundle.contracts.reports import ExplainedValue, LintProblem
+from rolebundle.contracts.roles import ExplainedValue
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import escaped_json, render
 from rolebundle.interfaces.pages.site import Site

@@ -14,6 +14,8 @@ from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.decisions import CheckRequest
+from rolebundle.contracts.facts import RememberRequest
+from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import (
     CompareRequest,
@@ -26,9 +28,8 @@ from rolebundle.contracts.operation_requests import (
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.remembered import RememberRequest
-from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.roles import Role, RoleDetails, RoleList
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.embedding.registry import is_model_folder

@@ -16,6 +16,7 @@ from typing import Any
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.decisions import CheckRequest
+from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import (
     CompareRequest,
@@ -27,7 +28,6 @@ from rolebundle.contracts.operation_requests import (
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import click
 import pytest
 
-from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.purge import Receipt
 from rolebundle.interfaces.cli import purge as command
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader

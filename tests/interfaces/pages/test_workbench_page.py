@@ -12,7 +12,7 @@ from lxml import html
 
 from rolebundle.authoring.edited_overlay import edited_overlay
 from rolebundle.authoring.overlay_draft import overlay_text
-from rolebundle.contracts.reports import LintProblem
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.workbench import Edit, trial_page
 from rolebundle.policy.overlay_lint import lint_error, lint_note, lint_warning

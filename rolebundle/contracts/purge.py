@@ -1,4 +1,4 @@
-"""The receipt of a purge: how much was erased, but not what; and where it was published to."""
+"""The answers of `purge`, and its receipt: how much was erased, but not what."""
 
 from typing import Literal
 
@@ -76,3 +76,46 @@ class Receipt(Contract):
     state: PurgeState
     waiting_for: Obstacle = ""
     publications: list[PublishedCopy] = []
+
+
+class PurgeResult(Contract):
+    """`purge`.
+
+    Attributes:
+        receipts: one for each purge that was done or is pending.
+        returning: files on disk that the next ingest would add again.
+        backups: backup files that may still contain the documents.
+        backups_deleted: how many backups were deleted.
+        stores: with `--erase-published`, what was removed from the stores of publications.
+    """
+
+    receipts: list[Receipt]
+    returning: list[str]
+    backups: list[str]
+    backups_deleted: int
+    stores: list[StoreHistory]
+
+
+class PurgePreview(Contract):
+    """`purge --dry-run`: what would be erased. Without document names only ``backups`` is present.
+
+    Attributes:
+        backups: backup files that may contain the documents.
+        documents: number of documents; ``chunks`` and ``vectors`` likewise.
+        decision_ids: ids of the decisions.
+        facts: the ids of remembered facts among them that are erased because they cite another one.
+        returning: files on disk that the next ingest would add again.
+        publications: those that ever held something of it.
+        stores: with `--erase-published`, the older states in the stores of publications.
+    """
+
+    backups: list[str]
+    documents: int | None = None
+    chunks: int | None = None
+    vectors: int | None = None
+    document_ids: list[str] | None = None
+    decision_ids: list[str] | None = None
+    facts: list[str] | None = None
+    returning: list[str] | None = None
+    publications: list[PublishedCopy] | None = None
+    stores: list[StoreHistory] | None = None

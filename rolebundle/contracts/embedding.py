@@ -1,0 +1,42 @@
+"""The answers of `embed`."""
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.status import IndexStatus
+
+
+class EmbedResult(Contract):
+    """`embed`; with `--warm` its vectors are those of the rerank cache.
+
+    Attributes:
+        embedded: number of chunks that were embedded in this run.
+        waiting: number of chunks without a vector.
+        recall: recall of the approximate index on a sample, in [0, 1]; null if none was built.
+        fast: whether the approximate index is used; null if none was built.
+    """
+
+    embedded: int
+    waiting: int
+    recall: float | None = None
+    fast: bool | None = None
+
+
+class EmbedPlan(Contract):
+    """`embed --dry-run`: an estimate of a run.
+
+    Attributes:
+        chunks: number of chunks in the corpus.
+        waiting: number of chunks to embed.
+        seconds: duration.
+        bytes: growth of the corpus file.
+    """
+
+    chunks: int
+    waiting: int
+    seconds: float
+    bytes: int
+
+
+class EmbeddingIndexes(Contract):
+    """`embed list`: the embedding indexes of the corpus."""
+
+    indexes: list[IndexStatus]

@@ -1,0 +1,40 @@
+"""The answers of `quarantine`."""
+
+from typing import Literal
+
+from rolebundle.contracts.base import Contract
+
+
+class QuarantinedDocument(Contract):
+    """A document with findings of the scan, and the kinds of these findings.
+
+    With the verdict ``quarantine`` it is not retrieved; with ``label`` it is, with flags.
+    """
+
+    document_id: str
+    title: str
+    path: str
+    verdict: Literal["label", "quarantine"]
+    kinds: list[str]
+
+
+class ScanFinding(Contract):
+    """A finding in a document. ``start`` and ``end`` are offsets in characters, from 0."""
+
+    kind: str
+    start: int
+    end: int
+    note: str
+    severity: Literal["low", "high"]
+
+
+class QuarantineList(Contract):
+    """`quarantine list`."""
+
+    documents: list[QuarantinedDocument]
+
+
+class QuarantineDetails(QuarantinedDocument):
+    """`quarantine show`: one document with all its findings."""
+
+    findings: list[ScanFinding]
