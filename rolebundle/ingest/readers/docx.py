@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.docx_styles import (
     PLAIN,
     VAL,
@@ -34,11 +32,11 @@ from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
+    PackageReader,
     comments_of,
     local_name,
     number_in,
     properties_of,
-    reading,
 )
 from rolebundle.scan.hidden_style import WHITE, Color, color, declarations, hiding
 
@@ -56,23 +54,6 @@ _MAX_TINY_HEIGHT = 40  # twentieths of a point
 _EMU = 12_700  # per point
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
-
-
-class DocxReader:
-    """Reads ``.docx`` and templates of it."""
-
-    name = "docx"
-    suffixes = suffixes_of("docx")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_docx``, ``docx_too_large`` or ``unreadable_docx``.
-        """
-        with reading(self.name, path):
-            yield _document(Package(data, path, self.name))
 
 
 def _document(package: Package) -> ParsedDocument:
@@ -576,4 +557,4 @@ def _shape_fill(content: Any, background: Color | None) -> Color | None:
     return background
 
 
-READER = DocxReader()
+READER = PackageReader("docx", 1, _document)

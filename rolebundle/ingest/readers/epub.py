@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks
 from rolebundle.ingest.readers.html import READER as HTML
-from rolebundle.ingest.readers.package import Package, joined, local_name, properties_of, reading
+from rolebundle.ingest.readers.package import (
+    Package,
+    PackageReader,
+    joined,
+    local_name,
+    properties_of,
+)
 
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
@@ -30,24 +35,7 @@ _MAX_SHEET_BYTES = 1_000_000
 _MAX_TAGS = 600_000
 
 
-class EpubReader:
-    """Reads ``.epub``."""
-
-    name = "epub"
-    suffixes = suffixes_of("epub")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_epub``, ``epub_too_large`` or ``unreadable_epub``.
-        """
-        with reading(self.name, path):
-            yield _document(Package(data, path, self.name), path)
-
-
-def _document(package: Package, path: str) -> ParsedDocument:
+def _document(package: Package) -> ParsedDocument:
     main = _main_member(package)
     book = package.parse(main, is_lenient=True)
     folder = posixpath.dirname(main)
@@ -70,7 +58,7 @@ def _document(package: Package, path: str) -> ParsedDocument:
         if names[key] not in package:
             missing += 1
             continue
-        _chapter(package, names[key], labels.get(names[key], ""), path, blocks, hidden, sheets)
+        _chapter(package, names[key], labels.get(names[key], ""), blocks, hidden, sheets)
     metadata = book.find("{*}metadata")
     properties = properties_of(() if metadata is None else _renamed_date(metadata))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
@@ -141,7 +129,6 @@ def _chapter(
     package: Package,
     name: str,
     label: str,
-    path: str,
     blocks: TextBlocks,
     hidden: HiddenTexts,
     sheets: dict[str, bytes],
@@ -157,7 +144,7 @@ def _chapter(
             sheets[link] = _sheet(package, link)
     # Before the page, so that the page's own rules win.
     source = b"".join(map(sheets.__getitem__, links)) + _LINK.sub(b"", source)
-    (page,) = HTML.read(source, f"{path}: {name}", ReaderOptions())
+    (page,) = HTML.read(source, f"{package.path}: {name}", ReaderOptions())
     for part in page.hidden:
         hidden.add(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
     if page.blocks and label and not any(block.level for block in page.blocks):
@@ -206,4 +193,4 @@ def _sheet(package: Package, name: str) -> bytes:
     return b"<style>" + css.replace(b"</", b"") + b"</style>" if css else b""
 
 
-READER = EpubReader()
+READER = PackageReader("epub", 1, _document)

@@ -7,12 +7,10 @@ tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.extracted import (
     HiddenTexts,
     SheetBlocks,
@@ -33,10 +31,10 @@ from rolebundle.ingest.readers.opendocument_styles import (
 )
 from rolebundle.ingest.readers.package import (
     Package,
+    PackageReader,
     integer_in,
     local_name,
     properties_of,
-    reading,
 )
 from rolebundle.scan.hidden_style import WHITE
 
@@ -62,24 +60,6 @@ _MAX_REPEATED = 100
 _MAX_CELLS = 1_000_000
 _MAX_LIST_LEVEL = 10
 _FAR = 100.0  # centimetres
-
-
-class OpenDocumentReader:
-    """Reads ``.odt``, ``.ods``, ``.odp`` and templates of them."""
-
-    name = "opendocument"
-    suffixes = suffixes_of("opendocument")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_opendocument``, ``opendocument_too_large`` or
-                ``unreadable_opendocument``.
-        """
-        with reading(self.name, path):
-            yield _document(Package(data, path, self.name))
 
 
 def _document(package: Package) -> ParsedDocument:
@@ -560,4 +540,4 @@ def _all_text(element: Any) -> str:
     return " ".join(paragraphs) if paragraphs else " ".join(element.itertext())
 
 
-READER = OpenDocumentReader()
+READER = PackageReader("opendocument", 1, _document)

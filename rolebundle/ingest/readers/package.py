@@ -10,8 +10,8 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -20,7 +20,9 @@ from urllib.parse import unquote
 from lxml import etree
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers.base import damaged
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions, damaged
 from rolebundle.ingest.readers.titles import is_own_title
 
 _MAX_MEMBERS = 20_000
@@ -66,20 +68,38 @@ _PARSING: dict[str, Any] = {
 }
 
 
-@contextmanager
-def reading(name: str, path: str) -> Iterator[None]:
-    """Turn any exception of a parser or of a broken document into a ``DocumentError``.
+@dataclass(frozen=True, slots=True)
+class PackageReader:
+    """The reader of files that are archives of XML. Each file is one document.
 
     Args:
-        name: the name of the reader, for the code ``unreadable_NAME``.
-        path: the file, for the message.
+        name: the name of the reader, also for the codes of errors.
+        version: see :class:`rolebundle.ingest.readers.base.Reader`.
+        document: makes the document of an archive.
     """
-    try:
-        yield
-    except DocumentError:
-        raise
-    except Exception as error:  # broken archives and documents raise nearly any exception
-        raise damaged(f"unreadable_{name}", path, error) from error
+
+    name: str
+    version: int
+    document: Callable[[Package], ParsedDocument]
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The file suffixes that it reads."""
+        return suffixes_of(self.name)
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterator[ParsedDocument]:
+        """The document of a file.
+
+        Raises:
+            DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+        """
+        try:
+            document = self.document(Package(data, path, self.name))
+        except DocumentError:
+            raise
+        except Exception as error:  # broken archives and documents raise nearly any exception
+            raise damaged(f"unreadable_{self.name}", path, error) from error
+        yield document
 
 
 class Package:

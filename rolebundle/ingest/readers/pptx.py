@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.drawing import Theme, diagram_text, fill_color, theme_of
 from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
+    PackageReader,
     comments_of,
     integer_in,
     local_name,
     number_in,
     properties_of,
-    reading,
 )
 from rolebundle.scan.hidden_style import WHITE, Color
 
@@ -36,23 +34,6 @@ _MAX_LEVEL = 8
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
-
-
-class PptxReader:
-    """Reads ``.pptx`` and templates of it."""
-
-    name = "pptx"
-    suffixes = suffixes_of("pptx")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_pptx``, ``pptx_too_large`` or ``unreadable_pptx``.
-        """
-        with reading(self.name, path):
-            yield _document(Package(data, path, self.name))
 
 
 def _document(package: Package) -> ParsedDocument:
@@ -458,4 +439,4 @@ def _contains(outer: _Box, inner: _Box) -> bool:
     )
 
 
-READER = PptxReader()
+READER = PackageReader("pptx", 1, _document)

@@ -9,26 +9,24 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.drawing import Theme, hex_color, theme_of
 from rolebundle.ingest.readers.extracted import HiddenTexts, SheetBlocks, TextBlocks, hidden_kind
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
+    PackageReader,
     comments_of,
     integer_in,
     local_name,
     number_in,
     properties_of,
-    reading,
 )
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
@@ -56,23 +54,6 @@ _OTHER_FORMATS = (
     b":conditionalFormatting",
     b":tablePart",
 )
-
-
-class XlsxReader:
-    """Reads ``.xlsx`` and templates of it."""
-
-    name = "xlsx"
-    suffixes = suffixes_of("xlsx")
-    version = 2
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_xlsx``, ``xlsx_too_large`` or ``unreadable_xlsx``.
-        """
-        with reading(self.name, path):
-            yield _document(Package(data, path, self.name))
 
 
 class _Text(NamedTuple):
@@ -431,4 +412,4 @@ def _font(element: Any, theme: Theme) -> tuple[Color | None, float | None]:
     )
 
 
-READER = XlsxReader()
+READER = PackageReader("xlsx", 2, _document)
