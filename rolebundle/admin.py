@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from rolebundle.replication.signatures import PrivateKey, PublicKey
     from rolebundle.replication.transports.transport import Transport
     from rolebundle.retrieval.inspection import DocumentInspection
-    from rolebundle.retrieval.warm import WarmReport
-    from rolebundle.retrieval.warming import Warming
+    from rolebundle.retrieval.rerank.background import Warming
+    from rolebundle.retrieval.rerank.fill_cache import WarmReport
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -355,13 +355,13 @@ class Admin:
         Args:
             spec: the model that reranks.
             progress: as for :meth:`embed`.
-            pause: see :func:`rolebundle.retrieval.warm.warm_cache`.
+            pause: see :func:`rolebundle.retrieval.rerank.fill_cache.warm_cache`.
 
         Raises:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
             StorageError, WrongFile, CorpusCorrupt, CorpusBusy: the cache cannot be used.
         """
-        from rolebundle.retrieval.warm import warm_cache
+        from rolebundle.retrieval.rerank.fill_cache import warm_cache
 
         cache = rerank_cache_path(self.workspace.path)
         return warm_cache(

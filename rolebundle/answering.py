@@ -32,7 +32,7 @@ from rolebundle.storage.documents import SourceFile, source_files
 
 # A one-shot `retrieve` imports only what it runs.
 if TYPE_CHECKING:
-    from rolebundle.retrieval.reranker import Reranker, RerankModels
+    from rolebundle.retrieval.rerank.reranker import Reranker, RerankModels
 
 
 class Inputs(NamedTuple):
@@ -77,7 +77,7 @@ class Answering:
     @cached_property
     def rerank_models(self) -> RerankModels:
         """The models that rerank; they are loaded on first use."""
-        from rolebundle.retrieval.reranker import RerankModels
+        from rolebundle.retrieval.rerank.reranker import RerankModels
 
         return RerankModels(self._workspace.path, self._rerank_url, self._workspace.allow_host)
 

@@ -68,7 +68,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.reranker import Reranker
+    from rolebundle.retrieval.rerank.reranker import Reranker
 
 MAX_RIVALS = 3
 

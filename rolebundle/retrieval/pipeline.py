@@ -31,7 +31,7 @@ from rolebundle.storage.verify import verify_passages
 from rolebundle.text.stop_words import INTENT_HINTS
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.reranker import Reranker
+    from rolebundle.retrieval.rerank.reranker import Reranker
     from rolebundle.retrieval.vague import Vagueness
     from rolebundle.text.intents import TaskIntent
 

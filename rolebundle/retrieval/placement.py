@@ -27,7 +27,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.reranker import Reranker
+    from rolebundle.retrieval.rerank.reranker import Reranker
 
 Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 

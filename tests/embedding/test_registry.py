@@ -70,7 +70,7 @@ provider_for(ProviderSpec("sentence-transformers", "m"))
 heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
          "onnxruntime", "sentence_transformers", "torch", "pydantic", "ssl")
 print([name for name in heavy if name in sys.modules])
-import rolebundle.retrieval.reranker
+import rolebundle.retrieval.rerank.reranker
 print("httpx" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,9 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.rerank_server import MAX_PASSAGES
 from rolebundle.engine import Engine
-from rolebundle.retrieval import rank, reranker
-from rolebundle.retrieval.scorers import ServerScorer
+from rolebundle.retrieval import rank
+from rolebundle.retrieval.rerank import reranker
+from rolebundle.retrieval.rerank.scorers import ServerScorer
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.workspace import Workspace
 from support.commands import invoke

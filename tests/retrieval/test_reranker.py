@@ -29,10 +29,11 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.purge import PurgeSelection
-from rolebundle.retrieval import rank, reranker
+from rolebundle.retrieval import rank
 from rolebundle.retrieval.pipeline import retrieve
-from rolebundle.retrieval.reranker import Reranker
-from rolebundle.retrieval.scorers import CosineScorer
+from rolebundle.retrieval.rerank import reranker
+from rolebundle.retrieval.rerank.reranker import Reranker
+from rolebundle.retrieval.rerank.scorers import CosineScorer
 from rolebundle.storage import rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader

@@ -27,9 +27,9 @@ from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.purge import PurgeSelection
-from rolebundle.retrieval import warm
-from rolebundle.retrieval.warm import WarmReport
-from rolebundle.retrieval.warming import Warming
+from rolebundle.retrieval.rerank import fill_cache
+from rolebundle.retrieval.rerank.background import Warming
+from rolebundle.retrieval.rerank.fill_cache import WarmReport
 from rolebundle.storage import rerank_cache
 from rolebundle.storage.location import rerank_cache_path, warming_path
 from rolebundle.storage.lock import only_one
@@ -154,7 +154,7 @@ class TestEmbedWarm:
     def test_a_full_cache_keeps_what_it_has(
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(warm, "BATCH", 2)
+        monkeypatch.setattr(fill_cache, "BATCH", 2)
         with known():
             embed(db)
             full = rerank_cache.size(rerank_cache_path(db))
@@ -185,7 +185,7 @@ class TestEmbedWarm:
                 ingest(notes, db)
             return rows
 
-        monkeypatch.setattr(warm, "texts_after", ingest_at_the_end)
+        monkeypatch.setattr(fill_cache, "texts_after", ingest_at_the_end)
         with known():
             assert embed(db, "--json").json() == {
                 "embedded": FULL + 1,
@@ -266,7 +266,7 @@ class TestIngest:
     def test_what_was_killed_is_continued(
         self, notes: Path, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(warm, "BATCH", 2)
+        monkeypatch.setattr(fill_cache, "BATCH", 2)
 
         def kill(text: str) -> None:
             if "crops" in text:

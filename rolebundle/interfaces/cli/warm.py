@@ -17,13 +17,13 @@ from rolebundle.interfaces.cli.options import (
     rerank_url_setting,
 )
 from rolebundle.interfaces.cli.output import counted, progress_bar, writable
-from rolebundle.retrieval.warming import INCOMPLETE
+from rolebundle.retrieval.rerank.background import INCOMPLETE
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.embedding.registry import ProviderSpec
-    from rolebundle.retrieval.warm import WarmReport
-    from rolebundle.retrieval.warming import Warming
+    from rolebundle.retrieval.rerank.background import Warming
+    from rolebundle.retrieval.rerank.fill_cache import WarmReport
     from rolebundle.workspace import Workspace
 
 
@@ -103,7 +103,7 @@ def warming_for(
         return None
     from rolebundle.admin import Admin
     from rolebundle.embedding.registry import SERVED
-    from rolebundle.retrieval.warming import Warming
+    from rolebundle.retrieval.rerank.background import Warming
 
     def warm(pause: Callable[[], None]) -> WarmReport:
         # A connection of its own, because a connection takes one call at a time.

@@ -42,7 +42,7 @@ from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.retrieval.replay import request_of
-from rolebundle.retrieval.warming import Warming
+from rolebundle.retrieval.rerank.background import Warming
 
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import CorpusBusy, EmbedderError
-from rolebundle.retrieval.scorers import passage_vector
+from rolebundle.retrieval.rerank.scorers import passage_vector
 from rolebundle.storage import rerank_cache
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts, true_generation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rolebundle.errors import RolebundleError
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.warm import Pause, WarmReport
+    from rolebundle.retrieval.rerank.fill_cache import Pause, WarmReport
 
 INCOMPLETE = "warning: the rerank cache is not complete: {}"
 

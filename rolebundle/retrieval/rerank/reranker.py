@@ -32,7 +32,7 @@ from rolebundle.embedding.registry import (
 )
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
-from rolebundle.retrieval.scorers import CosineScorer, Score, Scorer, ServerScorer
+from rolebundle.retrieval.rerank.scorers import CosineScorer, Score, Scorer, ServerScorer
 from rolebundle.storage.chunks import indexed_title
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
