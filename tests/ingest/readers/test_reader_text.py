@@ -1,3 +1,5 @@
+import pytest
+
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 
@@ -35,12 +37,27 @@ def test_pod_has_headings_and_verbatim_paragraphs():
 
 
 def test_asciidoc_has_headings():
-    assert shape(read("= Title\ntext\n== Sub\nmore", "a.adoc")) == [
+    document = read("= Title\ntext\n== Sub\nmore", "a.adoc")
+    assert document.inferred == {"title": "Title"}
+    assert shape(document) == [
         ("heading", 1, "Title", 1, 1),
         ("paragraph", 0, "", 2, 2),
         ("heading", 2, "Sub", 3, 3),
         ("paragraph", 0, "", 4, 4),
     ]
+
+
+@pytest.mark.parametrize("fence", ["----", "....", "////", "```asciidoc"])
+def test_asciidoc_in_a_block_of_asciidoc_has_no_headings(fence):
+    document = read(
+        f"= Title\n\n{fence}\n= Example\n\n== Part\n{fence[:4].strip('a')}\n\n== Sub\n", "a.adoc"
+    )
+    assert [b.heading for b in document.blocks if b.heading] == ["Title", "Sub"]
+
+
+def test_asciidoc_after_a_fence_that_does_not_end_has_headings():
+    document = read("= Title\n\n----\n\n== Sub\n", "a.adoc")
+    assert [b.heading for b in document.blocks if b.heading] == ["Title", "Sub"]
 
 
 def test_a_form_feed_does_not_end_a_line():
