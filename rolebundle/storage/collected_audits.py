@@ -14,7 +14,7 @@ from rolebundle.storage.audit import COLUMNS, SCHEMA, file_problem, stored_value
 from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.location import is_there
 from rolebundle.storage.sqlite_file import SqliteFile, create_file
-from rolebundle.storage.stored_values import check_types
+from rolebundle.storage.stored_values import check_rows
 
 VERSION = 1
 _ROW = SCHEMA[0].split("\n", 2)[2].removesuffix("\n) STRICT")
@@ -165,8 +165,7 @@ COLLECTION_FORMAT = FileFormat(
 def logs(collection: SqliteFile) -> list[StoredLog]:
     """Every collected log, ordered by id."""
     rows = collection.rows(f"SELECT {', '.join(StoredLog._fields)} FROM log ORDER BY log_id")
-    for row in rows:
-        check_types(row, (str,) * len(StoredLog._fields), "a log of the collection")
+    check_rows(rows, (str,) * len(StoredLog._fields), "a log of the collection")
     return [StoredLog(*row) for row in rows]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_values import check_types, parse_strings
+from rolebundle.storage.stored_values import check_rows, parse_strings
 
 
 class Compartment(NamedTuple):
@@ -65,8 +65,7 @@ def _read(corpus: Corpus, table: str) -> list[Compartment]:
         "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
         f"FROM {table} ORDER BY id"
     )
-    for row in rows:
-        check_types(row, (int, str, str, str, int, int, int), "a compartment")
+    check_rows(rows, (int, str, str, str, int, int, int), "a compartment")
     return [
         Compartment(
             number,

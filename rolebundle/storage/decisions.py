@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 
 from rolebundle.contracts.terms import ACTIONS, Action, Authority, DecisionEffect
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_values import check_types, damaged, parse_strings
+from rolebundle.storage.stored_values import check_rows, check_types, damaged, parse_strings
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
@@ -131,8 +131,7 @@ def decisions(corpus: Corpus, scopes: Collection[str] | None = None) -> list[Sto
 def ends(corpus: Corpus) -> dict[DecisionKey, StoredEnd]:
     """The ends of decisions."""
     rows = corpus.rows("SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end")
-    for row in rows:
-        check_types(row, [str, int, str, str, str], "the end of a decision")
+    check_rows(rows, [str, int, str, str, str], "the end of a decision")
     return {(row[0], row[1]): StoredEnd(*row[2:]) for row in rows}
 
 

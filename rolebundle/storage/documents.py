@@ -12,7 +12,13 @@ from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.replica import PUBLISHED
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.stored_values import check_types, damaged, parse_attributes, parse_strings
+from rolebundle.storage.stored_values import (
+    check_rows,
+    check_types,
+    damaged,
+    parse_attributes,
+    parse_strings,
+)
 
 METADATA_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
@@ -125,8 +131,7 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
         "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY c.chunk_id",
         (json.dumps([*chunk_ids]),),
     )
-    for row in rows:
-        check_types(row, (str, str, str, str, int, int), "a file")
+    check_rows(rows, (str, str, str, str, int, int), "a file")
     return [SourceFile(*row) for row in rows if not row[1].startswith(PUBLISHED)]
 
 
@@ -145,8 +150,7 @@ def listed_documents(
 
 
 def _names(rows: Sequence[Row]) -> list[DocumentName]:
-    for row in rows:
-        check_types(row, (int, str, str, str, str), "a document")
+    check_rows(rows, (int, str, str, str, str), "a document")
     return [DocumentName(*row) for row in rows]
 
 
@@ -177,8 +181,7 @@ _KIND_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id 
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """What the rules of overlays look at in the documents, sorted, without repeats."""
     rows = corpus.rows(f"SELECT DISTINCT {_KIND} FROM {_KIND_TABLES} ORDER BY 1, 2, 3, 4, 5, 6")
-    for row in rows:
-        check_types(row, [str] * 6, "a document")
+    check_rows(rows, [str] * 6, "a document")
     return [DocumentKind(*row) for row in rows]
 
 
@@ -196,8 +199,7 @@ def kind_counts(corpus: Corpus) -> list[KindCount]:
         f"SELECT {_KIND}, count(*), min(d.document_id) FROM {_KIND_TABLES} "
         "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
     )
-    for row in rows:
-        check_types(row, (*[str] * 6, int, str), "a document")
+    check_rows(rows, (*[str] * 6, int, str), "a document")
     return [KindCount(DocumentKind(*row[:6]), *row[6:]) for row in rows]
 
 
@@ -386,8 +388,7 @@ def source_sizes(corpus: Corpus) -> list[SourceSize]:
         "JOIN document d ON d.source = s.id "
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
-    for row in rows:
-        check_types(row, (str, str, int, int), "a source")
+    check_rows(rows, (str, str, int, int), "a source")
     return [SourceSize(*row) for row in rows]
 
 
@@ -417,8 +418,7 @@ def source_dates(corpus: Corpus) -> list[SourceDates]:
         "(SELECT source, coalesce(updated_at, inferred_at) AS date FROM document) "
         "JOIN source s ON s.id = source GROUP BY s.source_id ORDER BY s.source_id"
     )
-    for row in rows:
-        check_types(row, (str, str, str, int), "a source")
+    check_rows(rows, (str, str, str, int), "a source")
     return [SourceDates(*row) for row in rows]
 
 
@@ -428,8 +428,7 @@ def documents_by_month(corpus: Corpus) -> dict[str, int]:
         "SELECT substr(coalesce(updated_at, inferred_at, ''), 1, 7) AS month, count(*) "
         "FROM document GROUP BY month ORDER BY month"
     )
-    for row in rows:
-        check_types(row, (str, int), "the date of a document")
+    check_rows(rows, (str, int), "the date of a document")
     return dict(rows)
 
 
@@ -476,8 +475,7 @@ class DocumentPath(NamedTuple):
 def document_paths(corpus: Corpus) -> list[DocumentPath]:
     """Every document with the path of its file."""
     rows = corpus.rows("SELECT d.document_id, f.path FROM document d JOIN file f ON f.id = d.file")
-    for row in rows:
-        check_types(row, (str, str), "the path of a document")
+    check_rows(rows, (str, str), "the path of a document")
     return [DocumentPath(*row) for row in rows]
 
 
@@ -496,6 +494,5 @@ def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
         "SELECT DISTINCT d.scope, d.sensitivity, f.path, f.location FROM document d "
         "JOIN file f ON f.id = d.file"
     )
-    for row in rows:
-        check_types(row, (str, str, str, str), "a document")
+    check_rows(rows, (str, str, str, str), "a document")
     return [AccessAttributes(*row) for row in rows]

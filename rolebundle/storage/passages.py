@@ -11,7 +11,7 @@ from rolebundle.storage import marks
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import METADATA_COLUMNS, parse_metadata
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.stored_values import check_types, parse_strings
+from rolebundle.storage.stored_values import check_rows, check_types, parse_strings
 from rolebundle.storage.supersession import superseders
 
 _CHUNK_COLUMNS = (
@@ -49,8 +49,7 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
         "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
         (json.dumps(list(chunk_ids)),),
     )
-    for row in rows:
-        check_types(row, (str, str), "a chunk")
+    check_rows(rows, (str, str), "a chunk")
     return dict(rows)
 
 
@@ -70,8 +69,7 @@ def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, 
         "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rowids)),),
     )
-    for row in rows:
-        check_types(row, (int, str), "the hints of a chunk")
+    check_rows(rows, (int, str), "the hints of a chunk")
     return {rowid: parse_strings(hints, "the hints of a chunk") for rowid, hints in rows}
 
 
@@ -96,8 +94,7 @@ def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkTe
     rows = corpus.rows(
         f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", bindings
     )
-    for row in rows:
-        check_types(row, (int, str, str, str, str), "a chunk")
+    check_rows(rows, (int, str, str, str, str), "a chunk")
     return [
         ChunkText(
             rowid,
@@ -147,8 +144,7 @@ def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
         "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rowids)),),
     )
-    for row in rows:
-        check_types(row, (int, int), "the position of a chunk")
+    check_rows(rows, (int, int), "the position of a chunk")
     return {row[0]: row[1] for row in rows}
 
 

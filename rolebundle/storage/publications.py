@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.decisions import DecisionKey
-from rolebundle.storage.stored_values import check_types, damaged
+from rolebundle.storage.stored_values import check_rows, damaged
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +49,7 @@ class Publication(NamedTuple):
 def publications(corpus: Corpus) -> list[Publication]:
     """Every publication, ordered by target."""
     rows = corpus.rows(f"SELECT {_COLUMNS} FROM publication ORDER BY target")
-    for row in rows:
-        check_types(row, _TYPES, "a publication")
+    check_rows(rows, _TYPES, "a publication")
     return [Publication(*row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rolebundle.storage import compartments, digests, partition
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.stored_values import check_types
+from rolebundle.storage.stored_values import check_rows, check_types
 
 
 class Scanned(NamedTuple):
@@ -67,8 +67,7 @@ def flagged_names(corpus: Corpus, verdict: str, limit: int) -> list[FlaggedName]
         "JOIN document d ON d.id = s.document WHERE s.verdict = ? ORDER BY d.document_id LIMIT ?",
         (verdict, limit),
     )
-    for row in rows:
-        check_types(row, (str, str, str, str), "what was found in a document")
+    check_rows(rows, (str, str, str, str), "what was found in a document")
     return [FlaggedName(*row) for row in rows]
 
 

@@ -17,7 +17,7 @@ from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.rows import assignments, insert, next_row
 from rolebundle.storage.sqlite_file import Row
 from rolebundle.storage.stored_document import REMEMBERED, FileIdentity, StoredDocument, StoredFile
-from rolebundle.storage.stored_values import check_types, json_array, json_object
+from rolebundle.storage.stored_values import check_rows, json_array, json_object
 
 _FILE_COLUMNS = FILE_ROW.removeprefix("id, ")
 
@@ -28,8 +28,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
         "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
         (f"{REMEMBERED}%",),
     )
-    for row in rows:
-        check_types(row, (str, str, str, str), "a file")
+    check_rows(rows, (str, str, str, str), "a file")
     return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
 
 

@@ -6,7 +6,7 @@ A damaged page may return what was never stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring
 
@@ -35,6 +35,12 @@ def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None
     """
     if [type(column) for column in row] != list(types):
         raise damaged(what)
+
+
+def check_rows(rows: Iterable[Sequence[object]], types: Sequence[type], what: str) -> None:
+    """Check the types of rows, as :func:`check_types` does of one."""
+    for row in rows:
+        check_types(row, types, what)
 
 
 def parse_strings(text: str, what: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.stored_values import check_types
+from rolebundle.storage.stored_values import check_rows, check_types
 from rolebundle.storage.vector_cache import cache_vectors
 
 _COLUMNS = (
@@ -99,8 +99,7 @@ def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, .
         "ORDER BY compartment",
         (index_id,),
     )
-    for row in rows:
-        check_types(row, (int, int, str), "the embedding index")
+    check_rows(rows, (int, int, str), "the embedding index")
     return tuple(
         IndexPart(index_id, compartment, dimensions, vectors, approximate)
         for compartment, vectors, approximate in rows
@@ -219,8 +218,7 @@ def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> 
         "AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, json.dumps(list(rowids))),
     )
-    for row in rows:
-        check_types(row, (int, bytes), "a vector")
+    check_rows(rows, (int, bytes), "a vector")
     return dict(rows)
 
 
