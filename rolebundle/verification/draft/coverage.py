@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
-from rolebundle.text.figures import find_figures
+from rolebundle.text.figures.find import find_figures
 from rolebundle.text.languages import latin_language
 from rolebundle.text.sentences import END
 from rolebundle.text.words import Stems, language_of, stems_of

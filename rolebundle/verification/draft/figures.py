@@ -1,6 +1,6 @@
 """Whether the figures of a draft stand in its evidence. Pure.
 
-A figure is compared by its value, not by its notation (see ``rolebundle/text/figures.py``). What
+A figure is compared by its value, not by its notation (see ``text/figures/find.py``). What
 stands next to a number counts as far as rules can tell:
 
 - Units must be the same: "5 days" is not supported by "5 hours", "50%" not by "50". The evidence
@@ -28,10 +28,10 @@ from itertools import groupby
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
-from rolebundle.text.figure_values import COUNTED, Reading, TextFigure, rate_of
-from rolebundle.text.figures import find_figures
+from rolebundle.text.figures.find import find_figures
+from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
+from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
 from rolebundle.text.languages import latin_language
-from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.words import language_of
 from rolebundle.verification.draft.findings import shown
 from rolebundle.verification.draft.parse import Draft, DraftSentence

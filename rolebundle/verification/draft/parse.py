@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rolebundle.text.quantities import words_of
+from rolebundle.text.figures.quantities import words_of
 from rolebundle.verification.draft.parse_blocks import (
     Block,
     BlockKind,

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.quantities import MONEY, UNITS_BY_NAME, Unit
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.quantities import MONEY, UNITS_BY_NAME, Unit
 
 FigureKind = Literal[
     "number",

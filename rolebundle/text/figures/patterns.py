@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME, Words, words_of
+from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME, Words, words_of
 from rolebundle.text.stop_words import NUMBER_WORDS, STOP_WORDS
 from rolebundle.text.words import stem
 

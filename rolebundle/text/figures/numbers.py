@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_reader import FigureReader
-from rolebundle.text.figure_values import TextFigure, combined_words, fraction_of, measured_readings
-from rolebundle.text.quantities import UNITS_BY_NAME
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.quantities import UNITS_BY_NAME
+from rolebundle.text.figures.reader import FigureReader
+from rolebundle.text.figures.values import (
+    TextFigure,
+    combined_words,
+    fraction_of,
+    measured_readings,
+)
 
 
 def value_of_digits(reader: FigureReader, match: re.Match[str]) -> tuple[Fraction, int]:

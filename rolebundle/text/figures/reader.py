@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_values import Reading, TextFigure, is_word_character
-from rolebundle.text.quantities import COMMA_LANGUAGES
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.quantities import COMMA_LANGUAGES
+from rolebundle.text.figures.values import Reading, TextFigure, is_word_character
 
 PLAIN_FIGURE = TextFigure(0, 0, "", ())
 LOOSE_FIGURE = PLAIN_FIGURE._replace(is_loose=True)

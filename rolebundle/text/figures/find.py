@@ -15,18 +15,25 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_addresses import read_address, read_identifier, read_version
-from rolebundle.text.figure_dates import read_date, read_month, read_ordinal, read_period, read_time
-from rolebundle.text.figure_numbers import (
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.addresses import read_address, read_identifier, read_version
+from rolebundle.text.figures.dates import (
+    read_date,
+    read_month,
+    read_ordinal,
+    read_period,
+    read_time,
+)
+from rolebundle.text.figures.numbers import (
     groups_of_digits,
     number_in_words,
     scale_after,
     value_of_digits,
 )
-from rolebundle.text.figure_ranges import join_ranges
-from rolebundle.text.figure_reader import LOOSE_FIGURE, PLAIN_FIGURE, FigureReader
-from rolebundle.text.figure_units import (
+from rolebundle.text.figures.quantities import UNITS_BY_NAME, Unit
+from rolebundle.text.figures.ranges import join_ranges
+from rolebundle.text.figures.reader import LOOSE_FIGURE, PLAIN_FIGURE, FigureReader
+from rolebundle.text.figures.units import (
     currency_before,
     is_currency,
     label_before,
@@ -34,7 +41,7 @@ from rolebundle.text.figure_units import (
     rate_after,
     unit_after,
 )
-from rolebundle.text.figure_values import (
+from rolebundle.text.figures.values import (
     Reading,
     TextFigure,
     canonical_identifier,
@@ -43,7 +50,6 @@ from rolebundle.text.figure_values import (
     share_readings,
     with_fraction,
 )
-from rolebundle.text.quantities import UNITS_BY_NAME, Unit
 
 
 @lru_cache(maxsize=2048)

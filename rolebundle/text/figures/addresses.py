@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_reader import FigureReader
-from rolebundle.text.figure_values import (
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.reader import FigureReader
+from rolebundle.text.figures.values import (
     FigureKind,
     Reading,
     canonical_address,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_reader import FigureReader
-from rolebundle.text.figure_values import rate_of
-from rolebundle.text.quantities import UNITS_BY_NAME, Unit
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.quantities import UNITS_BY_NAME, Unit
+from rolebundle.text.figures.reader import FigureReader
+from rolebundle.text.figures.values import rate_of
 from rolebundle.text.statements import NUMBERED
 from rolebundle.text.words import stem
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_values import COUNTED, Reading, TextFigure
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.values import COUNTED, Reading, TextFigure
 
 
 def join_ranges(figures: list[TextFigure], low: str) -> list[TextFigure]:

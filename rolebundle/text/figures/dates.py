@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from rolebundle.text import figure_patterns as patterns
-from rolebundle.text.figure_reader import PLAIN_FIGURE, FigureReader
-from rolebundle.text.figure_units import nouns_after
-from rolebundle.text.figure_values import Reading, clock_readings, integers, year_of
-from rolebundle.text.quantities import UNITS_BY_NAME
+from rolebundle.text.figures import patterns
+from rolebundle.text.figures.quantities import UNITS_BY_NAME
+from rolebundle.text.figures.reader import PLAIN_FIGURE, FigureReader
+from rolebundle.text.figures.units import nouns_after
+from rolebundle.text.figures.values import Reading, clock_readings, integers, year_of
 
 
 def read_period(reader: FigureReader, start: int, chunk: str) -> bool:
