@@ -95,7 +95,5 @@ def scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettin
         settings = ScanSettings(secrets=remembered.secrets, patterns=patterns)
     if not settings:
         return None
-    if settings.patterns is None:
-        return settings
-    path = settings.patterns.absolute()
+    path = settings.patterns.absolute() if settings.patterns else None
     return replace(settings, patterns=path, patterns_digest=patterns_digest(path))

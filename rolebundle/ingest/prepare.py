@@ -348,8 +348,6 @@ def _recipe_hash(
     # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
     chunks = settings.chunks
     numbers = [version, chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan)]
-    if settings.scan and settings.scan.patterns_digest:
-        numbers.append(settings.scan.patterns_digest)
     parts = (
         reader,
         CHUNKER_VERSION,

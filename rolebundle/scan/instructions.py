@@ -101,13 +101,14 @@ def load_patterns(extra: Path | None = None) -> Patterns:
     return Patterns((*enabled, *own))
 
 
-def patterns_digest(extra: Path) -> str:
-    """The digest of a file of patterns.
+def patterns_digest(extra: Path | None) -> str:
+    """The digest of the shipped patterns, and of a file of further ones.
 
     Raises:
         ConfigurationError: the file cannot be read.
     """
-    return blake2b(_content(extra), digest_size=8).hexdigest()
+    content = [_content(path) for path in (SHIPPED, extra) if path is not None]
+    return blake2b(repr(content).encode(), digest_size=8).hexdigest()
 
 
 @cache

@@ -58,8 +58,8 @@ class ScanSettings:
         secrets: whether secrets are masked (and only a document that is mostly secret is
             quarantined), quarantine their document, or are ignored.
         patterns: a file of further patterns for instructions.
-        patterns_digest: the digest of that file, so that an edited one makes other settings. It is
-            no part of ``repr``, of which the hashes of corpora without such a file are made.
+        patterns_digest: the digest of that file and of the shipped patterns. Other patterns make
+            other settings, and all files are scanned again.
     """
 
     weights: dict[str, float] = field(default_factory=lambda: dict(_WEIGHTS), hash=False)
@@ -67,4 +67,4 @@ class ScanSettings:
     quarantine_at: float = 1.0
     secrets: SecretsPolicy = "mask"
     patterns: Path | None = None
-    patterns_digest: str = field(default="", repr=False)
+    patterns_digest: str = ""

@@ -16,6 +16,7 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.scan import instructions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
@@ -229,6 +230,19 @@ def test_a_labelled_passage_has_flags_in_the_bundle(world: World) -> None:
         bundle = engine.retrieve(RetrievalRequest(task="token", lexical_only=True))
     [chosen] = bundle.selected
     assert "zero_width" in json.dumps(chosen.model_dump())
+
+
+def test_patterns_of_a_newer_version_count_for_unchanged_files(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.ingest("a.md", "the token\n") is None
+    newer = tmp_path / "newer.toml"
+    pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
+    newer.write_text(pattern, encoding="utf-8")
+    monkeypatch.setattr(instructions, "SHIPPED", newer)
+    monkeypatch.setattr(instructions, "_shipped", instructions._shipped.__wrapped__)
+    [finding] = findings(world.ingest("a.md", "the token\n"))
+    assert finding["kind"] == "instruction_override"
 
 
 def test_names_and_tags_are_scanned(world: World) -> None:
