@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any, Literal
 
 import click
@@ -32,6 +28,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import counted, progress_bar
 from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option
+from rolebundle.interfaces.signals import ended_by_sigterm
 from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {
@@ -221,19 +218,6 @@ def ingest(
     if warm:
         warm_afterwards(admin)
     refuse_problems(report)
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that no worker and no semaphore is left."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _scan_settings(

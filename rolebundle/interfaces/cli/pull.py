@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.signals import on_end
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import overlays_path
@@ -88,13 +89,7 @@ def pull(
 def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
     """Pull until the process is ended. An error is printed, and the next pull may succeed."""
     stop, signals = Event(), list[int]()
-
-    def end(number: int, _frame: object) -> None:
-        signals.append(number)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    on_end(signals, stop.set)
     while not stop.is_set():
         try:
             line = _line(pull_once())

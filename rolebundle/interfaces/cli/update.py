@@ -10,7 +10,7 @@ import click
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.cli.ingest import ended_by_sigterm, refuse_problems, run_options
+from rolebundle.interfaces.cli.ingest import refuse_problems, run_options
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -21,6 +21,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import counted, progress_bar
 from rolebundle.interfaces.cli.warm import warm_afterwards
+from rolebundle.interfaces.signals import ended_by_sigterm
 
 
 @click.command()

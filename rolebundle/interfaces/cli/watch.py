@@ -17,7 +17,7 @@ from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
-from rolebundle.interfaces.cli.ingest import ended_by_sigterm, refuse_problems
+from rolebundle.interfaces.cli.ingest import refuse_problems
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -27,6 +27,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option, warming_for
+from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 
 _PATIENCE_SECONDS = 600.0
 
@@ -84,15 +85,13 @@ def watch(
     watcher = admin.watcher(options, _print_line, stop, warming=warming, **fields)
     signals: list[int] = []
 
-    def end(number: int, _frame: object) -> None:
-        signals.append(number)
+    def end() -> None:
         stop.set()
         if watcher.is_syncing:
             # Ends the pass; what is complete is stored.
             raise KeyboardInterrupt
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    on_end(signals, end)
     watcher.run()
     if signal.SIGINT in signals:
         raise KeyboardInterrupt

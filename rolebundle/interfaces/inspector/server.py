@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-import signal
 import socket
 import sys
 from contextlib import suppress
@@ -24,6 +23,7 @@ from rolebundle.interfaces.inspector.application import Inspector, Parameters, R
 from rolebundle.interfaces.pages.page import content_policy, render
 from rolebundle.interfaces.servers.loopback import ADDRESS, Guard
 from rolebundle.interfaces.servers.operations import internal_error
+from rolebundle.interfaces.signals import on_end
 
 MAX_FORM_BYTES = 1 << 20
 MAX_FIELDS = 200
@@ -120,14 +120,8 @@ class InspectServer(ThreadingHTTPServer):
             The signals that came.
         """
         signals: list[int] = []
-
-        def end(number: int, _frame: object) -> None:
-            signals.append(number)
-            # `shutdown` waits for the loop, which runs in this thread.
-            Thread(target=self.shutdown, daemon=True).start()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
+        # `shutdown` waits for the loop, which runs in this thread.
+        on_end(signals, lambda: Thread(target=self.shutdown, daemon=True).start())
         self.serve_forever(poll_interval=0.1)
         return signals
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Collection, Iterable
@@ -62,6 +61,7 @@ from rolebundle.interfaces.servers.operations import (
     Operations,
     internal_error,
 )
+from rolebundle.interfaces.servers.session import ClientSession
 from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
@@ -73,6 +73,7 @@ from rolebundle.interfaces.servers.stdio import (
 )
 from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS, Tool
 from rolebundle.interfaces.servers.worker import Worker, end_code, seconds_after_input
+from rolebundle.interfaces.signals import on_end
 
 PASSAGE_URI = "rolebundle://passage/"
 DOCUMENT_URI = "rolebundle://document/"
@@ -107,19 +108,13 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         os._exit(end_code(signals, is_finished=session.is_finished))
 
     session = Session(operations, take_over(), preload=preload, give_up=exit_now)
-
-    def end(number: int, _frame: object) -> None:
-        signals.append(number)
-        session.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    on_end(signals, session.stop)
     session.run()
     if signals or not (session.is_finished and session.has_ended):
         exit_now()
 
 
-class Session:
+class Session(ClientSession):
     """Serves one client over a channel.
 
     Args:
@@ -137,16 +132,14 @@ class Session:
         preload: bool = False,
         give_up: Callable[[], None],
     ) -> None:
+        stopper = ReadStopper()
+        super().__init__(Worker(operations), stopper)
         self._channel = channel
         self._preload = preload
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
-        self._worker = Worker(operations)
-        self._stopper = ReadStopper()
         self._outstanding = Outstanding()
-        self._outgoing = _Outgoing(channel, self._stopper, self._outstanding)
-        self.is_stopped = False
-        """Whether :meth:`stop` was called."""
+        self._outgoing = _Outgoing(channel, stopper, self._outstanding)
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
@@ -156,25 +149,6 @@ class Session:
         asyncio.run(_serve(self._worker, incoming, self._outgoing))
         self._worker.stop()
         self._last.cancel()
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. For any thread."""
-        self.is_stopped = True
-        self._stopper.stop()
-
-    def close(self) -> None:
-        """Close what :meth:`stop` uses, after everything has ended."""
-        self._stopper.close()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether every request was finished. The others have the code ``interrupted``."""
-        return self._worker.unfinished == 0
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing runs any more after :meth:`run`."""
-        return self._worker.has_ended
 
     def _finish(self) -> None:
         self._worker.finish(
@@ -216,9 +190,8 @@ def serve_http(
     guard = Guard(listener.getsockname()[1], read_token(token_file))
     worker = Worker(operations)
     signals: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn raises again, at its end, the signals that ended it.
-        signal.signal(number, lambda number, _: signals.append(number))
+    # uvicorn raises again, at its end, the signals that ended it.
+    on_end(signals, lambda: None)
     app = server_for(LocalMethods(worker)).streamable_http_app(
         streamable_http_path=HTTP_PATH,
         max_request_body_size=MAX_LINE_BYTES,

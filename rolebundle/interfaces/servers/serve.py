@@ -8,7 +8,6 @@ blocks only itself.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -40,6 +39,7 @@ from rolebundle.interfaces.servers.operations import (
     Progress,
     internal_error,
 )
+from rolebundle.interfaces.servers.session import ClientSession
 from rolebundle.interfaces.servers.stdio import (
     CAN_POLL,
     Channel,
@@ -56,6 +56,7 @@ from rolebundle.interfaces.servers.worker import (
     seconds_after_input,
     server_is_ending,
 )
+from rolebundle.interfaces.signals import on_end
 
 PROTOCOL = "1.0"
 OWN_METHODS = ("initialize", "shutdown")
@@ -88,7 +89,7 @@ class Request:
     refusal: RolebundleError | None = None
 
 
-class Server:
+class Server(ClientSession):
     """Serves one client.
 
     Args:
@@ -98,14 +99,12 @@ class Server:
     """
 
     def __init__(self, operations: Operations, channel: Channel, *, preload: bool = False) -> None:
+        stopper = ReadStopper()
+        super().__init__(Worker(operations, stopper.stop), stopper)
         self._operations = operations
         self._preload = preload
-        self._stopper = ReadStopper()
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
-        self._worker = Worker(operations, self._stopper.stop)
-        self.is_stopped = False
-        """Whether :meth:`stop` was called."""
         self._is_cut_off = False
 
     def run(self) -> None:
@@ -119,25 +118,6 @@ class Server:
                 break
         self._is_cut_off |= self._reader.is_output_closed
         self._worker.finish(lambda: self.is_stopped or self._is_cut_off)
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. For any thread."""
-        self.is_stopped = True
-        self._stopper.stop()
-
-    def close(self) -> None:
-        """Close what :meth:`stop` uses, after everything has ended."""
-        self._stopper.close()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether every request was finished. The others have the error ``interrupted``."""
-        return self._worker.unfinished == 0
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing runs any more after :meth:`run`."""
-        return self._worker.has_ended
 
     # -- the reading thread ------------------------------------------------------------------
 
@@ -266,14 +246,12 @@ def serve(operations: Operations, channel: Channel, *, preload: bool = False) ->
     server = Server(operations, channel, preload=preload)
     signals: list[int] = []
 
-    def end(number: int, _frame: object) -> None:
-        signals.append(number)
+    def end() -> None:
         if not CAN_POLL:
             os._exit(end_code(signals, is_finished=False))
         server.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    on_end(signals, end)
     server.run()
     code = end_code(signals, is_finished=server.is_finished)
     if not server.has_ended:

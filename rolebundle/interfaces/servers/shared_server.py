@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from rolebundle.errors import RolebundleError, install_hint
 from rolebundle.interfaces.servers.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
@@ -27,31 +26,15 @@ from rolebundle.interfaces.servers.forward import end_line
 from rolebundle.interfaces.servers.local_socket import is_same_user, listening, received_line
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import Server
+from rolebundle.interfaces.servers.session import ClientSession
 from rolebundle.interfaces.servers.stdio import Channel, ReadStopper, SocketChannel
 from rolebundle.interfaces.servers.worker import STOP_SECONDS, WRITE_SECONDS, end_code
+from rolebundle.interfaces.signals import on_end
 
 MAX_CONNECTIONS = 32
 _PAUSE_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """The number of the setting in glibc's <malloc.h>."""
-
-
-class _Session(Protocol):
-    """What serves one client: :class:`serve.Server` or :class:`mcp.Session`."""
-
-    is_stopped: bool
-
-    def run(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    @property
-    def is_finished(self) -> bool: ...
-
-    @property
-    def has_ended(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +80,7 @@ class SharedServer:
         self._listener = listener
         self._stopper = ReadStopper()
         self._lock = Lock()
-        self._sessions: dict[Thread, _Session | None] = {}
+        self._sessions: dict[Thread, ClientSession | None] = {}
         self._is_stopped = False
         self.is_finished = True
         """Whether every request of every connection was finished."""
@@ -175,7 +158,7 @@ class SharedServer:
         for descriptor in channel:
             os.close(descriptor)
 
-    def _session(self, connection: socket.socket, channel: Channel) -> _Session | None:
+    def _session(self, connection: socket.socket, channel: Channel) -> ClientSession | None:
         """The session that a client asks for; ``None`` if it is refused."""
         session, refused = None, "the hello is malformed"
         try:
@@ -200,7 +183,9 @@ class SharedServer:
         connection.settimeout(None)
         return session
 
-    def _session_for(self, hello: Hello, connection: socket.socket, channel: Channel) -> _Session:
+    def _session_for(
+        self, hello: Hello, connection: socket.socket, channel: Channel
+    ) -> ClientSession:
         operations = self._sharing.operations_for(hello)
         if hello.protocol == "serve":
             return Server(operations, channel)
@@ -240,12 +225,7 @@ def serve_shared(sharing: Sharing, path: Path) -> NoReturn:
     with listening(path) as listener:
         server = SharedServer(sharing, listener)
 
-        def end(number: int, _frame: object) -> None:
-            signals.append(number)
-            server.stop()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
+        on_end(signals, server.stop)
         sys.stderr.write(f"serving {sharing.own.engine.workspace.path} at {path}\n")
         sys.stderr.flush()
         server.run()

@@ -1,0 +1,35 @@
+"""The signals that ask a process to end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+
+
+def on_end(came: list[int], act: Callable[[], None]) -> None:
+    """When SIGTERM or SIGINT comes, add it to a list and act, instead of ending at once.
+
+    ``act`` is called in the main thread, whatever that is doing, so it must not wait for it.
+    """
+
+    def note(number: int, _frame: object) -> None:
+        came.append(number)
+        act()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, note)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that no worker and no semaphore is left."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
