@@ -39,6 +39,8 @@ OFF_TOPIC_COVERAGE, WEAK_COVERAGE = 0.15, 0.3
 """The thresholds if meanings were not searched; the first is hardly a word of the task."""
 RARE_NAME = 0.8
 """A name with at least this weight, in units, is rare."""
+NAME_COVERAGE = OFF_TOPIC_COVERAGE
+"""A name counts in a passage with this coverage: one name of a long task may occur by chance."""
 
 HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
@@ -104,10 +106,11 @@ class TaskWords(NamedTuple):
 
     @property
     def has_name(self) -> bool:
-        """Whether a chunk in question has one of the names, and few chunks have it."""
+        """Whether a chunk in question has a rare name and more than hardly a word of the task."""
         return any(
             self.weight([position]) >= RARE_NAME * self.unit
             for matched in self.matches.values()
+            if self.weight(matched) >= NAME_COVERAGE * self.total
             for position in matched & self.names
         )
 
