@@ -60,6 +60,7 @@ WarningCode = Literal[
     "REPLICA_STALE",
     "SEEN_UNKNOWN",
     "WEAK_EVIDENCE",
+    "NAMES_MISSING",
     "WORDS_MISSING",
     "SOURCE_CHANGED",
     "SOURCE_UNCHECKED",
@@ -97,6 +98,8 @@ EmptyReason = Literal[
 """Why nothing was selected. :func:`rolebundle.retrieval.fallback.empty_verdict` has the rules."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
+TRUSTED_TIERS: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
+"""What only a declaration gives."""
 LANES: tuple[Lane, ...] = get_args(Lane)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 DECISION_EFFECTS: tuple[DecisionEffect, ...] = get_args(DecisionEffect)

@@ -49,7 +49,9 @@ _MIN_BUDGETS = (
     CharacterBudget(text=60, snippet=30),
     CharacterBudget(text=0),
 )
-_OF_SHOWN_PASSAGES = frozenset({"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "WORDS_MISSING"})
+_OF_SHOWN_PASSAGES = frozenset(
+    {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "NAMES_MISSING", "WORDS_MISSING"}
+)
 """Warnings about what the passages have. They are left out if no passage fits."""
 
 

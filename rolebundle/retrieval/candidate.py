@@ -493,6 +493,7 @@ class Retrieval(NamedTuple):
         seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         vagueness: how vague the task is, and what counts for it then.
+        has_trusted: whether a visible document is preferred or authoritative.
     """
 
     query: Query
@@ -510,3 +511,4 @@ class Retrieval(NamedTuple):
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
     vagueness: "Vagueness | None" = None
+    has_trusted: bool = True

@@ -23,6 +23,8 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted
 
+UNDECLARED = "current evidence; no document of the corpus declares trust"
+
 
 class Limitation(NamedTuple):
     """One thing that limits the use of an answer.
@@ -57,7 +59,8 @@ def decide_fallback(
     messages = {warning.code: warning.message for warning in warnings}
     limitations = _limitations(messages, request.overlay, retrieval.semantic)
     if selected:
-        return fallback_of(limitations)
+        sound = "trusted, current evidence" if retrieval.has_trusted else UNDECLARED
+        return fallback_of(limitations or [Limitation(None, "continue", sound)])
     semantic = retrieval.semantic
     verdict = empty_verdict(
         rejected,
@@ -84,7 +87,7 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
         state=states[0],
         states=states,
         action=max(actions, key=FALLBACK_ACTIONS.index, default="continue"),
-        message="; ".join(sentences) or "trusted, current evidence",
+        message="; ".join(sentences),
         verdict=verdict,
     )
 
@@ -117,6 +120,8 @@ def _limitations(
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
     if caution := warnings.get("WEAK_EVIDENCE"):
         limitations.append(Limitation(None, "warn", caution))
+    if missing := warnings.get("NAMES_MISSING"):
+        limitations.append(Limitation(None, "warn", missing))
     return limitations
 
 

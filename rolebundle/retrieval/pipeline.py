@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval, Weights
@@ -27,6 +28,7 @@ from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import has_trusted
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.stop_words import INTENT_HINTS
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from rolebundle.retrieval.rerank.reranker import Reranker
     from rolebundle.retrieval.vague import Vagueness
     from rolebundle.text.intents import TaskIntent
+
+MAX_DOCUMENTS_READ = 20_000
+"""Of a larger corpus not all documents are read to see whether one declares trust."""
 
 
 def retrieve(
@@ -131,6 +136,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         seen=seen,
         forbidden_hits=hits,
         vagueness=vagueness,
+        has_trusted=_has_trusted(lanes.corpus, corpus.documents, candidates),
     )
 
 
@@ -173,6 +179,13 @@ def vagueness_of(
 
     degree = evidence.vagueness if evidence.task == "supported" else 1.0
     return weigh_vagueness(degree, intent, allowed, request.now)
+
+
+def _has_trusted(corpus: Corpus, documents: int, candidates: Sequence[Candidate]) -> bool:
+    """Whether a visible document is preferred or authoritative; assumed in a large corpus."""
+    tiers = {candidate.passage.document.trust_tier for candidate in candidates}
+    is_known = documents > MAX_DOCUMENTS_READ or not tiers.isdisjoint(TRUSTED_TIERS)
+    return is_known or has_trusted(corpus)
 
 
 def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:

@@ -13,11 +13,12 @@ from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChu
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, SemanticReport
-from rolebundle.retrieval.evidence import HAS_WORDS
+from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.posture import trust_posture
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import age, counted
+from rolebundle.text.languages import likely_languages
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
@@ -48,7 +49,7 @@ def warnings_for(
     overlay, semantic = request.overlay, retrieval.semantic
     found: list[tuple[WarningCode, str]] = [
         ("WEAK_EVIDENCE", _weak_evidence(retrieval, has_role=overlay is not None)),
-        ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected)),
+        ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
         ("STALE_DOMINANT", _stale_dominant(selected, codes)),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
@@ -60,6 +61,7 @@ def warnings_for(
         ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
         ("INDEX_STALE", _chunks_without_vector(semantic)),
         ("INDEX_STALE", _unused_approximate_index(semantic)),
+        ("NAMES_MISSING", _names_missing(retrieval)),
         ("WORDS_MISSING", _words_missing(retrieval)),
         ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
         ("SEEN_UNKNOWN", _seen_unknown(request, retrieval)),
@@ -103,8 +105,10 @@ def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
     return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
 
 
-def _no_high_trust_match(selected: Sequence[SelectedChunk]) -> str:
-    if trust_posture(selected) != "weak":
+def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
+    """Empty, too, if nothing in the corpus declares trust: then every answer would have it."""
+    has_untrusted = any(chunk.metadata.trust_tier == "untrusted" for chunk in selected)
+    if trust_posture(selected) != "weak" or not (retrieval.has_trusted or has_untrusted):
         return ""
     return "no authoritative or preferred passage was selected"
 
@@ -203,23 +207,51 @@ def _unused_approximate_index(semantic: SemanticReport) -> str:
     return f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`"
 
 
+def _names_missing(retrieval: Retrieval) -> str:
+    """Empty if the names that no visible passage has are hardly a word of the task."""
+    words, names = retrieval.evidence.words, _missing_names(retrieval)
+    if not names or words.weight(names) < NAME_COVERAGE * words.total:
+        return ""
+    return f"no passage of the corpus has these names of the task: {_named(retrieval, names)}"
+
+
 def _words_missing(retrieval: Retrieval) -> str:
     """Empty if the words that no visible passage has are only a small part of the task."""
-    if not retrieval.selection.selected:
+    words, missing = retrieval.evidence.words, _missing(retrieval)
+    if words.weight(missing) < HAS_WORDS * words.total:
         return ""
+    if _names_missing(retrieval):
+        missing = sorted({*missing} - {*_missing_names(retrieval)})
+    if not missing:
+        return ""
+    return f"no passage of the corpus has these words of the task: {_named(retrieval, missing)}"
+
+
+def _missing_names(retrieval: Retrieval) -> list[int]:
+    """Those of the missing words that are names. German has a capital in every noun."""
+    if "de" in likely_languages(retrieval.query.task_text):
+        return []
+    names = retrieval.evidence.words.names
+    return [position for position in _missing(retrieval) if position in names]
+
+
+def _missing(retrieval: Retrieval) -> list[int]:
+    """The positions of the task's words that no visible passage has; none for an empty answer."""
+    if not retrieval.selection.selected:
+        return []
     words = retrieval.evidence.words
-    missing = [
+    return [
         position
         for position, frequency in enumerate(words.frequencies)
         if not frequency and position not in words.general
     ]
-    if not missing or words.weight(missing) < HAS_WORDS * words.total:
-        return ""
+
+
+def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     content = retrieval.query.content_words
-    named = ", ".join(content[position][0].shown for position in missing[:MAX_MISSING_WORDS])
-    more = len(missing) - MAX_MISSING_WORDS
-    named += f" and {more} more" if more > 0 else ""
-    return f"no passage of the corpus has these words of the task: {named}"
+    named = ", ".join(content[position][0].shown for position in positions[:MAX_MISSING_WORDS])
+    more = len(positions) - MAX_MISSING_WORDS
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:

@@ -398,6 +398,14 @@ def count_trusted(corpus: Corpus) -> int:
     return int(corpus.value(sql))
 
 
+def has_trusted(corpus: Corpus) -> bool:
+    """Whether a document is preferred or authoritative."""
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM document WHERE trust_tier IN ('preferred', 'authoritative'))"
+    )
+    return bool(corpus.value(sql))
+
+
 class SourceDates(NamedTuple):
     """The dates of one source's documents, ISO 8601; empty if none has a date.
 

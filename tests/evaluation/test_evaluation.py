@@ -60,7 +60,7 @@ GOOD = GoldenQuestion(
     expect={"auth": 2, "new": 1},
     must_not_return=["launch", "old"],
     expect_rejection={"launch": "forbidden_source", "old": "conflict_downrank"},
-    expect_fallback="no_strong_match",
+    expect_fallback="forbidden_hit",
     expect_trust="weak",
 )
 LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not_return=["launch"])

@@ -201,7 +201,9 @@ def test_null_is_only_for_paths(sample_without_vectors: Path) -> None:
 def test_cautions_are_messages_beside_a_table(tmp_path: Path) -> None:
     db, _ = notes(tmp_path, "a.md")
     for form in ("csv", "paths"):
-        shown = invoke("retrieve", "token", "--lexical-only", "--format", form, "--db", db)
+        shown = invoke(
+            "retrieve", "a token of Zorblax", "--lexical-only", "--format", form, "--db", db
+        )
         assert shown.code == 0
-        assert "Caution: no authoritative or preferred source" in shown.err
+        assert "Caution: no passage of the corpus has these names" in shown.err
         assert "Caution: " not in shown.out

@@ -63,7 +63,7 @@ names = st.one_of(
 )
 
 
-ABOUT_PASSAGES = {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "WORDS_MISSING"}
+ABOUT_PASSAGES = {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "NAMES_MISSING", "WORDS_MISSING"}
 """Warnings that are left out if no passage fits."""
 
 

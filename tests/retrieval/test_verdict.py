@@ -137,7 +137,7 @@ class TestEachVerdict:
         bundle = answer([document("bread", ["flour"])], allow_weak=True)
         assert len(bundle.selected) == 1
         made = fallback_of(bundle)
-        assert (made.action, made.verdict) == ("degrade", None)
+        assert (made.action, made.verdict) == ("warn", None)
         assert "so these passages are guesses: the best has 0 of the task's 2 words" in made.message
 
     def test_there_is_no_caution_if_a_passage_has_what_the_task_asks_for(self) -> None:

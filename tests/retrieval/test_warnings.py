@@ -83,6 +83,13 @@ class TestWarnings:
     def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
         assert [*codes(selected, role=ROLE)] == ["NO_HIGH_TRUST_MATCH"]
 
+    def test_an_answer_cannot_match_trust_that_no_document_declares(self) -> None:
+        """It would say the same of each answer. `status` says it once."""
+        general = answer_passage("general", hits=(OWN,))
+        untrusted = answer_passage("untrusted", hits=(OWN,))
+        assert codes([general], role=ROLE, has_trusted=False) == {}
+        assert [*codes([untrusted], role=ROLE, has_trusted=False)] == ["NO_HIGH_TRUST_MATCH"]
+
     def test_only_shared_corpus_without_a_role(self) -> None:
         assert [*codes(SOUND)] == ["ONLY_SHARED_CORPUS"]
 

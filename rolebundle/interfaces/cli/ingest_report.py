@@ -18,6 +18,10 @@ from rolebundle.retrieval.passage_text import one_line
 _MAX_LISTED = 20
 _EXAMPLES = 3
 _LINE_CHARS = 500
+UNDECLARED_TRUST = (
+    "trust: no document is declared preferred or authoritative, so every answer is called weak; "
+    "docs/metadata.md says how to declare it"
+)
 
 
 def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) -> None:
@@ -66,10 +70,7 @@ def _summary(report: IngestReport) -> str:
             f"{report.quarantined} of them quarantined; see `rolebundle quarantine list`"
         )
     if report.added and not report.trusted:
-        lines.append(
-            "trust: no document is declared preferred or authoritative, so every answer is called "
-            "weak; docs/metadata.md says how to declare it"
-        )
+        lines.append(UNDECLARED_TRUST)
     for grant in report.grants:
         documents = counted(grant.documents, "document")
         # A manifest's path is chosen by whoever made its folder.

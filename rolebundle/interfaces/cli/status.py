@@ -15,8 +15,10 @@ from rolebundle.contracts.status import (
     SelfDeclaredDocument,
     WatchStatus,
 )
+from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
+from rolebundle.interfaces.cli.ingest_report import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import (
     admin_for,
     color_option,
@@ -136,6 +138,9 @@ def _text(status: CorpusStatus, style: Style) -> str:
             f"  {source.source_id:<{width}}  {counted(source.documents, 'document'):>15} "
             f"{counted(source.chunks, 'chunk'):>14}  {tiers}"
         )
+    declared = {tier for source in status.sources for tier in source.trust_tiers}
+    if declared and declared.isdisjoint(TRUSTED_TIERS):
+        lines.append(UNDECLARED_TRUST)
     lines += _self_declared(status.self_declared)
     lines += [
         f"  flags of an earlier ingest: {one_line(limit.location, _LINE_CHARS) or 'every path'}: "

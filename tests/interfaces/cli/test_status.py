@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.retrieval.fallback import UNDECLARED
 from support.commands import invoke
 from support.corpora import build, document
 from support.overlay_files import write
@@ -83,3 +84,24 @@ def test_an_answer_says_nothing_of_rules_without_a_match(db: Path, tmp_path: Pat
     codes = [warning["code"] for warning in outcome.json()["warnings"]]
     assert set(codes) <= {"ONLY_SHARED_CORPUS", "NO_HIGH_TRUST_MATCH", "LOW_DIVERSITY"}
     assert "zebra" not in str(outcome.json()["warnings"])
+
+
+def test_a_corpus_without_declared_trust_is_said_once(db: Path, tmp_path: Path) -> None:
+    """Each of its answers would warn of the same."""
+    trusted = build(tmp_path, [document("plan", ["a plan"], trust_tier="preferred")], name="t.db")
+    for corpus, is_said in ((db, True), (trusted, False)):
+        outcome = invoke("status", "--db", corpus)
+        assert ("trust: no document is declared preferred" in outcome.out) == is_said
+        answer = invoke(
+            "retrieve",
+            "plan",
+            "--lexical-only",
+            "--role",
+            "code-reviewer",
+            "--format",
+            "json",
+            "--db",
+            corpus,
+        ).json()
+        assert "NO_HIGH_TRUST_MATCH" not in {warning["code"] for warning in answer["warnings"]}
+        assert (answer["fallback"]["message"] == UNDECLARED) == is_said

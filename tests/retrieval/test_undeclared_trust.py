@@ -1,0 +1,54 @@
+"""A corpus in which nothing declares trust cannot have a match of high trust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.terms import TrustTier
+from rolebundle.retrieval import pipeline
+from rolebundle.retrieval.fallback import UNDECLARED
+from rolebundle.retrieval.packet import packet
+from support.corpora import ask, built, document, overlay
+
+OTHERS = [document(f"d{n}", [f"something else {n}"]) for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("tier", "elsewhere", "is_warned"),
+    [
+        ("general", "general", False),
+        ("general", "untrusted", False),
+        ("general", "authoritative", True),
+        ("general", "preferred", True),
+        ("untrusted", "general", True),
+    ],
+)
+def test_the_warning_needs_a_declaration(
+    tmp_path: Path, tier: TrustTier, elsewhere: TrustTier, is_warned: bool
+) -> None:
+    documents = [
+        document("answer", ["token rotation"], trust_tier=tier),
+        document("other", ["bread and flour"], trust_tier=elsewhere),
+    ]
+    with built(tmp_path, documents) as corpus:
+        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
+    assert [chunk.document_id for chunk in bundle.selected] == ["answer"]
+    codes = {warning.code for warning in bundle.warnings}
+    assert bundle.fallback is not None
+    assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
+    assert (bundle.fallback.action == "degrade") == is_warned
+    assert (bundle.fallback.message == UNDECLARED) == (not is_warned)
+    assert ("Trust: not declared" in packet(bundle)) == (not is_warned)
+    # It claims nothing: the posture is the same.
+    assert bundle.provenance.trust_posture == "weak"
+
+
+def test_of_a_large_corpus_not_all_documents_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "MAX_DOCUMENTS_READ", len(OTHERS))
+    with built(tmp_path, [*OTHERS, document("answer", ["token rotation"])]) as corpus:
+        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
+    assert "NO_HIGH_TRUST_MATCH" in {warning.code for warning in bundle.warnings}
