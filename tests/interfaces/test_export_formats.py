@@ -205,5 +205,5 @@ def test_cautions_are_messages_beside_a_table(tmp_path: Path) -> None:
             "retrieve", "a token of Zorblax", "--lexical-only", "--format", form, "--db", db
         )
         assert shown.code == 0
-        assert "Caution: no passage of the corpus has these names" in shown.err
+        assert "no passage of the corpus has these names of the task: zorblax" in shown.err
         assert "Caution: " not in shown.out
