@@ -518,6 +518,7 @@ def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: P
         check(policed, contract, "eve")
     nobody = check(policed, contract)
     assert (nobody.verdict, codes(nobody)) == ("suspect", ["unknown_result"])
+    assert "name an agent" in nobody.criteria[1].reason
 
 
 def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) -> None:

@@ -10,6 +10,7 @@ import click
 
 from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.errors import AccessDenied
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -64,7 +65,12 @@ def try_command(
     request = request_from({"task": task, **({} if is_file else {"role": role}), **fields})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         overlay = load_file(Path(role), engine.overlay_folders) if is_file else None
-        trial = try_role(engine, request, overlay)
+        try:
+            trial = try_role(engine, request, overlay)
+        except AccessDenied as error:
+            if error.code == "role_denied":
+                error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
+            raise
     if as_json:
         print_json(trial, indent=2)
         return

@@ -94,7 +94,7 @@ def judge(criterion: Criterion, now: Circumstances) -> Outcome:
     except NotReadable as error:
         return Outcome("unknown", str(error))
     except RolebundleError as error:
-        return Outcome("unknown", _one_line(error.message))
+        return Outcome("unknown", _one_line(f"{error.message}; {error.hint}".removesuffix("; ")))
 
 
 # -- files ----------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ scopes = []
 access_level = "confidential"
 """
 
+RULE = 'scopes = ["engineering"]\naccess_level = "internal"\n'
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
@@ -162,6 +164,17 @@ def test_who_names_no_agent_is_told_to(db: Path, policy: Path) -> None:
     for more in ([], ["--agent", "nobody"]):
         denied = invoke("retrieve", "token", "--lexical-only", "--db", db, *more)
         assert denied.code == 4 and "name an agent that the policy allows" in denied.err
+
+
+def test_trying_an_overlay_needs_an_agent_that_may_ask_without_a_role(
+    db: Path, policy: Path
+) -> None:
+    policy.write_text(f'{POLICY}\n[bob]\nroles = ["code-reviewer"]\n' + RULE, encoding="utf-8")
+    scopes(db, "set", policy)
+    tried = ("overlay", "try", "code-reviewer", "token", "--lexical-only", "--db", db)
+    assert invoke(*tried, "--agent", "ada").code == 0
+    denied = invoke(*tried, "--agent", "bob")
+    assert denied.code == 4 and "asks without a role, too" in denied.err
 
 
 def test_no_agent_reads_the_policy(db: Path, policy: Path) -> None:
