@@ -5,6 +5,7 @@ Each warning has a function that returns its message, which is empty if the warn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ MAX_NAMED_CONFLICTS = 5
 MAX_MISSING_WORDS = 10
 """So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
+_IDENTIFIER = re.compile(r"(?<![^\W_])[A-Z][A-Za-z]*+[-_#](\d++)(?![^\W_])")
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there is a warning."""
 
@@ -228,11 +230,18 @@ def _words_missing(retrieval: Retrieval) -> str:
 
 
 def _missing_names(retrieval: Retrieval) -> list[int]:
-    """Those of the missing words that are names. German has a capital in every noun."""
-    if "de" in likely_languages(retrieval.query.task_text):
-        return []
-    names = retrieval.evidence.words.names
-    return [position for position in _missing(retrieval) if position in names]
+    """Those of the missing words that are names or numbers of identifiers, such as INC-124.
+
+    Without capitalized words in German, which has a capital in every noun.
+    """
+    query, words = retrieval.query, retrieval.evidence.words
+    names = frozenset[int]() if "de" in likely_languages(query.task_text) else words.names
+    numbers = set(_IDENTIFIER.findall(query.task_text))
+    return [
+        position
+        for position in _missing(retrieval)
+        if position in names or query.content_words[position][0].text in numbers
+    ]
 
 
 def _missing(retrieval: Retrieval) -> list[int]:

@@ -43,7 +43,10 @@ def test_the_missing_words_are_named(tmp_path: Path, task: str, missing: str) ->
         ("Where do I configure Zorblax for the server?", "zorblax", ""),
         ("Where do I configure gpt4 for the server?", "gpt4", ""),
         ("Where do I configure autoscaling of Zorblax?", "zorblax", "autoscaling"),
+        ("How does File-124 configure the server?", "124", ""),
+        ("Wo ist der Server-0099 und wo ist die Zeit?", "0099", "zeit"),
         # Not a name, a name that occurs, and hardly a word of the task.
+        ("Where do I configure 124 of the server?", "", "124"),
         ("Where do I configure the zorblax server?", "", "zorblax"),
         ("Where do I configure Number1 for the server?", "", ""),
         (f"configure the file of {' '.join(f'number{n}' for n in range(7))} for Zorblax", "", ""),
