@@ -179,7 +179,8 @@ def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
 
 def _address(reference: str) -> _Source:
     try:
-        host = urlsplit(reference).hostname
+        address = urlsplit(reference)
+        host = address.hostname
     except ValueError:
         host = None
     if not host or len(reference) > _MAX_ADDRESS_CHARS or not reference.isprintable():
@@ -187,6 +188,13 @@ def _address(reference: str) -> _Source:
             "bad_source",
             f"{reference[:100]}: is not the address of a page",
             "give a whole address, such as https://example.com/limits",
+        )
+    if "@" in address.netloc:
+        # Every agent that sees the fact sees its source.
+        raise UsageError(
+            "source_has_password",
+            f"the address of a page at {host} has a user name or password",
+            "give the address without it",
         )
     return _Source(reference, host)
 

@@ -174,6 +174,7 @@ NO_SOURCES = {
     "file:///etc/passwd": "not_found",
     "https://": "bad_source",
     "https://[": "bad_source",
+    "https://ann:cat42@example.com/limits": "source_has_password",
     "https://example.com/a\nb": "bad_source",
     "https://example.com/" + "a" * 2_000: "bad_source",
 }
@@ -313,7 +314,7 @@ def test_a_quarantined_fact_can_be_dropped_and_filed_again(db: Path) -> None:
 
 
 def test_secrets_are_masked_everywhere(db: Path) -> None:
-    fact = file_as_owner(db, f"the token is {SECRET}", f"https://u:{SECRET}@example.com/")
+    fact = file_as_owner(db, f"the token is {SECRET}", f"https://example.com/?key={SECRET}")
     assert SECRET not in fact.model_dump_json()
     with Admin(db) as admin:
         admin.remember(RememberRequest(fact="x", source=PAGE), SECRET)
