@@ -187,11 +187,13 @@ def _last_publication(
         return last, purges
     if not signed or signed.manifest.corpus_id != corpus_id:
         return last, purges
-    there = signed.manifest
-    if there.generation > last.generation:
-        last = last._replace(generation=there.generation, content_digest=there.content_digest)
-    if there.purge_generation > last.purge_generation:
-        last = last._replace(purge_generation=there.purge_generation)
+    published = signed.manifest
+    if published.generation > last.generation:
+        last = last._replace(
+            generation=published.generation, content_digest=published.content_digest
+        )
+    if published.purge_generation > last.purge_generation:
+        last = last._replace(purge_generation=published.purge_generation)
     return last, purges
 
 

@@ -80,7 +80,7 @@ def pull(
     finally:
         lock.release()
     signed, published = fetched.signed, fetched.signed.manifest.overlays
-    here = overlay_digests(overlay_folders)
+    present = overlay_digests(overlay_folders)
     return PullReport(
         source=transport.target,
         location=str(path),
@@ -90,9 +90,9 @@ def pull(
         former_generation=at_hand.generation if at_hand else None,
         moved_bytes=fetched.moved,
         overlays_changed=sorted(
-            role for role in published.keys() & here.keys() if published[role] != here[role]
+            role for role in published.keys() & present.keys() if published[role] != present[role]
         ),
-        overlays_missing=sorted(published.keys() - here.keys()),
+        overlays_missing=sorted(published.keys() - present.keys()),
     )
 
 

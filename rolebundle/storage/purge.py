@@ -151,8 +151,8 @@ def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
             "ESCAPE '!'"
         )
     }
-    doomed = sorted(tables - unaffected)
-    if doomed and not approximate_index.is_available(corpus):
+    affected = sorted(tables - unaffected)
+    if affected and not approximate_index.is_available(corpus):
         raise ConfigurationError(
             "fast_index_out_of_reach",
             f"{corpus.path}: has an approximate index, whose extension is missing here; "
@@ -162,7 +162,7 @@ def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
     for part in parts:
         if part.approximate_table not in unaffected:
             approximate_index.drop(corpus, part)
-    for table in doomed:
+    for table in affected:
         # Also tables without a record, such as one that an older schema left behind.
         corpus.run(f"DROP TABLE IF EXISTS {table}")
 

@@ -205,12 +205,12 @@ def _is_sealed(old: SqliteFile) -> bool:
 
 def _columns(old: SqliteFile, new: Corpus, table: str) -> str:
     """The columns that both have. An older schema has fewer."""
-    known = [name for _, name, *_ in new.rows(f"PRAGMA table_info({table})")]
+    new_columns = [name for _, name, *_ in new.rows(f"PRAGMA table_info({table})")]
     try:
-        there = {name for _, name, *_ in old.db.execute(f"PRAGMA table_info({table})")}
+        old_columns = {name for _, name, *_ in old.db.execute(f"PRAGMA table_info({table})")}
     except (apsw.Error, UnicodeDecodeError):
         return ""
-    return ", ".join(name for name in known if name in there)
+    return ", ".join(name for name in new_columns if name in old_columns)
 
 
 def _rows_by_number(old: SqliteFile, table: str, key: str, new: Corpus) -> Iterator[Row]:

@@ -512,12 +512,12 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
 
 
 def _are_aligned(one: Statement, other: Statement) -> bool:
-    mine, its = one.words - other.words, other.words - one.words
+    only_one, only_other = one.words - other.words, other.words - one.words
     return not (
-        (mine and its)
+        (only_one and only_other)
         or one.references != other.references
-        or mine & one.names
-        or its & other.names
+        or only_one & one.names
+        or only_other & other.names
         or len(one.words & other.words) < ALIGNED * len(one.words | other.words)
         or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
     )
@@ -525,11 +525,11 @@ def _are_aligned(one: Statement, other: Statement) -> bool:
 
 def _differing_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
     """The figures of one kind that differ; empty texts if none does, ``None`` if several kinds."""
-    mine, its = _by_kind(one.figures), _by_kind(other.figures)
+    first, second = _by_kind(one.figures), _by_kind(other.figures)
     differing = []
-    for kind in mine.keys() & its.keys():
-        left = [a.text for a in mine[kind] if not any(_are_equal(a, b) for b in its[kind])]
-        right = [b.text for b in its[kind] if not any(_are_equal(a, b) for a in mine[kind])]
+    for kind in first.keys() & second.keys():
+        left = [a.text for a in first[kind] if not any(_are_equal(a, b) for b in second[kind])]
+        right = [b.text for b in second[kind] if not any(_are_equal(a, b) for a in first[kind])]
         if left and right:
             differing.append((", ".join(left), ", ".join(right)))
     if len(differing) > 1:

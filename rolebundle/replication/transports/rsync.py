@@ -126,18 +126,18 @@ class RsyncTransport:
             moved = _MOVED.search(result.stdout)
             if result.returncode == 0 and code == "0" and moved and "0" not in moved.groups():
                 return int(moved[1 if is_push else 2].replace(",", ""))
-            said = re.sub(rf"^{_SSH_CODE}.*$", "", result.stderr, flags=re.MULTILINE)
-            if "database is locked" in said and monotonic() < end:
+            messages = re.sub(rf"^{_SSH_CODE}.*$", "", result.stderr, flags=re.MULTILINE)
+            if "database is locked" in messages and monotonic() < end:
                 sleep(1)
                 continue
-            if "cannot open origin" in said and not is_push:
+            if "cannot open origin" in messages and not is_push:
                 raise nothing_published(self.target)
-            if "sqlite3_rsync" in said and "not found" in said:
+            if "sqlite3_rsync" in messages and "not found" in messages:
                 raise missing(
                     f"{self.target}: sqlite3_rsync",
                     "install it on that machine, or add ?exe=/PATH/sqlite3_rsync to the target",
                 )
-            raise failed(self.target, f"sqlite3_rsync failed ({last_line(said)})")
+            raise failed(self.target, f"sqlite3_rsync failed ({last_line(messages)})")
 
     def _run(self, local: Path, *, is_push: bool) -> CompletedProcess[str]:
         program = sqlite3_rsync()

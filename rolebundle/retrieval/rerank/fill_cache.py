@@ -99,21 +99,21 @@ def _fill(
             if missing:
                 progress("embedding", done, total)
             found: dict[str, bytes | EmbedderError] = {}
-            results = (map if pause else pool.map)(vector, [texts[one] for one in missing])
+            results = (map if pause else pool.map)(vector, [texts[key] for key in missing])
             try:
                 found.update(zip(missing, results, strict=True))
             finally:
-                vectors = {one: value for one, value in found.items() if isinstance(value, bytes)}
+                vectors = {key: value for key, value in found.items() if isinstance(value, bytes)}
                 # A purge deletes the cache as soon as nobody reads what was purged. So only what
                 # the corpus still has is stored, and while it is read.
                 with corpus.reading():
                     kept = _by_hash(texts_after(corpus, last, BATCH)) if corpus.is_current() else {}
-                    kept_vectors = {one: vectors[one] for one in vectors.keys() & kept.keys()}
+                    kept_vectors = {key: vectors[key] for key in vectors.keys() & kept.keys()}
                     rerank_cache.store(cache, model, kept_vectors)
             if not corpus.is_current():
                 problem = "the corpus file was replaced"
                 break
-            faults = [one for one in found.values() if isinstance(one, EmbedderError)]
+            faults = [value for value in found.values() if isinstance(value, EmbedderError)]
             if faults:
                 problem = problem or faults[0].message
                 if not embedded and not vectors:

@@ -135,7 +135,7 @@ def _on_page(passages: Iterable[Passage], target: str) -> list[Passage]:
 
 
 def _at_lines(passages: Iterable[Passage], lines: CitedLines) -> list[Passage]:
-    there = [
+    at_lines = [
         passage
         for passage in passages
         if passage.start_line <= lines.end
@@ -143,7 +143,7 @@ def _at_lines(passages: Iterable[Passage], lines: CitedLines) -> list[Passage]:
         and lines.name in names_of(passage)
     ]
     # Files in two folders may have the same name.
-    return [passage for passage in there if passage.path == lines.name] or there
+    return [passage for passage in at_lines if passage.path == lines.name] or at_lines
 
 
 def passages_of_bundle(bundle: Mapping[str, Any]) -> list[NamedPassage]:
