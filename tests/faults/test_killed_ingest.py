@@ -121,3 +121,20 @@ def test_interrupt_during_ingest(
             assert (out, err.strip()) == ("", "interrupted; completed work is kept")
             assert_no_process_left(process.pid)
         assert_sound(db)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_that_dies_ends_the_ingest(number: signal.Signals) -> None:
+    """The other worker ends, too, and the error says what to do."""
+    with scratch_folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        for file in range(300):
+            (tree / f"{file}.md").write_text(f"# {file}\n\n" + "word " * 900, encoding="utf-8")
+        with real_ingest(tree, folder / "died.db", has_workers) as process:
+            worker = max(_processes_of(process.pid))
+            os.kill(worker, number)
+            _, err = process.communicate(timeout=30)
+            assert (process.returncode, "[worker_died]" in err) == (10, True), err
+            assert_no_process_left(process.pid)
