@@ -61,7 +61,7 @@ PARTS: Mapping[str, tuple[str, Any]] = {
         lambda selecting, candidate: [],
     ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
-    "vocabulary": ("rolebundle.retrieval.candidate.VOCABULARY_FACTOR", 0.0),
+    "vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
     "the role": ("rolebundle.retrieval.evidence.MAX_ROLE_FACTOR", 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Weights
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.filter import rejections, seen_rejection, with_metadata
 from rolebundle.retrieval.rank import ranking_order, with_role
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.score import Weights
 from rolebundle.retrieval.select import select
 
 if TYPE_CHECKING:

@@ -10,14 +10,8 @@ from collections.abc import Container, Mapping
 from typing import TypeVar
 
 from rolebundle.contracts.terms import Lane
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    LexicalHit,
-    Pool,
-    Score,
-    SemanticHit,
-    Weights,
-)
+from rolebundle.retrieval.candidate import Candidate, LexicalHit, Pool, SemanticHit
+from rolebundle.retrieval.score import Score, Weights
 
 RRF_K = 10
 

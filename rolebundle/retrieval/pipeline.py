@@ -17,7 +17,7 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval, Weights
+from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
@@ -26,6 +26,7 @@ from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.score import Weights
 from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import has_trusted

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.contracts.terms import MarkState
-from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
+from rolebundle.retrieval.candidate import Candidate, best_by_lanes
 from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.score import Weights
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.smooth import Comparison

@@ -14,11 +14,12 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.document import REMEMBERED_KIND, Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.evidence_kinds import shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.score import Weights
 from rolebundle.text.counts import counted
 
 MIN_VISIBLE_CHANGE = 0.05

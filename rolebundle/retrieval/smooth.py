@@ -26,8 +26,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from rolebundle.contracts.document import Passage
-from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
+from rolebundle.retrieval.candidate import Candidate, best_by_lanes
 from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.score import Weights
 from rolebundle.text.forms import forms, is_unspaced
 from rolebundle.text.stop_words import ENGLISH
 

@@ -20,8 +20,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.filter import dated_at
+from rolebundle.retrieval.score import Weights
 from rolebundle.text.counts import counted
 from rolebundle.text.intents import Intent, TaskIntent, words_of_intent
 from rolebundle.text.substance import substance

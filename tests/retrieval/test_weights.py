@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
-from rolebundle.retrieval.candidate import MAX_ROLE_SHARE, Weights
 from rolebundle.retrieval.evidence import MAX_ROLE_FACTOR
+from rolebundle.retrieval.score import MAX_ROLE_SHARE, Weights
 
 MODES: tuple[tuple[Fusion, bool], ...] = (
     ("weighted", True), ("weighted", False), ("rrf", True), ("rrf", False),

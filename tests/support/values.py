@@ -23,15 +23,14 @@ from rolebundle.retrieval.candidate import (
     Query,
     RejectedCandidate,
     Retrieval,
-    Score,
     Selection,
     SemanticReport,
-    Weights,
 )
 from rolebundle.retrieval.evidence import Evidence, Noise, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.score import Score, Weights
 from rolebundle.storage.digests import content_hash
 
 WORDS = (
