@@ -113,7 +113,8 @@ def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars
             best, best_key = start, key
     if len(text) - best < chars:
         # The passage ends soon, so there is space for what precedes.
-        return next(start for start in beginnings if len(text) - start <= chars or start >= best)
+        fitting = (start for start in beginnings if len(text) - start <= chars or start >= best)
+        return next(fitting, best)
     return best
 
 

@@ -156,6 +156,9 @@ def test_a_long_line_is_cut_at_words() -> None:
     assert found.startswith("…word")
     assert found.endswith("word…")
     assert "zebra" in part("zebra", "x" * 5_000 + " zebra " + "y" * 5_000).text
+    assert part("zebra", "word " * 300 + "zebra " + "end " * 9).text.endswith(
+        "word zebra" + " end" * 9
+    )
 
 
 @given(
