@@ -1,4 +1,4 @@
-"""Remembered facts: who may file what, what they count for, and how they are stored."""
+"""Remembered facts: what they are, what they count for, and how they are stored."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,70 +14,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
-from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
+from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.policy.purge import PurgeSelection
-from rolebundle.repair import repair
 from rolebundle.storage import facts, store
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.verification import remember as remembering
-from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of
-from support.fake_embedder import IDENTITY, HashingProvider
-from support.publications import stage
-
-PAGE = "https://example.com/limits"
-LIMITS = [
-    "the token limit of the service is forty requests",
-    "the token limit was thirty for tablets",
-]
-DOCUMENTS = [
-    document("limits", LIMITS, domain="api", valid_until="2027-01-01T00:00:00Z"),
-    document("rumours", ["the limit may rise"], source_id="vendor", document_type="draft"),
-    document("salary", ["the salary limit"], scope="hr"),
-    document("board", ["the board limit"], sensitivity="confidential"),
-]
-POLICY = {
-    "ada": {"scopes": ["shared"], "access_level": "internal", "may_write": ["remember"]},
-    "bob": {"scopes": ["shared", "hr"], "access_level": "confidential", "may_write": ["remember"]},
-    "cy": {
-        "scopes": [],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "deny_patterns": ["limits.md"],
-    },
-    "eve": {"scopes": ["shared"], "access_level": "internal"},
-    "mia": {"scopes": ["shared"], "access_level": "internal", "may_write": ["mark"]},
-    "rea": {
-        "scopes": ["shared"],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "roles": ["reviewer"],
-    },
-}
-REVIEWER = {
-    "version": "1.0",
-    "role_id": "reviewer",
-    "source_policy": {"forbidden_sources": [{"pattern": "draft", "reason": "not final"}]},
-}
-FACT = "The token limit is forty requests."
+from support.facts import (
+    DOCUMENTS,
+    FACT,
+    PAGE,
+    POLICY,
+    REVIEWER,
+    asked,
+    facts_corpus,
+    file_as,
+    file_as_owner,
+    listed,
+    problems,
+    refusal,
+)
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    (tmp_path / "reviewer.json").write_text(json.dumps(REVIEWER), encoding="utf-8")
-    return build(tmp_path, DOCUMENTS)
+    return facts_corpus(tmp_path)
 
 
 @pytest.fixture
@@ -87,52 +54,6 @@ def governed(db: Path) -> Path:
     with Admin(db) as admin:
         admin.set_policy(json.dumps(POLICY), "json")
     return db
-
-
-def file_as(
-    agent: str | None, db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
-) -> RememberedFact:
-    request = RememberRequest(fact=fact, source=source, agent=agent, **fields)
-    with Engine(db, (db.parent,)) as engine:
-        return engine.remember(request)
-
-
-def file_as_owner(
-    db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
-) -> RememberedFact:
-    with Admin(db) as admin:
-        return admin.remember(RememberRequest(fact=fact, source=source, **fields), "Ana")
-
-
-def listed(db: Path) -> dict[str, Any]:
-    with Admin(db) as admin:
-        return {fact.fact: fact for fact in admin.facts()}
-
-
-def asked(
-    db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
-) -> RetrievalBundle:
-    request = RetrievalRequest(
-        task=task, agent=agent, role=role, lexical_only=True, allow_weak=True, now=NOW
-    )
-    with Engine(db, (db.parent,)) as engine:
-        return engine.retrieve(request)
-
-
-def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:
-    with pytest.raises(RolebundleError) as refused:
-        call()
-    return (
-        type(refused.value).__name__,
-        refused.value.code,
-        refused.value.message,
-        refused.value.hint,
-    )
-
-
-def problems(db: Path) -> list[Any]:
-    with open_writer(db) as corpus:
-        return find_problems(corpus)
 
 
 # -- what a fact is --------------------------------------------------------------------------------
@@ -483,277 +404,6 @@ def test_the_command_line(db: Path) -> None:
         "Ana"
     )
     assert invoke("remember", FACT, "--source", PAGE, "--by", "a\nb\x1b", "--db", db).code == 2
-
-
-# -- agents ----------------------------------------------------------------------------------------
-
-
-class TestAgents:
-    def test_an_agent_files_what_its_policy_allows(self, governed: Path) -> None:
-        fact = file_as("ada", governed)
-        assert (fact.scope, fact.sensitivity) == ("shared", "internal")
-        assert listed(governed)[FACT].remembered_by == "ada"
-        for agent in ("eve", "mia"):
-            assert refusal(lambda: file_as(agent, governed))[1] == "write_denied"  # noqa: B023
-        assert refusal(lambda: file_as(None, governed))[1] == "access_denied"
-        assert refusal(lambda: file_as("nobody", governed))[1] == "access_denied"
-        assert listed(governed)[FACT].count == 1
-
-    def test_a_server_files_only_with_allow_write(self, governed: Path) -> None:
-        fields = {"fact": FACT, "source": "limits#0", "agent": "ada"}
-        with Engine(governed) as engine:
-            reading, writing = Operations(engine), Operations(engine, allow_write=True)
-            assert refusal(lambda: reading.call("remember", fields))[1] == "read_only_server"
-            assert "remember" not in reading.offered_methods
-            assert "remember" in writing.offered_methods
-            assert writing.call("remember", fields)["state"] == "stored"
-
-    @pytest.mark.parametrize("source", ["salary#0", "board#0", "salary.md:1-1", "board"])
-    def test_what_an_agent_may_not_see_is_an_unknown_source(
-        self, governed: Path, source: str
-    ) -> None:
-        hidden = refusal(lambda: file_as("ada", governed, source=source))
-        unknown = refusal(lambda: file_as("ada", governed, source="unknown"))
-        assert hidden[2].replace(source, "unknown") == unknown[2]
-        assert (hidden[0], hidden[1], hidden[3]) == (unknown[0], unknown[1], unknown[3])
-        assert listed(governed) == {}
-
-    def test_what_no_role_of_an_agent_may_read_is_an_unknown_source(self, governed: Path) -> None:
-        assert refusal(lambda: file_as("rea", governed, source="rumours#0"))[1] == "not_found"
-        assert file_as("rea", governed).count == 1
-
-    def test_a_fact_belongs_to_the_scope_of_its_source(self, governed: Path) -> None:
-        assert file_as("bob", governed, source="salary#0").scope == "hr"
-        assert file_as("bob", governed, source="salary#0", scope="hr").count == 2
-        for scope in ("shared", "nowhere"):
-            denied = refusal(lambda: file_as("bob", governed, source="salary#0", scope=scope))  # noqa: B023
-            assert denied[:2] == ("AccessDenied", "scope_denied")
-
-    def test_the_fact_of_an_address_belongs_to_a_scope_of_the_agent(self, governed: Path) -> None:
-        assert file_as("ada", governed, source=PAGE).scope == "shared"
-        assert refusal(lambda: file_as("bob", governed, source=PAGE))[1] == "scope_needed"
-        assert refusal(lambda: file_as("cy", governed, source=PAGE))[1] == "scope_needed"
-        assert file_as("bob", governed, source=PAGE, scope="hr").scope == "hr"
-        # Every scope is open to this agent, but it creates none.
-        assert file_as("cy", governed, source=PAGE, scope="shared").scope == "shared"
-        for agent, scope in (("ada", "hr"), ("ada", "nowhere"), ("bob", "x"), ("cy", "x")):
-            denied = refusal(lambda: file_as(agent, governed, source=PAGE, scope=scope))  # noqa: B023
-            assert denied[1] == "scope_denied"
-
-    def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
-        fact = file_as("bob", governed)
-        assert fact.sensitivity == "confidential"
-        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
-        # The same fact of another agent is new, and stays apart.
-        assert file_as("ada", governed).count == 1
-
-    def test_deny_patterns_of_the_source_match_the_fact(self, governed: Path) -> None:
-        fact = file_as("ada", governed)
-        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
-        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "cy").selected}
-        # For an agent that does not see it, the same fact is new.
-        other = file_as("cy", governed, source="rumours#0")
-        assert (other.state, other.count) == ("stored", 1)
-
-    def test_what_a_role_rejects_does_not_come_back_as_a_fact(self, governed: Path) -> None:
-        fact = file_as("ada", governed, "The limit may rise soon.", "rumours#0")
-        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
-        bundle = asked(governed, "rea", "reviewer")
-        assert {one.chunk_id: one.reason for one in bundle.rejected}[fact.chunk_id] == (
-            "forbidden_source"
-        )
-
-    def test_a_fact_holds_as_long_as_its_source(self, governed: Path) -> None:
-        fact = file_as("ada", governed)
-        with open_reader(governed) as corpus:
-            row = corpus.rows(
-                "SELECT valid_until, domain FROM document WHERE document_id = ?",
-                (fact.document_id,),
-            )
-        assert row == [("2027-01-01T00:00:00Z", "api")]
-
-    def test_a_policy_that_changes_meanwhile_counts(
-        self, governed: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The agent is checked again when nobody else can write."""
-        original = AccessControl.check_write
-        calls = []
-
-        def check(access: AccessControl, *arguments: Any) -> None:
-            original(access, *arguments)
-            if not calls:
-                calls.append(1)
-                with Admin(governed) as admin:
-                    admin.set_policy(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
-
-        monkeypatch.setattr(AccessControl, "check_write", check)
-        assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
-        assert listed(governed) == {}
-
-
-def test_without_a_policy_an_agent_files_in_shared_or_the_scope_of_the_source(db: Path) -> None:
-    assert file_as(None, db, source=PAGE).scope == "shared"
-    assert file_as(None, db, source="salary#0").scope == "hr"
-    assert file_as(None, db, "another", source=PAGE, scope="hr").scope == "hr"
-    assert refusal(lambda: file_as(None, db, source=PAGE, scope="new"))[1] == "scope_denied"
-    assert file_as(None, db, source="board#0").sensitivity == "confidential"
-    assert file_as_owner(db, source=PAGE, scope="new").scope == "new"
-
-
-def test_every_act_is_in_the_audit(governed: Path) -> None:
-    fact = file_as("ada", governed)
-    file_as("ada", governed)
-    refusal(lambda: file_as("eve", governed))
-    with Admin(governed) as admin:
-        admin.promote_fact(fact.document_id, "Ben")
-        admin.forget_fact(fact.document_id, "Ana")
-    rows = invoke("audit", "list", "--json", "--db", governed).json()["rows"]
-    acts = [
-        (row["kind"], row["agent"], row["details"])
-        for row in rows
-        if row["kind"] in ("remember", "promote", "forget", "refused")
-    ]
-    assert acts == [
-        ("remember", "ada", {"state": "stored"}),
-        ("remember", "ada", {"state": "counted"}),
-        ("refused", "eve", {}),
-        ("promote", "", {"state": "stored", "by": "Ben"}),
-        ("forget", "", {"state": "stored", "by": "Ana"}),
-    ]
-    assert FACT not in json.dumps(rows)
-
-
-def test_nothing_is_stored_that_a_required_audit_cannot_record(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert invoke("audit", "set", "--mode", "required", "--db", db).code in (0, 2)
-    monkeypatch.setattr(
-        "rolebundle.policy.recording.Recorder.note",
-        lambda *_, **__: (_ for _ in ()).throw(RolebundleError("audit_unwritable", "no", "")),
-    )
-    assert refusal(lambda: file_as(None, db))[1] == "audit_unwritable"
-    assert refusal(lambda: file_as_owner(db))[1] == "audit_unwritable"
-    assert listed(db) == {}
-
-
-# -- beside documents ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def ingested(tmp_path: Path) -> Path:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "limits.md").write_text("# Limits\n\nThe token limit is forty.\n", encoding="utf-8")
-    (tree / "plan.md").write_text("# Plan\n\nThe plan of May.\n", encoding="utf-8")
-    db = tmp_path / "c.db"
-    with Admin(Workspace(db, HashingProvider())) as admin:
-        admin.ingest([tree])
-    return db
-
-
-def remember_in(db: Path, fact: str = FACT, source: str = "limits.md:1-3") -> RememberedFact:
-    with Admin(Workspace(db, HashingProvider())) as admin:
-        return admin.remember(RememberRequest(fact=fact, source=source), "Ana")
-
-
-def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
-    tree = ingested.parent / "tree"
-    facts_before = [remember_in(ingested), remember_in(ingested, "Another one.", PAGE)]
-    (tree / "limits.md").write_text("The limit is fifty.\n", encoding="utf-8")
-    with Admin(Workspace(ingested, HashingProvider())) as admin:
-        for path in (tree, tree / "limits.md"):
-            assert admin.ingest([path]).removed == 0
-        (tree / "limits.md").unlink()
-        assert admin.ingest([tree]).removed == 1
-        records = {fact.document_id: fact for fact in admin.facts()}
-    assert [records[fact.document_id].source_is_gone for fact in facts_before] == [True, False]
-    assert problems(ingested) == []
-
-
-def test_a_fact_gets_a_vector(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    with open_reader(ingested) as corpus:
-        stored = corpus.value(
-            "SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk WHERE c.chunk_id = ?",
-            (fact.chunk_id,),
-        )
-    assert stored == 1
-    assert problems(ingested) == []
-
-
-def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
-    other = HashingProvider(identity=replace(IDENTITY, model="other"))
-    with Admin(Workspace(ingested, other)) as admin:
-        admin.remember(RememberRequest(fact=FACT, source=PAGE), "Ana")
-        assert admin.status().waiting == 1
-    with Admin(Workspace(ingested, HashingProvider())) as admin:
-        assert admin.embed().embedded == 1
-    assert problems(ingested) == []
-
-
-def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
-    before = invoke("doctor", "--json", "--db", ingested).json()
-    remember_in(ingested)
-    after = invoke("doctor", "--json", "--db", ingested).json()
-    roots = [
-        [check for check in one["checks"] if check["name"] == "roots"] for one in (before, after)
-    ]
-    assert roots[0] == roots[1]
-    assert after["sound"]
-
-
-def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    kept = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
-    preview = invoke("purge", "limits.md", "--dry-run", "--json", "--db", ingested).json()
-    assert preview["facts"] == [fact.document_id]
-    assert preview["documents"] == 2
-    shown = invoke("purge", "limits.md", "--dry-run", "--db", ingested)
-    assert "1 remembered fact" in shown.err
-    assert fact.document_id in shown.err
-    assert invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
-        "documents"
-    ] == 2  # fmt: skip
-    with Admin(ingested) as admin:
-        assert [one.document_id for one in admin.facts()] == [kept.document_id]
-    for file in ingested.parent.glob(f"{ingested.name}*"):
-        assert b"forty requests" not in file.read_bytes()
-    assert problems(ingested) == []
-
-
-def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    staged = stage(ingested, "/share", [fact.document_id])
-    receipt = invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][
-        0
-    ]
-    assert [copy["target"] for copy in receipt["publications"]] == ["/share"]
-    assert not staged.exists()
-
-
-def test_a_fact_is_purged_alone(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    with Admin(ingested) as admin:
-        assert admin.purge(PurgeSelection([fact.document_id])).documents == 1
-        assert admin.facts() == []
-    assert problems(ingested) == []
-
-
-def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> None:
-    kept = remember_in(ingested)
-    damaged = [remember_in(ingested, f"Fact number {n}.", PAGE) for n in range(2)]
-    rows = "(SELECT id FROM document WHERE document_id = ?)"
-    db = apsw.Connection(str(ingested))
-    db.execute(
-        f"UPDATE remembered SET count = 9 WHERE document = {rows}", (damaged[0].document_id,)
-    )
-    db.execute(f"DELETE FROM remembered WHERE document = {rows}", (damaged[1].document_id,))
-    db.close()
-    assert {problem.code for problem in problems(ingested)} == {"row_damaged"}
-    report = repair(ingested)
-    assert {lost.document_id for lost in report.lost} == {one.document_id for one in damaged}
-    assert [one.document_id for one in listed(ingested).values()] == [kept.document_id]
-    assert problems(ingested) == []
 
 
 def test_a_busy_corpus_and_a_read_only_file(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

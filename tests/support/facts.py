@@ -1,0 +1,108 @@
+"""A corpus to remember facts in, and what agents and its owner file there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.facts import RememberedFact, RememberRequest
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import RolebundleError
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.opening import open_writer
+from support.corpora import NOW, build, document
+
+PAGE = "https://example.com/limits"
+LIMITS = [
+    "the token limit of the service is forty requests",
+    "the token limit was thirty for tablets",
+]
+DOCUMENTS = [
+    document("limits", LIMITS, domain="api", valid_until="2027-01-01T00:00:00Z"),
+    document("rumours", ["the limit may rise"], source_id="vendor", document_type="draft"),
+    document("salary", ["the salary limit"], scope="hr"),
+    document("board", ["the board limit"], sensitivity="confidential"),
+]
+POLICY = {
+    "ada": {"scopes": ["shared"], "access_level": "internal", "may_write": ["remember"]},
+    "bob": {"scopes": ["shared", "hr"], "access_level": "confidential", "may_write": ["remember"]},
+    "cy": {
+        "scopes": [],
+        "access_level": "internal",
+        "may_write": ["remember"],
+        "deny_patterns": ["limits.md"],
+    },
+    "eve": {"scopes": ["shared"], "access_level": "internal"},
+    "mia": {"scopes": ["shared"], "access_level": "internal", "may_write": ["mark"]},
+    "rea": {
+        "scopes": ["shared"],
+        "access_level": "internal",
+        "may_write": ["remember"],
+        "roles": ["reviewer"],
+    },
+}
+REVIEWER = {
+    "version": "1.0",
+    "role_id": "reviewer",
+    "source_policy": {"forbidden_sources": [{"pattern": "draft", "reason": "not final"}]},
+}
+FACT = "The token limit is forty requests."
+
+
+def facts_corpus(folder: Path) -> Path:
+    """A corpus with a role beside it."""
+    (folder / "reviewer.json").write_text(json.dumps(REVIEWER), encoding="utf-8")
+    return build(folder, DOCUMENTS)
+
+
+def file_as(
+    agent: str | None, db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
+) -> RememberedFact:
+    request = RememberRequest(fact=fact, source=source, agent=agent, **fields)
+    with Engine(db, (db.parent,)) as engine:
+        return engine.remember(request)
+
+
+def file_as_owner(
+    db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
+) -> RememberedFact:
+    with Admin(db) as admin:
+        return admin.remember(RememberRequest(fact=fact, source=source, **fields), "Ana")
+
+
+def listed(db: Path) -> dict[str, Any]:
+    with Admin(db) as admin:
+        return {fact.fact: fact for fact in admin.facts()}
+
+
+def asked(
+    db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
+) -> RetrievalBundle:
+    request = RetrievalRequest(
+        task=task, agent=agent, role=role, lexical_only=True, allow_weak=True, now=NOW
+    )
+    with Engine(db, (db.parent,)) as engine:
+        return engine.retrieve(request)
+
+
+def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:
+    with pytest.raises(RolebundleError) as refused:
+        call()
+    return (
+        type(refused.value).__name__,
+        refused.value.code,
+        refused.value.message,
+        refused.value.hint,
+    )
+
+
+def problems(db: Path) -> list[Any]:
+    with open_writer(db) as corpus:
+        return find_problems(corpus)

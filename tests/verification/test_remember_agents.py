@@ -1,0 +1,188 @@
+"""Which agent may remember what, and what of it others see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.access_control import AccessControl
+from rolebundle.admin import Admin
+from rolebundle.engine import Engine
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.storage.opening import open_reader
+from support.commands import invoke
+from support.facts import (
+    FACT,
+    PAGE,
+    POLICY,
+    asked,
+    facts_corpus,
+    file_as,
+    file_as_owner,
+    listed,
+    refusal,
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return facts_corpus(tmp_path)
+
+
+@pytest.fixture
+def governed(db: Path) -> Path:
+    with Admin(db) as admin:
+        admin.set_policy(json.dumps(POLICY), "json")
+    return db
+
+
+class TestAgents:
+    def test_an_agent_files_what_its_policy_allows(self, governed: Path) -> None:
+        fact = file_as("ada", governed)
+        assert (fact.scope, fact.sensitivity) == ("shared", "internal")
+        assert listed(governed)[FACT].remembered_by == "ada"
+        for agent in ("eve", "mia"):
+            assert refusal(lambda: file_as(agent, governed))[1] == "write_denied"  # noqa: B023
+        assert refusal(lambda: file_as(None, governed))[1] == "access_denied"
+        assert refusal(lambda: file_as("nobody", governed))[1] == "access_denied"
+        assert listed(governed)[FACT].count == 1
+
+    def test_a_server_files_only_with_allow_write(self, governed: Path) -> None:
+        fields = {"fact": FACT, "source": "limits#0", "agent": "ada"}
+        with Engine(governed) as engine:
+            reading, writing = Operations(engine), Operations(engine, allow_write=True)
+            assert refusal(lambda: reading.call("remember", fields))[1] == "read_only_server"
+            assert "remember" not in reading.offered_methods
+            assert "remember" in writing.offered_methods
+            assert writing.call("remember", fields)["state"] == "stored"
+
+    @pytest.mark.parametrize("source", ["salary#0", "board#0", "salary.md:1-1", "board"])
+    def test_what_an_agent_may_not_see_is_an_unknown_source(
+        self, governed: Path, source: str
+    ) -> None:
+        hidden = refusal(lambda: file_as("ada", governed, source=source))
+        unknown = refusal(lambda: file_as("ada", governed, source="unknown"))
+        assert hidden[2].replace(source, "unknown") == unknown[2]
+        assert (hidden[0], hidden[1], hidden[3]) == (unknown[0], unknown[1], unknown[3])
+        assert listed(governed) == {}
+
+    def test_what_no_role_of_an_agent_may_read_is_an_unknown_source(self, governed: Path) -> None:
+        assert refusal(lambda: file_as("rea", governed, source="rumours#0"))[1] == "not_found"
+        assert file_as("rea", governed).count == 1
+
+    def test_a_fact_belongs_to_the_scope_of_its_source(self, governed: Path) -> None:
+        assert file_as("bob", governed, source="salary#0").scope == "hr"
+        assert file_as("bob", governed, source="salary#0", scope="hr").count == 2
+        for scope in ("shared", "nowhere"):
+            denied = refusal(lambda: file_as("bob", governed, source="salary#0", scope=scope))  # noqa: B023
+            assert denied[:2] == ("AccessDenied", "scope_denied")
+
+    def test_the_fact_of_an_address_belongs_to_a_scope_of_the_agent(self, governed: Path) -> None:
+        assert file_as("ada", governed, source=PAGE).scope == "shared"
+        assert refusal(lambda: file_as("bob", governed, source=PAGE))[1] == "scope_needed"
+        assert refusal(lambda: file_as("cy", governed, source=PAGE))[1] == "scope_needed"
+        assert file_as("bob", governed, source=PAGE, scope="hr").scope == "hr"
+        # Every scope is open to this agent, but it creates none.
+        assert file_as("cy", governed, source=PAGE, scope="shared").scope == "shared"
+        for agent, scope in (("ada", "hr"), ("ada", "nowhere"), ("bob", "x"), ("cy", "x")):
+            denied = refusal(lambda: file_as(agent, governed, source=PAGE, scope=scope))  # noqa: B023
+            assert denied[1] == "scope_denied"
+
+    def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
+        fact = file_as("bob", governed)
+        assert fact.sensitivity == "confidential"
+        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
+        # The same fact of another agent is new, and stays apart.
+        assert file_as("ada", governed).count == 1
+
+    def test_deny_patterns_of_the_source_match_the_fact(self, governed: Path) -> None:
+        fact = file_as("ada", governed)
+        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
+        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "cy").selected}
+        # For an agent that does not see it, the same fact is new.
+        other = file_as("cy", governed, source="rumours#0")
+        assert (other.state, other.count) == ("stored", 1)
+
+    def test_what_a_role_rejects_does_not_come_back_as_a_fact(self, governed: Path) -> None:
+        fact = file_as("ada", governed, "The limit may rise soon.", "rumours#0")
+        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
+        bundle = asked(governed, "rea", "reviewer")
+        assert {one.chunk_id: one.reason for one in bundle.rejected}[fact.chunk_id] == (
+            "forbidden_source"
+        )
+
+    def test_a_fact_holds_as_long_as_its_source(self, governed: Path) -> None:
+        fact = file_as("ada", governed)
+        with open_reader(governed) as corpus:
+            row = corpus.rows(
+                "SELECT valid_until, domain FROM document WHERE document_id = ?",
+                (fact.document_id,),
+            )
+        assert row == [("2027-01-01T00:00:00Z", "api")]
+
+    def test_a_policy_that_changes_meanwhile_counts(
+        self, governed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The agent is checked again when nobody else can write."""
+        original = AccessControl.check_write
+        calls = []
+
+        def check(access: AccessControl, *arguments: Any) -> None:
+            original(access, *arguments)
+            if not calls:
+                calls.append(1)
+                with Admin(governed) as admin:
+                    admin.set_policy(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
+
+        monkeypatch.setattr(AccessControl, "check_write", check)
+        assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
+        assert listed(governed) == {}
+
+
+def test_without_a_policy_an_agent_files_in_shared_or_the_scope_of_the_source(db: Path) -> None:
+    assert file_as(None, db, source=PAGE).scope == "shared"
+    assert file_as(None, db, source="salary#0").scope == "hr"
+    assert file_as(None, db, "another", source=PAGE, scope="hr").scope == "hr"
+    assert refusal(lambda: file_as(None, db, source=PAGE, scope="new"))[1] == "scope_denied"
+    assert file_as(None, db, source="board#0").sensitivity == "confidential"
+    assert file_as_owner(db, source=PAGE, scope="new").scope == "new"
+
+
+def test_every_act_is_in_the_audit(governed: Path) -> None:
+    fact = file_as("ada", governed)
+    file_as("ada", governed)
+    refusal(lambda: file_as("eve", governed))
+    with Admin(governed) as admin:
+        admin.promote_fact(fact.document_id, "Ben")
+        admin.forget_fact(fact.document_id, "Ana")
+    rows = invoke("audit", "list", "--json", "--db", governed).json()["rows"]
+    acts = [
+        (row["kind"], row["agent"], row["details"])
+        for row in rows
+        if row["kind"] in ("remember", "promote", "forget", "refused")
+    ]
+    assert acts == [
+        ("remember", "ada", {"state": "stored"}),
+        ("remember", "ada", {"state": "counted"}),
+        ("refused", "eve", {}),
+        ("promote", "", {"state": "stored", "by": "Ben"}),
+        ("forget", "", {"state": "stored", "by": "Ana"}),
+    ]
+    assert FACT not in json.dumps(rows)
+
+
+def test_nothing_is_stored_that_a_required_audit_cannot_record(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("audit", "set", "--mode", "required", "--db", db).code in (0, 2)
+    monkeypatch.setattr(
+        "rolebundle.policy.recording.Recorder.note",
+        lambda *_, **__: (_ for _ in ()).throw(RolebundleError("audit_unwritable", "no", "")),
+    )
+    assert refusal(lambda: file_as(None, db))[1] == "audit_unwritable"
+    assert refusal(lambda: file_as_owner(db))[1] == "audit_unwritable"
+    assert listed(db) == {}
