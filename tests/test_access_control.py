@@ -1,4 +1,4 @@
-"""Agents at the engine: access, errors without paths, and what is recorded."""
+"""Access control: who sees what, errors without paths, and what is recorded."""
 
 from __future__ import annotations
 

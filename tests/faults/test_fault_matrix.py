@@ -207,14 +207,14 @@ FAULTS = {
     29: Fault(
         "unknown agent, empty policy",
         (
-            "test_engine_agents.py::test_every_agent_without_a_rule_gets_the_same_refusal",
+            "test_access_control.py::test_every_agent_without_a_rule_gets_the_same_refusal",
             "policy/test_access.py::test_a_policy_without_agents_denies_everyone",
         ),
     ),
     30: Fault(
         "denied against missing",
         (
-            "test_engine_agents.py::test_a_hidden_document_gives_the_same_error_as_a_missing_one",
+            "test_access_control.py::test_a_hidden_document_gives_the_same_error_as_a_missing_one",
             "interfaces/test_agents.py::test_mcp_reads_what_is_hidden_as_if_it_were_missing",
         ),
     ),
