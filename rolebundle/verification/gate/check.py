@@ -19,7 +19,7 @@ from rolebundle.contracts.gate import (
     Suspicion,
 )
 from rolebundle.verification.gate.contract import LoadedContract
-from rolebundle.verification.gate.criteria import Circumstances, CorpusAnswers, judge
+from rolebundle.verification.gate.criteria import CorpusAnswers, CriterionContext, judge
 from rolebundle.verification.gate.files import (
     MAX_FILE_BYTES,
     Change,
@@ -109,7 +109,7 @@ def check(
     comparison = None
     if started is not None and baseline is not None:
         comparison = Comparison(baseline, nanoseconds(started.started_at))
-    now = Circumstances(work, comparison, corpus, no_command)
+    context = CriterionContext(work, comparison, corpus, no_command)
     results = [
         CriterionResult(
             id=criterion.id,
@@ -119,7 +119,7 @@ def check(
             reason=outcome.reason,
         )
         for criterion in loaded.contract.criteria
-        for outcome in (judge(criterion, now),)
+        for outcome in (judge(criterion, context),)
     ]
     files = _Files(loaded.contract, work, comparison)
     suspicions = [

@@ -56,7 +56,7 @@ class CorpusAnswers(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class CriterionContext:
     """What a criterion is judged by.
 
     Attributes:
@@ -72,25 +72,27 @@ class Circumstances:
     no_command: str
 
 
-def judge(criterion: Criterion, now: Circumstances) -> Outcome:
+def judge(criterion: Criterion, context: CriterionContext) -> Outcome:
     """Judge a criterion."""
     try:
         match criterion.check:
             case "posture":
-                return _posture(criterion, now.corpus)
+                return _posture(criterion, context.corpus)
             case "command":
-                return _command(criterion, now)
+                return _command(criterion, context)
             case "verify":
-                return _each_file(criterion, now, lambda p, d: _verify(criterion, now, p, d))
+                return _each_file(
+                    criterion, context, lambda p, d: _verify(criterion, context, p, d)
+                )
             case "changed":
-                return _changed(criterion, now)
+                return _changed(criterion, context)
             case "schema":
-                validator = schema_validator(now.work, _text(criterion.schema_file))
-                return _each_file(criterion, now, lambda p, d: _schema(validator, p, d))
+                validator = schema_validator(context.work, _text(criterion.schema_file))
+                return _each_file(criterion, context, lambda p, d: _schema(validator, p, d))
             case "decisions":
-                return _decisions(criterion, now.corpus)
+                return _decisions(criterion, context.corpus)
             case _:
-                return _each_file(criterion, now, lambda p, d: _content(criterion, p, d))
+                return _each_file(criterion, context, lambda p, d: _content(criterion, p, d))
     except NotReadable as error:
         return Outcome("unknown", str(error))
     except RolebundleError as error:
@@ -101,17 +103,17 @@ def judge(criterion: Criterion, now: Circumstances) -> Outcome:
 
 
 def _each_file(
-    criterion: Criterion, now: Circumstances, check: Callable[[str, bytes], Outcome]
+    criterion: Criterion, context: CriterionContext, check: Callable[[str, bytes], Outcome]
 ) -> Outcome:
     """The worst outcome of the files that a criterion names: not met, unknown, met."""
     path = _text(criterion.file)
-    names = now.work.matches(path)
+    names = context.work.matches(path)
     if not names:
         return Outcome("not_met", f"{path}: no file matches")
     unknown: Outcome | None = None
     for name in names:
         try:
-            outcome = check(name, now.work.read(name).data)
+            outcome = check(name, context.work.read(name).data)
         except NotReadable as error:
             outcome = Outcome("not_met" if error.is_known else "unknown", f"{name}: {error}")
         if outcome.result == "not_met":
@@ -145,17 +147,17 @@ def _content(criterion: Criterion, path: str, data: bytes) -> Outcome:
     return _outcome(actual == criterion.sha256, f"{path}: its SHA-256 is {actual[:16]}…")
 
 
-def _changed(criterion: Criterion, now: Circumstances) -> Outcome:
+def _changed(criterion: Criterion, context: CriterionContext) -> Outcome:
     path = _text(criterion.file)
-    if now.comparison is None:
+    if context.comparison is None:
         return Outcome("unknown", "there is no baseline to compare with")
-    names = now.work.matches(path)
+    names = context.work.matches(path)
     if not names:
         return Outcome("not_met", f"{path}: no file matches")
     notes = []
     for name in names:
         try:
-            change = now.comparison.change(name, state_of(name, now.work.read(name)))
+            change = context.comparison.change(name, state_of(name, context.work.read(name)))
         except NotReadable as error:
             if not error.is_known:
                 raise NotReadable(f"{name}: {error}", is_known=False) from None
@@ -253,7 +255,7 @@ def _bad_schema(message: str) -> ConfigurationError:
 # -- the corpus -----------------------------------------------------------------------------------
 
 
-def _verify(criterion: Criterion, now: Circumstances, path: str, data: bytes) -> Outcome:
+def _verify(criterion: Criterion, context: CriterionContext, path: str, data: bytes) -> Outcome:
     try:
         draft = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -263,7 +265,7 @@ def _verify(criterion: Criterion, now: Circumstances, path: str, data: bytes) ->
     bundle = None
     if criterion.bundle is not None:
         try:
-            bundle = _json(criterion.bundle, now.work.read(criterion.bundle).data)
+            bundle = _json(criterion.bundle, context.work.read(criterion.bundle).data)
         except NotReadable as error:
             return Outcome("not_met", f"{criterion.bundle}: {error}")
         if isinstance(bundle, Outcome):
@@ -278,7 +280,7 @@ def _verify(criterion: Criterion, now: Circumstances, path: str, data: bytes) ->
         )
     except ValidationError:
         return Outcome("not_met", f"{criterion.bundle}: is no bundle")
-    answer = now.corpus.verify(request)
+    answer = context.corpus.verify(request)
     reason = f"{path}: {_one_line(answer.message)}"
     first = next((finding for finding in answer.findings if finding.fails), None)
     if first is not None:
@@ -311,12 +313,12 @@ def _decisions(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
 # -- commands -------------------------------------------------------------------------------------
 
 
-def _command(criterion: Criterion, now: Circumstances) -> Outcome:
-    if now.no_command:
-        return Outcome("skipped", now.no_command)
+def _command(criterion: Criterion, context: CriterionContext) -> Outcome:
+    if context.no_command:
+        return Outcome("skipped", context.no_command)
     assert criterion.command is not None
     seconds = criterion.seconds or DEFAULT_COMMAND_SECONDS
-    code = run_command(criterion.command, now.work.folder, seconds)
+    code = run_command(criterion.command, context.work.folder, seconds)
     if isinstance(code, str):
         return Outcome("unknown", f"{criterion.command[0]}: {code}")
     expected = criterion.exit_code or 0
