@@ -2,7 +2,7 @@
 
 Run: python benchmarks/conflicts.py [FOLDER] [--sample FRACTION]
 
-Each line of conflicts-1.jsonl to -4 has a question and two short texts that state the same fact
+Each line of conflicts-1.jsonl to -5 has a question and two short texts that state the same fact
 with another figure, another date or a negation, in other surroundings. They are ingested among
 the documentation as documents of equal trust, and the questions are asked. The rules were written
 with the sentences of the first two sets at hand, and without those of the others. In the fourth
@@ -37,7 +37,7 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison
 from rolebundle.storage.passages import passages_by_rowid
 
-_SETS = ("conflicts-1", "conflicts-2", "conflicts-3", "conflicts-4")
+_SETS = ("conflicts-1", "conflicts-2", "conflicts-3", "conflicts-4", "conflicts-5")
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _ROLES = (
     "mossline-code-reviewer",
