@@ -19,8 +19,9 @@ CONTRACTIONS = "n't", "n’t"
 # Words that mean the same in rules; after the bar, words that deny it.
 OPPOSITES = """
     required require requires mandatory obligatory compulsory necessary | optional voluntary
-    allowed allow allows permitted permit permits | forbidden forbid forbids prohibited banned
-    enabled enable enables activated | disabled disable disables deactivated
+    allowed allow allows permitted permit permits | forbidden forbid forbids prohibited
+    allowed | banned blocked
+    enabled enable enables activated | disabled disable disables deactivated off
     included include includes including | excluded exclude excludes excluding
     accepted accept accepts | rejected reject rejects refused refuse refuses
     open opens opened | closed close closes
@@ -28,7 +29,20 @@ OPPOSITES = """
     begin begins starts start started |
     ends end ended finish finishes finished |
     lasts last takes take |
-    costs cost charges charge charged |
+    automatically | manually
+    compatible | incompatible
+    secure | insecure
+    sensitive | insensitive
+    costs cost charges charge charged price prices fee fees |
+    pays pay paid paying |
+    sends send sent sending |
+    gives give gave given |
+    sells sell sold |
+    gets get receives receive received obtains obtain obtained |
+    carries carry carried bears bear |
+    days day daily |
+    years year yearly annual annually |
+    memory ram |
 """
 _UNDENIED = "uni", "unan", "under", "until", "unless"
 _DENIALS = NEGATIONS.union(*(line.partition("|")[2].split() for line in OPPOSITES.splitlines()))
@@ -40,18 +54,19 @@ _FIGURE_WORDS = (
     | frozenset(_WEEKDAYS)
     | {f"{day}s" for day in _WEEKDAYS}
     | frozenset(
-        "once twice january february march april may june july august september october november "
-        "december".split()
+        "once twice half hundred thousand million dozen noon midday midnight january february "
+        "march april may june july august september october november december".split()
     )
 )
 _SYNONYMS = {
     word: line.split()[0] for line in OPPOSITES.strip().splitlines() for word in line.split()
 }
+# "For a week" has a figure.
+_IN_FIGURES = _FIGURE_WORDS | frozenset("minute hour day week month year".split())
 _NO_TOPIC = (
     ENGLISH
-    | _FIGURE_WORDS
-    | frozenset("second minute hour day week month year".split())
-    | frozenset("seconds minutes hours days weeks months years".split())
+    | _IN_FIGURES
+    | frozenset("second seconds minutes hours days weeks months years".split())
 )
 
 
@@ -101,9 +116,10 @@ def _sentences(text: str) -> Iterator[Sentence]:
         # A heading, a caption or "Status: accepted" states nothing.
         if _STOP_WORDS.isdisjoint(tokens) and (line[-1] not in ".!" or ":" in line):
             continue
-        has_figure = any(map(str.isdigit, line)) or not _FIGURE_WORDS.isdisjoint(tokens)
+        has_figure = any(map(str.isdigit, line)) or not _IN_FIGURES.isdisjoint(tokens)
         negations = sum(map(denies, tokens))
-        yield Sentence(line, _beginnings(tokens), has_figure, negations)
+        words = _beginnings(token for token in tokens if not token[0].isdigit())
+        yield Sentence(line, words, has_figure, negations)
 
 
 @lru_cache(maxsize=64)
@@ -135,7 +151,7 @@ def may_disagree(first: Sentence, second: Sentence) -> bool:
     if first.text == second.text:
         return False
     words, others = first.words, second.words
-    return 5 * len(words & others) >= 3 * max(len(words), len(others), 2)
+    return 2 * len(words & others) >= max(len(words), len(others), 2)
 
 
 @lru_cache(maxsize=8192)

@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from rolebundle.text.sentences import CONTRACTIONS, OPPOSITES, is_denied
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, ORDINALS
+from rolebundle.text.units import MONTHS, NUMBERED, SCALES, UNITS, WEEKDAYS
+from rolebundle.text.words import stem
 
 ALIGNED = 0.75
 """Aligned sentences share at least this part of their content words (Jaccard index)."""
@@ -102,23 +104,11 @@ _GENERAL_WORDS = (
 )
 
 
-def _stem(word: str) -> str:
-    """The word without the endings of its plural and of its tense; the same for its forms."""
-    if len(word) <= 3:
-        return word
-    word = word.removesuffix("'s").removesuffix("’s")
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    for ending in ("ing", "ed", "es", "s", "ly"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            word = word[: -len(ending)]
-            break
-    return word.rstrip("e")
-
-
-_GENERAL = frozenset(map(_stem, _GENERAL_WORDS.split()))
+_GENERAL = frozenset(map(stem, _GENERAL_WORDS.split()))
+# Exchanging them for another word does not change what a figure is about.
+_NEUTRAL = frozenset(map(stem, "use size number amount limit accept contain".split()))
 _MEANINGS: dict[str, tuple[str, bool]] = {
-    word: (_stem(line.split()[0]), side == 1)
+    word: (stem(line.split()[0]), side == 1)
     for line in OPPOSITES.strip().splitlines()
     for side, words in enumerate(line.split("|"))
     for word in words.split()
@@ -133,95 +123,63 @@ def _meaning(word: str) -> tuple[str, bool]:
     if word in _FUNCTION_WORDS:
         return "", False
     if is_denied(word):
-        return _stem(word[2:]), True
-    return _stem(word), False
+        return stem(word[2:]), True
+    return stem(word), False
 
 
 # -- figures -------------------------------------------------------------------------------------
 
-UNITS: dict[str, tuple[str, float]] = {
-    name: (kind, factor)
-    for kind, factor, names in (
-        ("time", 0.001, "ms millisecond milliseconds"),
-        ("time", 1, "s sec secs second seconds"),
-        ("time", 60, "min mins minute minutes"),
-        ("time", 3600, "h hr hrs hour hours"),
-        ("time", 86_400, "day days"),
-        ("time", 604_800, "week weeks"),
-        ("time", 2_592_000, "month months"),
-        ("time", 31_536_000, "year years"),
-        ("size", 1e3, "kb kib kilobyte kilobytes"),
-        ("size", 1e6, "mb mib megabyte megabytes"),
-        ("size", 1e9, "gb gib gigabyte gigabytes"),
-        ("size", 1e12, "tb tib terabyte terabytes"),
-        ("%", 1, "% percent"),
-        ("$", 1, "$ dollar dollars usd"),
-        ("€", 1, "€ euro euros eur"),
-        ("£", 1, "£ pound pounds gbp"),
-        ("clock", 1, "am pm"),
-        ("th", 1, "st nd rd th"),
-    )
-    for name in names.split()
-}
 UNIT_TOLERANCE = 0.03
 """Values in different units are equal up to this part: 3 months are 90 days, 1024 MB are 1 GB."""
-# The number after such a noun names a thing and measures nothing.
-NUMBERED = frozenset(
-    "version release chapter section page figure fig table step phase class type tier room floor "
-    "level grade block ward line item article rule part no number issue ticket bug rfc pep example "
-    "appendix volume column row category note bit kernel group zone".split()
-)
-SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
-            "august aug", "september sept sep", "october oct", "november nov", "december dec",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
-WEEKDAYS = {
-    f"{day}{end}": day
-    for day in "monday tuesday wednesday thursday friday saturday sunday".split()
-    for end in ("", "s")
-}
+_KINDS = frozenset(kind for kind, _ in UNITS.values()) | {"date", "version"}
 # Words that are a whole figure: its kind, and its value.
 _COUNTED = {
-    "once": (_stem("times"), 1.0),
-    "twice": (_stem("times"), 2.0),
+    "once": (stem("times"), 1.0),
+    "twice": (stem("times"), 2.0),
+    "noon": ("clock", 720.0),
+    "midday": ("clock", 720.0),
+    "midnight": ("clock", 0.0),
     **{word: ("th", number) for word, number in ORDINALS.items()},
 }
 # Before a month that stands alone: it may be a name or a verb as well.
 _BEFORE_MONTH = frozenset("in by until since from before after during every of".split())
+_ONE = {"a": 1.0, "an": 1.0, "half": 0.5}
+# After such a word "a week" is a figure; in "two euros a week" it is none.
+_BEFORE_ONE = frozenset("about after for in least most last lasts take takes than within".split())
 _RANGE = frozenset(("-", "–", " - ", " – "))
 _TOKEN = re.compile(
     r"""
       (?P<iso> \b\d{4}-\d\d-\d\d\b )
-    | (?P<currency> [$€£] )? (?P<number> (?:(?<![\w).])[-−])? \d+ (?:[.,:]\d+)* )
-      (?: (?P<sign> % ) | (?P<suffix> [^\W\d_]\w* ) )?
+    | (?P<currency> [$€£] | \b(?:EUR|USD|GBP|CHF)[ ] )?
+      (?P<number> (?:(?<![\w).])[-−])? \d+ (?:[.,:]\d+)* )
+      (?: [ ]?(?P<sign> [%$€£] )(?!\d) | (?P<suffix> [^\W\d_]\w* ) )?
     | (?P<word> [^\W\d_][\w’']* )
     | (?P<comma> , )
     """,
     re.VERBOSE,
 )
-# What bounds a value is no negation.
+_DAY_HALF = re.compile(r"\b([ap])\.\s?m\b\.?", re.IGNORECASE)
+# What bounds a value is no negation: "must not be larger than", "3.8 or later", "3.8+".
 _AT_MOST = re.compile(
-    r"\b(?:no|not) (?:more|longer|later|greater|higher|larger) than\b"
-    r"|\b(?:must|may|shall|should|can|do|does|will) not exceed\b|\bnot exceeding\b",
+    r"\b(?:no|not|never|cannot)((?: \w+){0,2}) (?:more|longer|later|greater|higher|larger) than\b"
+    r"|\b(?:not|never|cannot) exceed(?:s|ing)?\b|\ba maximum of\b"
+    r"|\bor (?:less|fewer|earlier|lower|older|smaller|below)\b",
     re.IGNORECASE,
 )
 _AT_LEAST = re.compile(
-    r"\b(?:no|not) (?:less|fewer|shorter|earlier|lower|smaller) than\b", re.IGNORECASE
-)
-_NO_NEGATION = re.compile(r"\bnot (?:only|necessarily)\b|\bor not\b", re.IGNORECASE)
-_MOST = re.compile(
-    r"\b(?:at most|maximum|up to|within|under|below|or (?:less|fewer)|(?:less|fewer) than)\b",
+    r"\b(?:no|not|never|cannot)((?: \w+){0,2}) (?:less|fewer|shorter|earlier|lower|smaller) than\b"
+    r"|(?<=\.\d)\+|(?<=\.\d\d)\+|\ba minimum of\b"
+    r"|\bor (?:more|longer|later|higher|newer|greater|larger|above)\b",
     re.IGNORECASE,
 )
-_LEAST = re.compile(r"\b(?:at least|minimum|over|above|or more|more than)\b", re.IGNORECASE)
+_NO_NEGATION = re.compile(r"\bnot (?:only|necessarily)\b|\bor not\b", re.IGNORECASE)
+_NO_LONGER = re.compile(r"\bno longer\b", re.IGNORECASE)
+_ON = re.compile(r"\b(?:turned|switched) on\b|\bon(?= by default\b)", re.IGNORECASE)
+_TURNED = re.compile(r"\b(?:turned|switched) (?=off\b)", re.IGNORECASE)
+_MOST = re.compile(r"\b(?:at most|maximum|up to|within|under|below|(?:less|fewer) than)\b", re.I)
+_LEAST = re.compile(r"\b(?:at least|minimum|over|above|more than)\b", re.I)
+_BOUND_BEFORE = re.compile(r"\b(?:at (?:least|most)|minimum|maximum) (?:\w+ ){1,3}$", re.I)
+_BOUND_AFTER = re.compile(r" (?:at (?:least|most)|is the (?:minimum|maximum))\b", re.I)
 
 
 @lru_cache(maxsize=4096)
@@ -231,7 +189,8 @@ def read(sentence: str) -> Statement | None:
         return None
     reader = _Reader(sentence)
     statement = reader.statement()
-    is_specific = len(statement.words - _GENERAL) >= MIN_WORDS
+    counted = {one.kind for one in statement.figures if one.kind.isalpha()} - _KINDS
+    is_specific = len((statement.words | counted) - _GENERAL) >= MIN_WORDS
     return statement if is_specific and len(statement.words) <= MAX_WORDS else None
 
 
@@ -257,9 +216,11 @@ def _tokens(sentence: str) -> list[_Token]:
     tokens = []
     for match in _TOKEN.finditer(sentence):
         number = match["number"] or ""
-        unit = match["currency"] or match["sign"] or (match["suffix"] or "").lower()
+        unit = (match["currency"] or match["sign"] or match["suffix"] or "").strip().lower()
         kind = "number" if number else str(match.lastgroup)
-        tokens.append(_Token(kind, match.group(), *match.span(), number, unit))
+        text = match.group().rstrip("'’")  # "two weeks' notice"
+        start = match.start()
+        tokens.append(_Token(kind, text, start, start + len(text), number, unit))
     return tokens
 
 
@@ -283,12 +244,19 @@ def _minutes(value: float, *, is_clock: bool, unit: str) -> float:
     return minutes + 720 if unit == "pm" and minutes < 720 else minutes
 
 
+def _normalized(sentence: str) -> str:
+    """The sentence with one notation for halves of a day, bounds and negations."""
+    sentence = _NO_NEGATION.sub(" ", _DAY_HALF.sub(r"\1m", sentence))
+    sentence = _AT_LEAST.sub(r"\1 at least", _AT_MOST.sub(r"\1 at most", sentence))
+    sentence = _ON.sub("enabled", _TURNED.sub("", _NO_LONGER.sub("not", sentence)))
+    return " ".join(sentence.split())
+
+
 class _Reader:
     """Reads one sentence from left to right."""
 
     def __init__(self, sentence: str) -> None:
-        sentence = _NO_NEGATION.sub(" ", sentence)
-        self.text = _AT_LEAST.sub("at least", _AT_MOST.sub("at most", sentence))
+        self.text = _normalized(sentence)
         self.tokens = _tokens(self.text)
         self.position = 0
         self.words: set[str] = set()
@@ -309,7 +277,7 @@ class _Reader:
                 is_condition = False
             elif counted := _COUNTED.get(word):
                 self.figures.append(Figure(*counted, "", token.text))
-            elif token.kind in ("number", "iso") or word in NUMBER_WORDS or self._is_date(word):
+            elif token.kind in ("number", "iso") or self._is_number(word) or self._is_date(word):
                 self._figure(token)
             else:
                 is_condition = is_condition or word in _CONDITIONS
@@ -344,16 +312,28 @@ class _Reader:
         """The text between the token at a place and the one before it."""
         return self.text[self.tokens[place - 1].end : self.tokens[place].start]
 
+    def _is_number(self, word: str) -> bool:
+        """Whether a word is a number: "two", "a" in "a hundred" or "for a week", "half an hour"."""
+        if word not in _ONE:
+            return word in NUMBER_WORDS
+        if self._next() in SCALES:
+            return True
+        if word == "half" and self._next() in ("a", "an"):
+            self.position += 1
+        elif self._next(-2) not in _BEFORE_ONE or self._next() == "second":
+            return False
+        return UNITS.get(self._next(), ("", 0))[0] == "time"
+
     def _word(self, text: str, word: str) -> bool:
         """Read a word, and return whether it denies."""
         if word in NEGATIONS or word.endswith(CONTRACTIONS):
             return True
-        stem, denies = _meaning(word)
-        if stem:
-            self.words.add(stem)
+        content, denies = _meaning(word)
+        if content:
+            self.words.add(content)
             self.noun = text
             if self.position > 1 and not text.islower():
-                self.names.add(stem)
+                self.names.add(content)
         return denies
 
     # -- dates --
@@ -407,48 +387,79 @@ class _Reader:
         if date := self._date(token):
             self.figures.append(date)
             return
-        value, unit = token.value, token.unit
-        if value is None or (unit and unit not in UNITS):
-            self._name(token.text.lower())  # 9.2.1, 3D, 8b10b.
+        if token.number and not token.unit and self._is_bounded(token):
+            self.figures.append(Figure("version", token.number, "", token.text))
             return
-        upper = None if unit else self._upper()
-        if self._next() in SCALES:
-            factor = SCALES[self._next()]
-            value, upper = value * factor, upper and upper * factor
-            self.position += 1
-        if not unit:
-            unit = self._unit()
-        if unit.startswith("-"):
-            self._name(token.text.lower() + unit)
+        value, upper = self._value(token)
+        unit = token.unit or (self._unit() if value is not None else "")
+        if value is None or unit.startswith("-") or (token.unit and unit not in UNITS):
+            self._name(token.text.lower() + unit.removeprefix(token.unit))  # 9.2.1, 3D, two-factor.
             return
-        kind, factor = UNITS.get(unit, (_stem(unit), 1.0))
+        kind, factor = UNITS.get(unit, (stem(unit), 1.0))
         if kind == "clock":
             value, factor = _minutes(value, is_clock=":" in token.number, unit=unit), 1.0
         figure: Value = value * factor if upper is None else (value * factor, upper * factor)
         if not unit:
-            noun = self.noun.lower()
-            is_name = self.noun[:1].isupper() and self.noun != self.tokens[0].text
-            # "Bus 12 leaves at 8:30", "The bus 12 leaves at 8:30".
-            is_label = any(self.noun == other.text for other in self.tokens[:2]) and (
-                self.tokens.index(token) <= 2
-            )
-            if ":" in token.number:
-                kind = "clock"
-            elif token.text.lower() == "one":
-                return  # "one of them"
-            elif noun in NUMBERED or is_name or is_label:
-                self.references.add(f"{noun} {token.text.lower()}")
-                return
-            elif 1900 <= value <= 2100 and token.number.isdecimal() and upper is None:
+            kind = self._kind_without_unit(token)
+            is_year = 1900 <= value <= 2100 and token.number.isdecimal() and upper is None
+            if is_year and kind.startswith("of "):
                 kind, figure = "date", (int(value), None, None)
-            else:
-                kind = f"of {_stem(noun)}"
-        text = self.text[token.start : self.tokens[self.position - 1].end]
-        self.figures.append(Figure(kind, figure, unit.removesuffix("s"), text))
+        if kind:
+            text = self.text[token.start : self.tokens[self.position - 1].end]
+            self.figures.append(Figure(kind, figure, unit.removesuffix("s"), text))
+
+    def _kind_without_unit(self, token: _Token) -> str:
+        """What a number without a unit measures; empty if it is a part of a name, or "one"."""
+        noun = self.noun.lower()
+        is_name = self.noun[:1].isupper() and self.noun != self.tokens[0].text
+        # "Bus 12 leaves at 8:30", "The bus 12 leaves at 8:30".
+        is_label = any(self.noun == other.text for other in self.tokens[:2]) and (
+            self.tokens.index(token) <= 2
+        )
+        if ":" in token.number:
+            return "clock"
+        if token.text.lower() == "one":
+            return ""  # "one of them"
+        if noun in NUMBERED or is_name or is_label:
+            self.references.add(f"{noun} {token.text.lower()}")
+            return ""
+        return f"of {stem(noun)}"
+
+    def _value(self, token: _Token) -> tuple[float | None, float | None]:
+        """A number, with the words and the scale that belong to it, and the end of a range."""
+        value = _ONE.get(token.text.lower(), token.value)
+        if value is None:
+            return None, None
+        if token.kind == "word" and value >= 20:
+            value += self._rest(10)
+        upper = None if token.unit else self._upper()
+        if self._next() in SCALES:
+            factor = SCALES[self._next()]
+            value, upper = value * factor, upper and upper * factor
+            self.position += 1
+            value += self._rest(factor) if upper is None else 0.0
+        return value, upper
 
     def _name(self, name: str) -> None:
         self.words.add(name)
         self.names.add(name)
+
+    def _is_bounded(self, token: _Token) -> bool:
+        """Whether a number is a version with a bound: "Python 3.8 or later", normalized."""
+        is_product = self.noun[:1].isupper() and self._next(-2) == self.noun.lower()
+        return (is_product or self.noun.lower() in ("version", "release")) and bool(
+            _BOUND_AFTER.match(self.text, token.end)
+            or _BOUND_BEFORE.search(self.text[: token.start])
+        )
+
+    def _rest(self, scale: float) -> float:
+        """What follows a number: five in "twenty-five", eighty in "three hundred and eighty"."""
+        has_and = self._next() == "and"
+        rest = NUMBER_WORDS.get(self._next(has_and), 0.0)
+        if not 0 < rest < scale or self._next(has_and + 1) in SCALES:
+            return 0.0
+        self.position += has_and + 1
+        return rest + (self._rest(10) if rest >= 20 else 0.0)
 
     def _upper(self) -> float | None:
         """The second number of a range: 8-12, 8 to 12, 40 and 60; moves behind it."""
@@ -469,19 +480,17 @@ class _Reader:
         nothing, and is returned with its hyphen.
         """
         place = self.position
-        if self.text.startswith(("%", " %"), self.tokens[place - 1].end):
-            return "%"
         word, further = self._next(), self._next(1)
         if not word or self.tokens[place].kind != "word" or self._gap(place) not in (" ", "-"):
             return ""
-        stem, denies = _meaning(word)
+        content, denies = _meaning(word)
         is_unit = word in UNITS
         is_compound = self._gap(place) == "-" and not is_unit
         if not is_unit and not is_compound:
-            if not stem or denies or word in NEGATIONS or word in _CONDITIONS:
+            if not content or denies or word in NEGATIONS or word in _CONDITIONS:
                 return ""
             if further in UNITS and self._gap(place + 1) == " ":
-                self.words.add(stem)
+                self.words.add(content)
                 self.position += 2
                 return further
         self.position += 1
@@ -506,7 +515,12 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
     # A negation in a condition ("if it is not set") makes another case, and no disagreement. Words
     # that one of them lacks may be such a condition.
     is_sentence = not (first[0].islower() or second[0].islower())
-    if figures is not None and all(negated) and one.words == other.words and is_sentence:
+    if (
+        figures is not None
+        and all(negated)
+        and not (one.words ^ other.words) - _NEUTRAL
+        and is_sentence
+    ):
         return _differing_words(first, second)
     return None
 
@@ -514,11 +528,12 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
 def _are_aligned(one: Statement, other: Statement) -> bool:
     only_one, only_other = one.words - other.words, other.words - one.words
     return not (
-        (only_one and only_other)
+        (only_one - _NEUTRAL and only_other - _NEUTRAL)
         or one.references != other.references
         or only_one & one.names
         or only_other & other.names
-        or len(one.words & other.words) < ALIGNED * len(one.words | other.words)
+        or len(one.words & other.words)
+        < ALIGNED * len((one.words | other.words) - (only_one | only_other) & _NEUTRAL)
         or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
     )
 

@@ -1,6 +1,6 @@
 """Names of numbers, months, days and units in the languages whose figures can be read. Pure.
 
-English names come from ``statements.py`` and ``stop_words.py``. Units have exact factors here:
+English names come from ``units.py`` and ``stop_words.py``. Units have exact factors here:
 three months are not 90 days, 1 GB is 1000 MB, and 1 GiB is 1024 MiB.
 """
 
@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from rolebundle.text.statements import MONTHS, SCALES, UNITS, WEEKDAYS
 from rolebundle.text.stop_words import NUMBER_WORDS, ORDINALS
+from rolebundle.text.units import MONTHS, SCALES, UNITS, WEEKDAYS
 
 
 class Unit(NamedTuple):
@@ -74,7 +74,7 @@ month   1200       century|centuries|jahrhundert|jahrhunderte|siècles|siglos|se
 workday 1          workday|workdays|working day|working days|business day|business days|weekdays
 workday 1          arbeitstag|arbeitstage|arbeitstagen|werktag|werktage|werktagen
 size    1/8        bit|bits
-size    1          byte|bytes|octet|octets
+size    1          octet|octets
 size    1000       KB
 size    1000000    MB
 size    1000000000 GB
@@ -93,25 +93,22 @@ point   1          pp|ppt|percentage point|percentage points|prozentpunkt|prozen
 point   1/100      bp|bps|basis point|basis points
 length  1e-9       nm|nanometer|nanometers|nanometre|nanometres
 length  1e-6       µm|μm|um|micrometer|micrometers|micrometre|micrometres|micron|microns
-length  1e-3       mm|millimeter|millimeters|millimetre|millimetres
-length  1/100      cm|centimeter|centimeters|centimetre|centimetres|zentimeter
-length  1          m|meter|meters|metre|metres|mètre|mètres|metro|metros|metri
-length  1000       km|kms|kilometer|kilometers|kilometre|kilometres|kilomètre|kilomètres|kilómetros
+length  1/100      zentimeter
+length  1          m|mètre|mètres|metro|metros|metri
+length  1000       kilomètre|kilomètres|kilómetros
 foot    1          foot|feet|ft
 foot    1/12       inch|inches
 foot    3          yard|yards|yd|yds
 foot    5280       mile|miles|mi
 mass    1e-6       µg|μg|mcg|microgram|micrograms
-mass    1e-3       mg|milligram|milligrams
-mass    1          g|gram|grams|gramm|gramme|grammes|gramos|grammi
-mass    1000       kg|kgs|kilogram|kilograms|kilogramm|kilo|kilos
+mass    1          gramm|gramme|grammes|gramos|grammi
+mass    1000       kilogramm
 mass    1000000    t|tonne|tonnes|tonnen|toneladas|tonnellate
 ton     1          ton|tons
 ounce   1          oz|ounce|ounces
 ounce   16         lb|lbs|pound|pounds
-volume  1e-3       ml|milliliter|milliliters|millilitre|millilitres
 volume  1/100      cl|centilitre|centilitres|centiliter|centiliters
-volume  1          l|liter|liters|litre|litres|litro|litros|litri
+volume  1          l|litro|litros|litri
 volume  1000       m³|cubic meter|cubic meters|cubic metre|cubic metres|kubikmeter
 gallon  1          gal|gallon|gallons
 gallon  1/4        quart|quarts
@@ -165,7 +162,7 @@ $       1/100      cent|cents|¢
 ¥       1          ¥|yen|jpy
 yuan    1          ¥|yuan|rmb|cny|renminbi
 ₹       1          ₹|rs|rupee|rupees|inr
-franc   1          chf|sfr|franken|swiss franc|swiss francs
+franc   1          sfr|franken|swiss franc|swiss francs
 aud     1          aud|a$|au$|australian dollar|australian dollars
 cad     1          cad|c$|ca$|canadian dollar|canadian dollars
 nzd     1          nzd|nz$
@@ -184,7 +181,7 @@ MONEY = frozenset(
     "$ € £ ¥ yuan ₹ franc aud cad nzd hkd sgd won rouble real sek nok dkk zloty btc".split()
 )
 """The dimensions that are currencies."""
-# In `statements.py` they are converted with a tolerance, or measure nothing.
+# In `units.py` they are converted with a tolerance, or measure nothing.
 _INEXACT = frozenset("month months year years kib mib gib tib am pm st nd rd th".split())
 
 
