@@ -2,11 +2,11 @@
 
 Run: python benchmarks/conflicts.py [FOLDER] [--sample FRACTION]
 
-Each line of conflicts-1.jsonl to -6 has a question and two short texts that state the same fact
+Each line of conflicts-1.jsonl to -7 has a question and two short texts that state the same fact
 with another figure, another date or a negation, in other surroundings. They are ingested among
 the documentation as documents of equal trust, and the questions are asked. In the fourth set the
-fact is stated in other words. The rules were written with the sentences of the first five sets at
-hand, and without those of the sixth.
+fact is stated in other words. The rules were written with the sentences of the first six sets at
+hand, and without those of the last.
 
 False alarms are counted in the answers of five roles to eight tasks on the sample corpus, in 200
 answers from the documentation, and among 200 random pairs of its passages.
@@ -37,7 +37,7 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison
 from rolebundle.storage.passages import passages_by_rowid
 
-_SETS = tuple(f"conflicts-{number}" for number in range(1, 7))
+_SETS = tuple(f"conflicts-{number}" for number in range(1, 8))
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _ROLES = (
     "mossline-code-reviewer",

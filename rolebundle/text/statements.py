@@ -106,7 +106,7 @@ _GENERAL_WORDS = (
 
 _GENERAL = frozenset(map(stem, _GENERAL_WORDS.split()))
 # Exchanging them for another word does not change what a figure is about.
-_NEUTRAL = frozenset(map(stem, "use size number amount limit accept contain".split()))
+_NEUTRAL = frozenset(map(stem, "use size number amount limit accept contain allow require".split()))
 _MEANINGS: dict[str, tuple[str, bool]] = {
     word: (stem(line.split()[0]), side == 1)
     for line in OPPOSITES.strip().splitlines()

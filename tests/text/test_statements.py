@@ -58,6 +58,7 @@ DISAGREE = [
     ("Tracing is turned on in the client.", "Tracing is turned off in the client.", "turned on in", "turned off in"),
     ("Tracing is on by default in the client.", "Tracing is disabled by default in the client.", "is on by", "is disabled by"),
     ("Cash payments are accepted.", "Cash payments are no longer accepted.", "are accepted", "are no longer accepted"),
+    ("Interns may sign delivery notes.", "Interns are not allowed to sign delivery notes.", "Interns may sign", "Interns are not allowed to sign"),
     ("Pupils may use a calculator.", "A calculator must not be used by pupils.", "Pupils may use a calculator", "A calculator must not be used by pupils"),
     ("A helmet is required in the yard.", "A helmet is not required in the yard.", "is required", "is not required"),
     ("A helmet is mandatory in the yard.", "A helmet is optional in the yard.", "is mandatory in", "is optional in"),
