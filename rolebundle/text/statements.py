@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from rolebundle.text.sentences import CONTRACTIONS, OPPOSITES, is_denied
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, ORDINALS
-from rolebundle.text.units import MONTHS, NUMBERED, SCALES, UNITS, WEEKDAYS
+from rolebundle.text.unit_names import MONTHS, NUMBERED, SCALES, UNITS, WEEKDAYS
 from rolebundle.text.words import stem
 
 ALIGNED = 0.75
@@ -526,14 +526,14 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
 
 
 def _are_aligned(one: Statement, other: Statement) -> bool:
-    only_one, only_other = one.words - other.words, other.words - one.words
+    shared = one.words & other.words
+    only_one, only_other = one.words - shared - _NEUTRAL, other.words - shared - _NEUTRAL
     return not (
-        (only_one - _NEUTRAL and only_other - _NEUTRAL)
+        (only_one and only_other)
         or one.references != other.references
         or only_one & one.names
         or only_other & other.names
-        or len(one.words & other.words)
-        < ALIGNED * len((one.words | other.words) - (only_one | only_other) & _NEUTRAL)
+        or len(shared) < ALIGNED * len(shared | only_one | only_other)
         or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
     )
 

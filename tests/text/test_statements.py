@@ -88,6 +88,7 @@ AGREE = [
     ("Backups are kept for 30 days.", "Invoices are kept for 90 days."),
     ("The ward isolates norovirus for 48 hours.", "The ward isolates influenza for 120 hours."),
     ("The office in Lisbon opens at 8:30.", "The office in Oslo opens at 9:30."),
+    ("A pass costs 75 euros.", "A pass costs 60 euros for students."),
     ("The office opens at 8:30 in winter.", "The office in Oslo opens at 9:30 in winter."),
     ("A driver of class B needs 20 lessons.", "A driver of class C needs 30 lessons."),
     ("Staff of grade 3 get 25 days of leave.", "Staff of grade 4 get 28 days of leave."),

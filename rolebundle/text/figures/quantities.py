@@ -1,6 +1,6 @@
 """Names of numbers, months, days and units in the languages whose figures can be read. Pure.
 
-English names come from ``units.py`` and ``stop_words.py``. Units have exact factors here:
+English names come from ``unit_names.py`` and ``stop_words.py``. Units have exact factors here:
 three months are not 90 days, 1 GB is 1000 MB, and 1 GiB is 1024 MiB.
 """
 
@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rolebundle.text.stop_words import NUMBER_WORDS, ORDINALS
-from rolebundle.text.units import MONTHS, SCALES, UNITS, WEEKDAYS
+from rolebundle.text.unit_names import MONTHS, SCALES, UNITS, WEEKDAYS
 
 
 class Unit(NamedTuple):
@@ -181,7 +181,7 @@ MONEY = frozenset(
     "$ € £ ¥ yuan ₹ franc aud cad nzd hkd sgd won rouble real sek nok dkk zloty btc".split()
 )
 """The dimensions that are currencies."""
-# In `units.py` they are converted with a tolerance, or measure nothing.
+# In `unit_names.py` they are converted with a tolerance, or measure nothing.
 _INEXACT = frozenset("month months year years kib mib gib tib am pm st nd rd th".split())
 
 

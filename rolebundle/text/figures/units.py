@@ -8,7 +8,7 @@ from rolebundle.text.figures import patterns
 from rolebundle.text.figures.quantities import UNITS_BY_NAME, Unit
 from rolebundle.text.figures.reader import FigureReader
 from rolebundle.text.figures.values import rate_of
-from rolebundle.text.units import NUMBERED
+from rolebundle.text.unit_names import NUMBERED
 from rolebundle.text.words import stem
 
 
