@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +10,11 @@ import click
 
 from rolebundle.contracts.status import (
     CorpusStatus,
+    PathFlags,
     PublicationStatus,
     ReplicaStatus,
     SelfDeclaredDocument,
+    SourceStatus,
     WatchStatus,
 )
 from rolebundle.contracts.terms import TRUSTED_TIERS
@@ -89,65 +91,14 @@ def status(
 
 
 def _text(status: CorpusStatus, style: Style) -> str:
-    corpus = status.corpus
-    index = corpus.index
     lines = [
-        f"{status.location} ({status.bytes:,} bytes, schema {corpus.schema_version}, "
-        f"generation {corpus.generation})",
-        f"{counted(corpus.documents, 'document')}, {counted(corpus.chunks, 'chunk')}",
+        *_corpus(status),
+        *_indexes(status),
+        *_sources(status.sources),
+        *_self_declared(status.self_declared),
+        *_path_flags(status.path_flags),
+        *_roles(status),
     ]
-    if status.replica is not None:
-        lines.append(_replica(status.replica))
-    lines += map(_publication, status.publications)
-    lines.append(
-        f"embeddings: {index.provider}:{index.model}, {index.dimensions} dimensions, "
-        f"{counted(status.waiting, 'chunk')} waiting"
-        if index
-        else "embeddings: none; retrieval is lexical"
-    )
-    for embedding in status.indexes:
-        state = "active" if embedding.active else "inactive"
-        lines.append(
-            f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
-            f"{counted(embedding.vectors, 'vector')}, "
-            f"{embedding.waiting} waiting"
-            + (f", since {embedding.since}" if embedding.since else "")
-        )
-        if embedding.noise_floor is not None:
-            lines.append(
-                f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
-                f"related ones up to {embedding.related_cosine:.2f}"
-            )
-        if embedding.fast_doubt:
-            lines.append(
-                f"  ! exact search: {embedding.fast_doubt}; run `rolebundle embed --optimize`"
-            )
-    if status.fast_index_would_pay:
-        lines.append(
-            "  an approximate index would make searches faster: run `rolebundle embed --optimize`"
-        )
-    for offer in status.better_models:
-        lines.append(
-            f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{duration(offer.seconds)}: `{offer.command}`"
-        )
-    width = max((len(source.source_id) for source in status.sources), default=0)
-    for source in status.sources:
-        tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
-        lines.append(
-            f"  {source.source_id:<{width}}  {counted(source.documents, 'document'):>15} "
-            f"{counted(source.chunks, 'chunk'):>14}  {tiers}"
-        )
-    declared = {tier for source in status.sources for tier in source.trust_tiers}
-    if declared and declared.isdisjoint(TRUSTED_TIERS):
-        lines.append(UNDECLARED_TRUST)
-    lines += _self_declared(status.self_declared)
-    lines += [
-        f"  flags of an earlier ingest: {one_line(limit.location, _LINE_CHARS) or 'every path'}: "
-        f"{one_line(' '.join(limit.flags), _LINE_CHARS) or 'none'}"
-        for limit in status.path_flags
-    ]
-    lines += _roles(status)
     if status.watch is not None:
         lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
@@ -160,6 +111,69 @@ def _text(status: CorpusStatus, style: Style) -> str:
     return "\n".join(
         style("caution", line) if line.lstrip().startswith(warning) else line for line in shown
     )
+
+
+def _corpus(status: CorpusStatus) -> Iterator[str]:
+    corpus = status.corpus
+    yield (
+        f"{status.location} ({status.bytes:,} bytes, schema {corpus.schema_version}, "
+        f"generation {corpus.generation})"
+    )
+    yield f"{counted(corpus.documents, 'document')}, {counted(corpus.chunks, 'chunk')}"
+    if status.replica is not None:
+        yield _replica(status.replica)
+    yield from map(_publication, status.publications)
+
+
+def _indexes(status: CorpusStatus) -> Iterator[str]:
+    index = status.corpus.index
+    yield (
+        f"embeddings: {index.provider}:{index.model}, {index.dimensions} dimensions, "
+        f"{counted(status.waiting, 'chunk')} waiting"
+        if index
+        else "embeddings: none; retrieval is lexical"
+    )
+    for embedding in status.indexes:
+        state = "active" if embedding.active else "inactive"
+        since = f", since {embedding.since}" if embedding.since else ""
+        yield (
+            f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
+            f"{counted(embedding.vectors, 'vector')}, {embedding.waiting} waiting{since}"
+        )
+        if embedding.noise_floor is not None:
+            yield (
+                f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
+                f"related ones up to {embedding.related_cosine:.2f}"
+            )
+        if embedding.fast_doubt:
+            yield f"  ! exact search: {embedding.fast_doubt}; run `rolebundle embed --optimize`"
+    if status.fast_index_would_pay:
+        yield "  an approximate index would make searches faster: run `rolebundle embed --optimize`"
+    for offer in status.better_models:
+        yield (
+            f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
+            f"{duration(offer.seconds)}: `{offer.command}`"
+        )
+
+
+def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
+    width = max((len(source.source_id) for source in sources), default=0)
+    for source in sources:
+        tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
+        yield (
+            f"  {source.source_id:<{width}}  {counted(source.documents, 'document'):>15} "
+            f"{counted(source.chunks, 'chunk'):>14}  {tiers}"
+        )
+    declared = {tier for source in sources for tier in source.trust_tiers}
+    if declared and declared.isdisjoint(TRUSTED_TIERS):
+        yield UNDECLARED_TRUST
+
+
+def _path_flags(flags: Sequence[PathFlags]) -> Iterator[str]:
+    for limit in flags:
+        location = one_line(limit.location, _LINE_CHARS) or "every path"
+        shown = one_line(" ".join(limit.flags), _LINE_CHARS) or "none"
+        yield f"  flags of an earlier ingest: {location}: {shown}"
 
 
 def _roles(status: CorpusStatus) -> list[str]:
