@@ -8,9 +8,9 @@ one of them may have a few words more. Only aligned sentences are compared. They
 
 Sentences that differ in a name, a reference ("section 4", "version 9.2") or in two units speak of
 different things: "grade 3 has 25 days" and "grade 4 has 28 days" agree. So do bounds from different
-sides ("at least 8", "at most 12"). Sentences that only their surroundings explain are not compared:
-"this option", "it", "yesterday". Negations and opposites are English; figures are of any language
-with spaces between its words.
+sides ("at least 8", "at most 12"). A version with a bound ("3.8 or later") is a figure. Sentences
+that only their surroundings explain are not compared: "this option", "it", "yesterday". Negations
+and opposites are English; figures are of any language with spaces between its words.
 """
 
 from __future__ import annotations
