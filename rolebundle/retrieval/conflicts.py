@@ -4,7 +4,7 @@ Two passages *conflict* if their documents are two, have the same trust tier, an
 
 - one of them declares that it contradicts the other one (``contradicts``), or
 - a sentence of each states the same thing with another figure, another date or one negation more
-  (``rolebundle/text/statements.py``).
+  (``rolebundle/text/disagreements.py``).
 
 Records of what happened, such as changelogs, have no conflicts: each of their entries is about
 another time. Neither have passages about different identifiers: "the buffer has 64 bytes" is true
@@ -152,7 +152,7 @@ def _conflict(
     if not similar or _own_identifiers(first) != _own_identifiers(second):
         return None
     # Imported here: most answers do not need its patterns.
-    from rolebundle.text.statements import disagreement
+    from rolebundle.text.disagreements import disagreement
 
     nearest = sorted(similar, key=lambda pair: -len(pair[0].words & topic))
     for mine, its in nearest:

@@ -1,7 +1,7 @@
 """The sentences of a text, with what shows quickly that two of them cannot disagree. Pure.
 
 This is the first half of finding disagreements, and cheap. The second half, which reads what a
-sentence states, is in ``statements.py`` and needed for few pairs of sentences.
+sentence states, is in ``disagreements.py`` and needed for few pairs of sentences.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ OPPOSITES = """
     days day daily |
     years year yearly annual annually |
     memory ram |
+    width wide |
+    height high |
+    length long |
+    depth deep |
+    weight weigh weighs heavy |
 """
 _UNDENIED = "uni", "unan", "under", "until", "unless"
 _DENIALS = NEGATIONS.union(*(line.partition("|")[2].split() for line in OPPOSITES.splitlines()))
@@ -61,12 +66,16 @@ _FIGURE_WORDS = (
 _SYNONYMS = {
     word: line.split()[0] for line in OPPOSITES.strip().splitlines() for word in line.split()
 }
-# "For a week" has a figure.
-_IN_FIGURES = _FIGURE_WORDS | frozenset("minute hour day week month year".split())
 _NO_TOPIC = (
     ENGLISH
-    | _IN_FIGURES
-    | frozenset("second seconds minutes hours days weeks months years".split())
+    | _FIGURE_WORDS
+    | frozenset("second minute hour day week month year".split())
+    | frozenset("seconds minutes hours days weeks months years".split())
+)
+# "For a week" has a figure, and "weekly" is one.
+_IN_FIGURES = _FIGURE_WORDS | frozenset(
+    "minute hour day week fortnight month quarter year hourly daily weekly monthly quarterly "
+    "yearly annually".split()
 )
 
 

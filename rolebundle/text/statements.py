@@ -1,42 +1,27 @@
-"""Sentences that state the same thing with another figure, another date or one negation more. Pure.
+"""What a sentence states: its words, its figures and its negations. Pure.
 
-Two sentences are *aligned* if they have the same content words, apart from figures and negations;
-one of them may have a few words more. Only aligned sentences are compared. They disagree if
-
-- they have figures of the same unit (or dates) that differ, and all else is the same; or
-- one of them negates what the other one asserts ("is required", "is not required", "is optional").
-
-Sentences that differ in a name, a reference ("section 4", "version 9.2") or in two units speak of
-different things: "grade 3 has 25 days" and "grade 4 has 28 days" agree. So do bounds from different
-sides ("at least 8", "at most 12"). A version with a bound ("3.8 or later") is a figure. Sentences
-that only their surroundings explain are not compared: "this option", "it", "yesterday". Negations
-and opposites are English; figures are of any language with spaces between its words.
+Negations and opposites are English; figures are of any language with spaces between its words.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
 from rolebundle.text.sentences import CONTRACTIONS, OPPOSITES, is_denied
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, ORDINALS
-from rolebundle.text.unit_names import MONTHS, NUMBERED, SCALES, UNITS, WEEKDAYS
+from rolebundle.text.unit_names import FREQUENCIES, MONTHS, NUMBERED, SCALES, UNITS, WEEKDAYS
 from rolebundle.text.words import stem
 
-ALIGNED = 0.75
-"""Aligned sentences share at least this part of their content words (Jaccard index)."""
 MIN_WORDS, MAX_WORDS = 2, 40
 """A sentence with fewer words that are not general does not name what it is about."""
-SHOWN_CHARS = 60
-"""The longest part of a sentence that is quoted."""
 
 Value = float | str | tuple[float, float] | tuple[int | None, int | None, int | None]
 
 
 class Figure(NamedTuple):
-    """A figure: what it measures (a kind of unit, a noun, "date"), its value, unit and text."""
+    """A figure: what it measures ("time", "number of book", "date"), its value, unit and text."""
 
     kind: str
     value: Value
@@ -98,15 +83,13 @@ _FUNCTION_WORDS = (
 ) - _DIRECTIONS
 # They do not count as what a sentence is about.
 _GENERAL_WORDS = (
-    "data value default long wide high deep large size length range valid result example note "
-    "option parameter argument function number field type setting possible usual other new old "
-    "use using set see return"
+    "data value default long wide high deep large size length width height depth range valid "
+    "result example note option parameter argument function number field type setting possible "
+    "usual other new old use using set see return"
 )
 
 
 _GENERAL = frozenset(map(stem, _GENERAL_WORDS.split()))
-# Exchanging them for another word does not change what a figure is about.
-_NEUTRAL = frozenset(map(stem, "use size number amount limit accept contain allow require".split()))
 _MEANINGS: dict[str, tuple[str, bool]] = {
     word: (stem(line.split()[0]), side == 1)
     for line in OPPOSITES.strip().splitlines()
@@ -129,13 +112,11 @@ def _meaning(word: str) -> tuple[str, bool]:
 
 # -- figures -------------------------------------------------------------------------------------
 
-UNIT_TOLERANCE = 0.03
-"""Values in different units are equal up to this part: 3 months are 90 days, 1024 MB are 1 GB."""
-_KINDS = frozenset(kind for kind, _ in UNITS.values()) | {"date", "version"}
+_NUMBER_OF = "number of "
 # Words that are a whole figure: its kind, and its value.
 _COUNTED = {
-    "once": (stem("times"), 1.0),
-    "twice": (stem("times"), 2.0),
+    "once": (_NUMBER_OF + stem("times"), 1.0),
+    "twice": (_NUMBER_OF + stem("times"), 2.0),
     "noon": ("clock", 720.0),
     "midday": ("clock", 720.0),
     "midnight": ("clock", 0.0),
@@ -143,9 +124,11 @@ _COUNTED = {
 }
 # Before a month that stands alone: it may be a name or a verb as well.
 _BEFORE_MONTH = frozenset("in by until since from before after during every of".split())
-_ONE = {"a": 1.0, "an": 1.0, "half": 0.5}
+_ONE = {"a": 1.0, "an": 1.0, "half": 0.5, "every": 1.0, "each": 1.0}
 # After such a word "a week" is a figure; in "two euros a week" it is none.
-_BEFORE_ONE = frozenset("about after for in least most last lasts take takes than within".split())
+_BEFORE_ONE = frozenset(
+    "about after for in least most last lasts once take takes than within".split()
+)
 _RANGE = frozenset(("-", "–", " - ", " – "))
 _TOKEN = re.compile(
     r"""
@@ -189,7 +172,11 @@ def read(sentence: str) -> Statement | None:
         return None
     reader = _Reader(sentence)
     statement = reader.statement()
-    counted = {one.kind for one in statement.figures if one.kind.isalpha()} - _KINDS
+    counted = {
+        one.kind.removeprefix(_NUMBER_OF)
+        for one in statement.figures
+        if one.kind.startswith(_NUMBER_OF)
+    }
     is_specific = len((statement.words | counted) - _GENERAL) >= MIN_WORDS
     return statement if is_specific and len(statement.words) <= MAX_WORDS else None
 
@@ -275,6 +262,9 @@ class _Reader:
             word = token.text.lower()
             if token.kind == "comma":
                 is_condition = False
+            elif word in FREQUENCIES and not _meaning(self._next())[0]:
+                kind, period = UNITS[FREQUENCIES[word]]
+                self.figures.append(Figure(kind, float(period), "", token.text))
             elif counted := _COUNTED.get(word):
                 self.figures.append(Figure(*counted, "", token.text))
             elif token.kind in ("number", "iso") or self._is_number(word) or self._is_date(word):
@@ -313,14 +303,16 @@ class _Reader:
         return self.text[self.tokens[place - 1].end : self.tokens[place].start]
 
     def _is_number(self, word: str) -> bool:
-        """Whether a word is a number: "two", "a" in "a hundred" or "for a week", "half an hour"."""
+        """Whether a word is a number: "two", "a" in "for a week", "every" in "every week"."""
         if word not in _ONE:
             return word in NUMBER_WORDS
         if self._next() in SCALES:
             return True
         if word == "half" and self._next() in ("a", "an"):
             self.position += 1
-        elif self._next(-2) not in _BEFORE_ONE or self._next() == "second":
+        elif self._next() == "second" or (
+            word in ("a", "an") and self._next(-2) not in _BEFORE_ONE
+        ):
             return False
         return UNITS.get(self._next(), ("", 0))[0] == "time"
 
@@ -395,7 +387,7 @@ class _Reader:
         if value is None or unit.startswith("-") or (token.unit and unit not in UNITS):
             self._name(token.text.lower() + unit.removeprefix(token.unit))  # 9.2.1, 3D, two-factor.
             return
-        kind, factor = UNITS.get(unit, (stem(unit), 1.0))
+        kind, factor = UNITS.get(unit, (_NUMBER_OF + stem(unit), 1.0))
         if kind == "clock":
             value, factor = _minutes(value, is_clock=":" in token.number, unit=unit), 1.0
         figure: Value = value * factor if upper is None else (value * factor, upper * factor)
@@ -495,96 +487,3 @@ class _Reader:
                 return further
         self.position += 1
         return f"-{word}" if is_compound else word
-
-
-# -- disagreement --------------------------------------------------------------------------------
-
-
-def disagreement(first: str, second: str) -> tuple[str, str] | None:
-    """In what two sentences disagree: the values of the first and of the second, as text.
-
-    Symmetrical, apart from the order of the values. ``None`` if they are not aligned or agree.
-    """
-    one, other = read(first), read(second)
-    if one is None or other is None or not _are_aligned(one, other):
-        return None
-    figures = _differing_figures(one, other)
-    negated = [mine != its for mine, its in zip(one.negations, other.negations, strict=True)]
-    if figures is not None and figures != ("", ""):
-        return None if any(negated) else figures
-    # A negation in a condition ("if it is not set") makes another case, and no disagreement. Words
-    # that one of them lacks may be such a condition.
-    is_sentence = not (first[0].islower() or second[0].islower())
-    if (
-        figures is not None
-        and all(negated)
-        and not (one.words ^ other.words) - _NEUTRAL
-        and is_sentence
-    ):
-        return _differing_words(first, second)
-    return None
-
-
-def _are_aligned(one: Statement, other: Statement) -> bool:
-    shared = one.words & other.words
-    only_one, only_other = one.words - shared - _NEUTRAL, other.words - shared - _NEUTRAL
-    return not (
-        (only_one and only_other)
-        or one.references != other.references
-        or only_one & one.names
-        or only_other & other.names
-        or len(shared) < ALIGNED * len(shared | only_one | only_other)
-        or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
-    )
-
-
-def _differing_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """The figures of one kind that differ; empty texts if none does, ``None`` if several kinds."""
-    first, second = _by_kind(one.figures), _by_kind(other.figures)
-    differing = []
-    for kind in first.keys() & second.keys():
-        left = [a.text for a in first[kind] if not any(_are_equal(a, b) for b in second[kind])]
-        right = [b.text for b in second[kind] if not any(_are_equal(a, b) for a in first[kind])]
-        if left and right:
-            differing.append((", ".join(left), ", ".join(right)))
-    if len(differing) > 1:
-        return None
-    return differing[0] if differing else ("", "")
-
-
-def _by_kind(figures: tuple[Figure, ...]) -> dict[str, list[Figure]]:
-    kinds: dict[str, list[Figure]] = defaultdict(list)
-    for figure in figures:
-        kinds[figure.kind].append(figure)
-    return kinds
-
-
-def _are_equal(one: Figure, other: Figure) -> bool:
-    first, second = one.value, other.value
-    if isinstance(first, float) and isinstance(second, float):
-        is_converted = one.unit != other.unit and one.kind in ("time", "size")
-        tolerance = UNIT_TOLERANCE if is_converted else 0.0
-        return abs(first - second) <= tolerance * max(abs(first), abs(second))
-    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second) == 3:
-        return all(a is None or b is None or a == b for a, b in zip(first, second, strict=True))
-    return first == second
-
-
-def _differing_words(first: str, second: str) -> tuple[str, str]:
-    """The parts of two sentences that differ, with one word before and after."""
-    from difflib import SequenceMatcher
-
-    words, others = first.split(), second.split()
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
-    changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
-    start, end = changes[0][1], changes[-1][2]
-    other_start, other_end = changes[0][3], changes[-1][4]
-    return (
-        _shown(words[max(0, start - 1) : end + 1]),
-        _shown(others[max(0, other_start - 1) : other_end + 1]),
-    )
-
-
-def _shown(words: list[str]) -> str:
-    text = " ".join(words).rstrip(".;,")
-    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"

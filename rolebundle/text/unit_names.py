@@ -11,7 +11,9 @@ UNITS: dict[str, tuple[str, float]] = {
         ("time", 3600, "h hr hrs hour hours"),
         ("time", 86_400, "day days"),
         ("time", 604_800, "week weeks"),
+        ("time", 1_209_600, "fortnight fortnights"),
         ("time", 2_592_000, "month months"),
+        ("time", 7_776_000, "quarter quarters"),
         ("time", 31_536_000, "year years"),
         ("size", 1, "byte bytes"),
         ("size", 1e3, "kb kib kilobyte kilobytes"),
@@ -36,6 +38,15 @@ UNITS: dict[str, tuple[str, float]] = {
         ("th", 1, "st nd rd th"),
     )
     for name in names.split()
+}
+FREQUENCIES = {
+    "hourly": "hour",
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "quarterly": "quarter",
+    "yearly": "year",
+    "annually": "year",
 }
 # The number after such a noun names a thing and measures nothing.
 NUMBERED = frozenset(

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.text.disagreements import disagreement
 from rolebundle.text.sentences import may_disagree, sentences
-from rolebundle.text.statements import disagreement, read
+from rolebundle.text.statements import read
 
 # Two sentences, and in what they disagree.
 DISAGREE = [
@@ -39,6 +40,10 @@ DISAGREE = [
     ("A loan lasts for a week at the desk.", "A loan lasts for three weeks at the desk.", "a week", "three weeks"),
     ("A loan from the desk takes half an hour.", "A loan from the desk takes two hours.", "half an hour", "two hours"),
     ("Passwords must have at least 8 characters.", "Passwords must contain at least twelve characters.", "8 characters", "twelve characters"),
+    ("The price list is updated every month.", "The price list is updated every quarter.", "every month", "every quarter"),
+    ("The price list is updated weekly.", "The price list is updated daily.", "weekly", "daily"),
+    ("The price list is updated every 2 years.", "The price list is updated once a year.", "2 years", "a year"),
+    ("Escape routes must be 120 cm wide.", "Escape routes must have a width of 90 cm.", "120 cm", "90 cm"),
     # Bounds in other words, and versions with a bound.
     ("A message must not exceed 256 KB in the queue.", "A message in the queue must not be larger than 1 MB.", "256 KB", "1 MB"),
     ("The upload limit of the portal is 5 MB.", "The portal accepts an upload of at most 9 MB.", "5 MB", "9 MB"),
@@ -84,7 +89,9 @@ AGREE = [
     ("The hall seats twenty-five guests.", "The hall seats 25 guests."),
     ("A pass costs 5 euros a day on trains.", "A pass costs 5 euros for a day on trains."),
     ("The shop of the mill closes at noon.", "The shop of the mill closes at 12:00."),
+    ("The price list is updated annually.", "The price list is updated every 12 months."),
     # Other things.
+    ("The monthly report of the mill is blue.", "The weekly report of the mill is blue."),
     ("Backups are kept for 30 days.", "Invoices are kept for 90 days."),
     ("The ward isolates norovirus for 48 hours.", "The ward isolates influenza for 120 hours."),
     ("The office in Lisbon opens at 8:30.", "The office in Oslo opens at 9:30."),
@@ -103,6 +110,7 @@ AGREE = [
     # Bounds from different sides, and other units.
     ("The password has at least 8 letters.", "The password has at most 64 letters."),
     ("Backups are kept for 30 days.", "Backups are kept for 5 versions."),
+    ("Backups of mail are made for 30 days.", "Backups of mail are made 30 times."),
     # Negations that are none, cases, and a negation besides a figure.
     ("Guests may stay for up to 30 days.", "Guests may stay for no more than 30 days."),
     ("The call returns an error if the flag is set.", "The call returns an error if the flag is not set."),
@@ -209,7 +217,7 @@ def test_a_statement() -> None:
     assert statement.names == {"lisbon"}
     assert statement.references == {"section 4"}
     assert [(one.kind, one.value) for one in statement.figures] == [
-        ("book", 5.0),
+        ("number of book", 5.0),
         ("time", 1_209_600.0),
     ]
     assert statement.negations == (0, 0)

@@ -63,7 +63,6 @@ time    86400      d|tag|tage|tagen|jour|jours|día|días|dia|dias|giorno|giorni
 time    86400      calendar day|calendar days
 time    604800     wk|wks|woche|wochen|semaine|semaines|semana|semanas
 time    604800     settimana|settimane|weken
-time    1209600    fortnight|fortnights
 month   1          month|months|mo|mos|mois|mes|meses|mese|mesi|mês
 month   1          monat|monate|monaten|maand|maanden
 month   3          quarter|quarters|quartal|quartale|trimestre|trimestres
@@ -182,7 +181,9 @@ MONEY = frozenset(
 )
 """The dimensions that are currencies."""
 # In `unit_names.py` they are converted with a tolerance, or measure nothing.
-_INEXACT = frozenset("month months year years kib mib gib tib am pm st nd rd th".split())
+_INEXACT = frozenset(
+    "month months quarter quarters year years kib mib gib tib am pm st nd rd th".split()
+)
 
 
 def _units() -> Iterator[tuple[str, Unit]]:
