@@ -26,8 +26,10 @@ SHOWN_CHARS = 60
 """The longest part of a sentence that is quoted."""
 UNIT_TOLERANCE = 0.03
 """Values in different units are equal up to this part: 3 months are 90 days, 1024 MB are 1 GB."""
+# "May sign" and "is allowed to sign" are the same.
+_MODAL = frozenset(map(stem, "use allow require".split()))
 # Exchanging them for another word does not change what a figure is about.
-_NEUTRAL = frozenset(map(stem, "use size number amount limit accept contain allow require".split()))
+_NEUTRAL = _MODAL | frozenset(map(stem, "size number amount limit accept contain".split()))
 
 
 def disagreement(first: str, second: str) -> tuple[str, str] | None:
@@ -45,12 +47,7 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
     # A negation in a condition ("if it is not set") makes another case, and no disagreement. Words
     # that one of them lacks may be such a condition.
     is_sentence = not (first[0].islower() or second[0].islower())
-    if (
-        figures is not None
-        and all(negated)
-        and not (one.words ^ other.words) - _NEUTRAL
-        and is_sentence
-    ):
+    if figures is not None and all(negated) and one.words ^ other.words <= _MODAL and is_sentence:
         return _differing_words(first, second)
     return None
 

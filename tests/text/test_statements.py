@@ -114,6 +114,7 @@ AGREE = [
     # Negations that are none, cases, and a negation besides a figure.
     ("Guests may stay for up to 30 days.", "Guests may stay for no more than 30 days."),
     ("The call returns an error if the flag is set.", "The call returns an error if the flag is not set."),
+    ("Number of packets received.", "No packets received."),
     ("Not only members may book a boat.", "Members may book a boat."),
     ("Guests may stay for 30 days.", "Guests may not stay for 90 days."),
     # Only the surroundings say what is meant.
