@@ -286,13 +286,15 @@ def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) ->
             _print_collected(log)
     if not collection.logs:
         click.echo("no audit was collected", err=True)
-    flawed = sum(log.state != "ok" for log in collection.logs)
-    if flawed:
+    states = [log.state for log in collection.logs if log.state != "ok"]
+    if states:
+        step = "keep the file that was found, and ask who runs that replica"
+        if set(states) == {"unreadable"}:
+            step = "name audits, replicas or folders that can be read"
         raise CorpusCorrupt(
             "collected_audits_flawed",
-            f"{flawed} of {counted(len(collection.logs), 'audit')} not ok",
-            "keep the file that was found, and ask who runs that replica; what was collected "
-            "before is unchanged",
+            f"{len(states)} of {counted(len(collection.logs), 'audit')} not ok",
+            f"{step}; what was collected before is unchanged",
         )
 
 
