@@ -6,7 +6,6 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
@@ -54,6 +53,9 @@ def stems_of(text: str, language: str) -> Stems:
         language: ISO 639-1 code.
     """
     if language != "en":
+        # Imported here: its patterns would take a tenth of a cold start.
+        from rolebundle.text.forms import forms
+
         stop_words = STOP_WORDS.get(language, frozenset())
         of_content = forms(text, (language,), stop_words)
         content = [*of_content.stems, *of_content.pairs]
