@@ -95,6 +95,7 @@ def _processes_of(session: int) -> list[int]:
     return pids
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("send", "number"),
     [
