@@ -9,6 +9,9 @@ ingest, as a new user would, and the others by ``overlay new`` after it. Each ta
 role. One JSON line for each is printed: folder, role, task, and path, title and text of the first
 passage. Readers who see only role, task and passage judge whether the passage fits both.
 
+``authored_roles.jsonl`` has what one reader judged of passages of the "development" folders, by the
+hash at the end of their chunk ids. At the end, the first passages are counted by it.
+
 Run as ``python benchmarks/authored_roles.py --count JUDGED…`` it counts the judgements: files of
 lines with ``folder``, ``role``, ``task`` and ``fits`` (true or false), one file for each reader. A
 passage fits if most readers say so.
@@ -24,11 +27,13 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 TASKS = Path(__file__).with_suffix(".toml")
+JUDGEMENTS = Path(__file__).with_suffix(".jsonl")
+GRADES = ("fits", "partly", "no")
 
 
 def main() -> int:
@@ -51,6 +56,7 @@ def main() -> int:
             for line in first_passages(name, Path(folder), tasks[name]["roles"], place / name):
                 lines.append(json.dumps(line, ensure_ascii=False))
                 print(lines[-1], flush=True)
+    print_grades(map(json.loads, lines))
     if arguments.output:
         arguments.output.write_text("\n".join(lines) + "\n", "utf-8")
     return 0
@@ -79,6 +85,7 @@ def first_passages(
                 "folder": name,
                 "role": role,
                 "task": task,
+                "chunk_id": passage["chunk_id"] if passage else None,
                 "path": passage["citation"]["locator"] if passage else None,
                 "title": passage["title"] if passage else None,
                 "text": passage["content"] if passage else None,
@@ -92,6 +99,22 @@ def run(*arguments: object) -> str:
     if done.returncode:
         raise SystemExit(f"{' '.join(command[3:])}: {done.stderr}")
     return done.stdout
+
+
+def print_grades(lines: Iterable[Mapping[str, Any]]) -> None:
+    """Print for each folder how many first passages fit, partly or not, as was judged before."""
+    judged = {
+        (entry["folder"], entry["role"], entry["task"]): entry
+        for entry in map(json.loads, JUDGEMENTS.read_text("utf-8").splitlines())
+    }
+    grades: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for line in lines:
+        entry = judged.get((line["folder"], line["role"], line["task"]), {})
+        name = (line["chunk_id"] or "").rpartition("#")[2]
+        grade = next((grade for grade in GRADES if name in entry.get(grade, ())), "not judged")
+        grades[line["folder"]][grade if name else "no passage"] += 1
+    for folder, counts in grades.items():
+        print(f"{folder}: {dict(counts)}", file=sys.stderr)
 
 
 def count(files: Sequence[Path]) -> None:
