@@ -35,6 +35,7 @@ from rolebundle.policy.source_rules import RuleSubject, rule_matches
 from rolebundle.retrieval.filter import PREFERRED_SOURCE_BOOST
 from rolebundle.text.counts import counted
 from rolebundle.text.globs import matches
+from rolebundle.text.words import stems_of
 
 MAX_BOOST_PHRASES = 8
 MAX_PREFERRED_TERMS = 14
@@ -360,48 +361,40 @@ def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -
         lists[key] = [term.text for term in own]
         notes.update({f"vocabulary.{key}[{n}]": evidence(term) for n, term in enumerate(own)})
     if base is not None:
-        _add_inherited(lists, base, subject.passages.words, notes)
+        _add_inherited(lists, base, subject.passages.documents, notes)
     return lists
 
 
 def _add_inherited(
     lists: dict[str, list[str]],
     base: Overlay,
-    passages: Sequence[PassageWords],
+    documents: Sequence[SurveyedDocument],
     notes: dict[str, str],
 ) -> None:
     """Add the terms of the role that is extended which the documents have.
 
     A list in the file replaces the inherited one, so they would be lost.
     """
-    occurring: Counter[tuple[str, ...]] = Counter()
-    inherited = {
-        key: [(term, tuple(content_stems(term))) for term in getattr(base.vocabulary, key)]
-        for key in lists
-    }
-    wanted = {stems for pairs in inherited.values() for _, stems in pairs if stems}
-    lengths = sorted({len(stems) for stems in wanted})
-    for words in passages:
-        occurring.update(
-            {
-                key
-                for run in words.stems
-                for length in lengths
-                for start in range(len(run) - length + 1)
-                for key in [run[start : start + length]]
-                if key in wanted
-            }
-        )
+    texts = [
+        _stemmed(passage.text)
+        for document in {entry.metadata.document_id: entry for entry in documents}.values()
+        for passage in document.passages
+    ]
     taken = {term.casefold() for terms in lists.values() for term in terms}
-    for key, pairs in inherited.items():
-        for term, stems in pairs:
-            if occurring[stems] and term.casefold() not in taken:
+    for key, terms in lists.items():
+        for term in getattr(base.vocabulary, key):
+            phrase = _stemmed(term)
+            number = sum(phrase in text for text in texts)
+            if number and term.casefold() not in taken:
                 taken.add(term.casefold())
-                place = f"vocabulary.{key}[{len(lists[key])}]"
-                notes[place] = (
-                    f"from {base.role_id}; in {counted(occurring[stems], 'passage')} here"
-                )
-                lists[key].append(term)
+                place = f"vocabulary.{key}[{len(terms)}]"
+                notes[place] = f"from {base.role_id}; in {counted(number, 'passage')} here"
+                terms.append(term)
+
+
+def _stemmed(text: str) -> str:
+    """The stems of all words, as the lexical index compares phrases."""
+    return f" {' '.join(stems_of(text, 'en').all)} "
 
 
 def _phrases_first(terms: Sequence[Term]) -> list[Term]:

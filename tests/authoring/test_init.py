@@ -143,6 +143,19 @@ class TestRole:
         assert own["vocabulary"] == base["vocabulary"]
         assert own["source_policy"] == base["source_policy"]
 
+    def test_an_inherited_phrase_is_taken_if_all_its_words_are_there(self, tmp_path: Path) -> None:
+        folder = tmp_path / "notes"
+        folder.mkdir()
+        docs = "The documentation has release notes. Install the tools, then read the style guide."
+        for number in range(4):
+            (folder / f"docs-{number}.md").write_text(f"# Documentation {number}\n\n{docs}\n")
+            (folder / f"boat-{number}.md").write_text(f"# Boat {number}\n\nIt is on the lake.\n")
+        init(folder, "--role", "docs-editor")
+        values = json.loads(overlay_file(folder, "docs-editor").read_text())
+        phrases = values["vocabulary"]["boost_phrases"]
+        assert "release notes" in phrases
+        assert not {"how to install", "user guide"}.intersection(phrases)
+
     def test_the_name_of_a_shipped_role_begins_with_its_values(self, notes: Path) -> None:
         done = init(notes, "--role", "code-reviewer")
         assert done.code == 0, done.err
