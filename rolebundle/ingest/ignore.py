@@ -53,7 +53,7 @@ LOCK_FILES = frozenset(
 FILE_NAMES = LOCK_FILES.union(PUBLISHED_NAMES)
 """Names of files that may be left out by their name."""
 MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
-"""How the names of files end that a tool made for browsers."""
+"""Endings of file names of code that a tool has compressed for browsers, and of its maps."""
 _GENERATED_FOLDERS = {
     "node_modules": "dependencies",
     "bower_components": "dependencies",

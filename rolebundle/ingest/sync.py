@@ -112,7 +112,7 @@ def update(
         Skipped(root.location, "root_missing", missing_root_note(root)) for root in missing
     ]
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
-    report.failed = []  # Nobody named a path in this run.
+    report.failed = []  # No path was named in this run.
     return report
 
 

@@ -161,7 +161,7 @@ def _submit(
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Let SIGINT and SIGTERM come after the block, which may start a worker.
+    """Deliver SIGINT and SIGTERM after the block, which may start a worker.
 
     Processes that start in it inherit the mask. The mask alone does not defer: the system gives the
     signal to another thread, and Python calls the handler in the main thread.
@@ -171,11 +171,11 @@ def _signals_deferred() -> Iterator[None]:
         return
     # The resource tracker is started here, because starting it resets the mask.
     resource_tracker.ensure_running()
-    came: list[int] = []
+    received: list[int] = []
     handlers = {}
     if current_thread() is main_thread():
         for number in _ENDING:
-            handlers[number] = signal.signal(number, lambda number, _: came.append(number))
+            handlers[number] = signal.signal(number, lambda number, _: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
@@ -183,12 +183,12 @@ def _signals_deferred() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for late in came:
+        for late in received:
             signal.raise_signal(late)
 
 
 _unfinished: list[Event] = []
-"""One for each run that has not come to its end."""
+"""For each run that has not ended, the event that stops it."""
 _stopping: Event | None = None
 """In a worker process: whether the files that still wait need not be read."""
 

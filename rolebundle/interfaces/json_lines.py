@@ -112,7 +112,7 @@ def bad_envelope(reason: str) -> BadEnvelope:
     return BadEnvelope(
         "bad_envelope",
         f"not a JSON-RPC 2.0 request: {reason}",
-        'send {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "..."}}',
+        'send one object a line: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}',
     )
 
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 
 
-def on_end(came: list[int], act: Callable[[], None]) -> None:
-    """When SIGTERM or SIGINT comes, add it to a list and act, instead of ending at once.
+def on_end(received: list[int], act: Callable[[], None]) -> None:
+    """At SIGTERM or SIGINT, add its number to a list and call ``act``, instead of ending at once.
 
     ``act`` is called in the main thread, whatever that is doing, so it must not wait for it.
     """
 
     def note(number: int, _frame: object) -> None:
-        came.append(number)
+        received.append(number)
         act()
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -108,7 +108,7 @@ def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
 
 
 def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
-    """Empty, too, if nothing in the corpus declares trust: then every answer would have it."""
+    """Also empty if no document declares trust: then every answer would have the warning."""
     has_untrusted = any(chunk.metadata.trust_tier == "untrusted" for chunk in selected)
     if trust_posture(selected) != "weak" or not (retrieval.has_trusted or has_untrusted):
         return ""
@@ -210,7 +210,7 @@ def _unused_approximate_index(semantic: SemanticReport) -> str:
 
 
 def _names_missing(retrieval: Retrieval) -> str:
-    """Empty if the names that no visible passage has are hardly a word of the task."""
+    """Empty if the names that no visible passage has are less than 0.15 of the task's words."""
     words, names = retrieval.evidence.words, _missing_names(retrieval)
     if not names or words.weight(names) < NAME_COVERAGE * words.total:
         return ""

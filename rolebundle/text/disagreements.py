@@ -32,46 +32,52 @@ _MODAL = frozenset(map(stem, "use allow require".split()))
 _NEUTRAL = _MODAL | frozenset(map(stem, "size number amount limit accept contain".split()))
 
 
-def disagreement(first: str, second: str) -> tuple[str, str] | None:
+def disagreement(first_text: str, second_text: str) -> tuple[str, str] | None:
     """In what two sentences disagree: the values of the first and of the second, as text.
 
     Symmetrical, apart from the order of the values. ``None`` if they are not aligned or agree.
     """
-    one, other = read(first), read(second)
-    if one is None or other is None or not _are_aligned(one, other):
+    first, second = read(first_text), read(second_text)
+    if first is None or second is None or not _are_aligned(first, second):
         return None
-    figures = _differing_figures(one, other)
-    negated = [mine != its for mine, its in zip(one.negations, other.negations, strict=True)]
+    figures = _differing_figures(first, second)
+    # Of all negations, and of those outside of conditions.
+    negated = [a != b for a, b in zip(first.negations, second.negations, strict=True)]
     if figures is not None and figures != ("", ""):
         return None if any(negated) else figures
     # A negation in a condition ("if it is not set") makes another case, and no disagreement. Words
     # that one of them lacks may be such a condition.
-    is_sentence = not (first[0].islower() or second[0].islower())
-    if figures is not None and all(negated) and one.words ^ other.words <= _MODAL and is_sentence:
-        return _differing_words(first, second)
+    is_sentence = not (first_text[0].islower() or second_text[0].islower())
+    if (
+        figures is not None
+        and all(negated)
+        and first.words ^ second.words <= _MODAL
+        and is_sentence
+    ):
+        return _differing_words(first_text, second_text)
     return None
 
 
-def _are_aligned(one: Statement, other: Statement) -> bool:
-    shared = one.words & other.words
-    only_one, only_other = one.words - shared - _NEUTRAL, other.words - shared - _NEUTRAL
+def _are_aligned(first: Statement, second: Statement) -> bool:
+    shared = first.words & second.words
+    only_first, only_second = first.words - shared - _NEUTRAL, second.words - shared - _NEUTRAL
     return not (
-        (only_one and only_other)
-        or one.references != other.references
-        or only_one & one.names
-        or only_other & other.names
-        or len(shared) < ALIGNED * len(shared | only_one | only_other)
-        or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
+        (only_first and only_second)
+        or first.references != second.references
+        or only_first & first.names
+        or only_second & second.names
+        or len(shared) < ALIGNED * len(shared | only_first | only_second)
+        or {first.bounds, second.bounds} == {frozenset({"least"}), frozenset({"most"})}
     )
 
 
-def _differing_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
+def _differing_figures(first: Statement, second: Statement) -> tuple[str, str] | None:
     """The figures of one kind that differ; empty texts if none does, ``None`` if several kinds."""
-    first, second = _by_kind(one.figures), _by_kind(other.figures)
+    firsts, seconds = _by_kind(first.figures), _by_kind(second.figures)
     differing = []
-    for kind in first.keys() & second.keys():
-        left = [a.text for a in first[kind] if not any(_are_equal(a, b) for b in second[kind])]
-        right = [b.text for b in second[kind] if not any(_are_equal(a, b) for a in first[kind])]
+    for kind in firsts.keys() & seconds.keys():
+        left = [a.text for a in firsts[kind] if not any(_are_equal(a, b) for b in seconds[kind])]
+        right = [b.text for b in seconds[kind] if not any(_are_equal(a, b) for a in firsts[kind])]
         if left and right:
             differing.append((", ".join(left), ", ".join(right)))
     if len(differing) > 1:
@@ -86,15 +92,15 @@ def _by_kind(figures: tuple[Figure, ...]) -> dict[str, list[Figure]]:
     return kinds
 
 
-def _are_equal(one: Figure, other: Figure) -> bool:
-    first, second = one.value, other.value
-    if isinstance(first, float) and isinstance(second, float):
-        is_converted = one.unit != other.unit and one.kind in ("time", "size")
+def _are_equal(first: Figure, second: Figure) -> bool:
+    left, right = first.value, second.value
+    if isinstance(left, float) and isinstance(right, float):
+        is_converted = first.unit != second.unit and first.kind in ("time", "size")
         tolerance = UNIT_TOLERANCE if is_converted else 0.0
-        return abs(first - second) <= tolerance * max(abs(first), abs(second))
-    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second) == 3:
-        return all(a is None or b is None or a == b for a, b in zip(first, second, strict=True))
-    return first == second
+        return abs(left - right) <= tolerance * max(abs(left), abs(right))
+    if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right) == 3:
+        return all(a is None or b is None or a == b for a, b in zip(left, right, strict=True))
+    return left == right
 
 
 def _differing_words(first: str, second: str) -> tuple[str, str]:

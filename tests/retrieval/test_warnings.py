@@ -84,7 +84,7 @@ class TestWarnings:
         assert [*codes(selected, role=ROLE)] == ["NO_HIGH_TRUST_MATCH"]
 
     def test_an_answer_cannot_match_trust_that_no_document_declares(self) -> None:
-        """It would say the same of each answer. `status` says it once."""
+        """Every answer would have the warning. `status` has the line once."""
         general = answer_passage("general", hits=(OWN,))
         untrusted = answer_passage("untrusted", hits=(OWN,))
         assert codes([general], role=ROLE, has_trusted=False) == {}

@@ -42,5 +42,5 @@ class ClientSession(ABC):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing runs any more after :meth:`run`."""
+        """Whether all requests have ended; to be asked after :meth:`run`."""
         return self._worker.has_ended
