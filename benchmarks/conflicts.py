@@ -35,7 +35,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison
-from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.content.passages import passages_by_rowid
 
 _SETS = tuple(f"conflicts-{number}" for number in range(1, 8))
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)

@@ -26,11 +26,12 @@ from retrieve import Warm, build, warm
 from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import ConfigurationError
-from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 _BATCH = 4_000

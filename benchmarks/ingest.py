@@ -32,9 +32,9 @@ from rolebundle.ingest.indexes import BATCH
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.passages import chunk_texts
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import chunk_texts
 from rolebundle.workspace import Workspace
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"

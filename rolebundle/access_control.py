@@ -13,9 +13,10 @@ from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageEr
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.replica import stored_manifest
+from rolebundle.storage.indexes import compartments
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.replica import stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 

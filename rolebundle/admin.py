@@ -29,23 +29,29 @@ from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.scan import quarantine
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.storage import approvals, documents, roots, vector_cache
 from rolebundle.storage import purge as storage_purge
-from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import true_generation
-from rolebundle.storage.documents import SourceDates
-from rolebundle.storage.location import rerank_cache_path
-from rolebundle.storage.quarantine import (
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.documents import SourceDates
+from rolebundle.storage.content.quarantine import (
     Flagged,
     FlaggedName,
     count_flagged,
     flagged_documents,
     flagged_names,
 )
-from rolebundle.storage.replica import load_record, refuse_changes
-from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.corpus_state import true_generation
+from rolebundle.storage.indexes import vector_cache
+from rolebundle.storage.indexes.vector_index import active_index
+from rolebundle.storage.location import rerank_cache_path
+from rolebundle.storage.records import approvals, roots
+from rolebundle.storage.records.approvals import Approval
+from rolebundle.storage.records.replica import load_record, refuse_changes
+from rolebundle.storage.records.stored_audit import (
+    StoredAudit,
+    load_stored_audit,
+    save_stored_audit,
+)
 from rolebundle.workspace import Workspace
 
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.

@@ -27,8 +27,8 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import SourceFile, source_files
+from rolebundle.storage.content.documents import SourceFile, source_files
+from rolebundle.storage.records.decisions import has_decisions
 
 # A one-shot `retrieve` imports only what it runs.
 if TYPE_CHECKING:

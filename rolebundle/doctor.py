@@ -33,12 +33,15 @@ from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audience import publish_command
 from rolebundle.policy.audit_collection import verify_collection
 from rolebundle.policy.audit_verification import verify_file
-from rolebundle.storage import purge, salvage, store, stored_policy
-from rolebundle.storage import roots as root_storage
+from rolebundle.storage import purge
 from rolebundle.storage.backup import page_problem, private_copy
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.file_format import check_path
+from rolebundle.storage.content import store
+from rolebundle.storage.damage import salvage
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.files.file_format import check_path
+from rolebundle.storage.files.partial import COMPANIONS, stale_partials
+from rolebundle.storage.indexes.vector_index import active_index, stale_reason
 from rolebundle.storage.location import (
     audit_path,
     collected_audits_path,
@@ -53,10 +56,10 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.partial import COMPANIONS, stale_partials
-from rolebundle.storage.publications import publications
-from rolebundle.storage.replica import PULL, load_record, stored_manifest
-from rolebundle.storage.vector_index import active_index, stale_reason
+from rolebundle.storage.records import roots as root_storage
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.publications import publications
+from rolebundle.storage.records.replica import PULL, load_record, stored_manifest
 from rolebundle.text.counts import age, counted
 
 SECONDS_FOR_FILES = 5.0
@@ -115,7 +118,7 @@ def _problem(name: str, message: str, remedy: str) -> DoctorCheck:
 
 
 def _versions() -> DoctorCheck:
-    from rolebundle.storage.sqlite_file import sqlite_version
+    from rolebundle.storage.files.sqlite_file import sqlite_version
 
     numbers = [f"Python {platform.python_version()}", f"SQLite {sqlite_version()}"]
     missing = []

@@ -27,13 +27,19 @@ from rolebundle.ingest.path_flags import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import path_flags, salvage, store, stored_policy, vector_index
 from rolebundle.storage.backup import page_problem, private_copy, replace_file
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.passages import chunk_texts
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.file_format import check_path
-from rolebundle.storage.lock import FolderLock
+from rolebundle.storage.damage import salvage
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.damage.salvage import Salvaged
+from rolebundle.storage.files.file_format import check_path
+from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.partial import partial_file, sync_file
+from rolebundle.storage.files.sqlite_file import SqliteFile
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
@@ -41,12 +47,9 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.partial import partial_file, sync_file
-from rolebundle.storage.passages import chunk_texts
-from rolebundle.storage.replica import PULL
-from rolebundle.storage.salvage import Salvaged
-from rolebundle.storage.sqlite_file import SqliteFile
-from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
+from rolebundle.storage.records import path_flags, stored_policy
+from rolebundle.storage.records.replica import PULL
+from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit
 
 _BATCH = 1_000
 

@@ -25,21 +25,17 @@ from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.overlay_lint import role_statuses
 from rolebundle.retrieval.lanes import corpus_state
-from rolebundle.storage import (
-    approximate_index,
-    documents,
-    path_flags,
-    vector_cache,
-    vector_index,
-)
-from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.backup import private_copy
-from rolebundle.storage.check import Problem, find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents
+from rolebundle.storage.damage.check import Problem, find_problems
+from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
+from rolebundle.storage.indexes.approximate_index import ApproximateState
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import publications
-from rolebundle.storage.replica import ReplicaRecord, load_record, stored_manifest
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.records import path_flags
+from rolebundle.storage.records.publications import publications
+from rolebundle.storage.records.replica import ReplicaRecord, load_record, stored_manifest
 from rolebundle.workspace import Workspace
 
 

@@ -12,9 +12,9 @@ from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSu
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex, active_index, all_indexes
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.replica import refuse_expired
-from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
+from rolebundle.storage.records.replica import refuse_expired
 
 if TYPE_CHECKING:
     from rolebundle.embedding.registry import ProviderSpec

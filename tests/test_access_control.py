@@ -21,9 +21,9 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.replay import request_of
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document

@@ -12,7 +12,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rolebundle"
 FILES = sorted(PACKAGE.rglob("*.py"))
-OUTSIDE_STORAGE = [path for path in FILES if path.parent != PACKAGE / "storage"]
+STORAGE = PACKAGE / "storage"
+OUTSIDE_STORAGE = [path for path in FILES if STORAGE not in path.parents]
 STORAGE_LIBRARIES = {"apsw", "sqlite_vec", "sqlite3"}
 
 # The beginning of a statement, with a word that only SQL has in this place.
@@ -205,7 +206,7 @@ class TestTheChecksThemselves:
         statements = [
             statement
             for path in FILES
-            if path.parent == PACKAGE / "storage" and SQL_WORD.search(source_of(path))
+            if STORAGE in path.parents and SQL_WORD.search(source_of(path))
             for statement in sql_statements(path, tree_of(path))
         ]
         assert len(statements) > 100

@@ -9,7 +9,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.storage import sqlite_file
+from rolebundle.storage.files import sqlite_file
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, remove
 

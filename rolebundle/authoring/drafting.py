@@ -30,14 +30,14 @@ from rolebundle.ingest.metadata import MANIFEST_NAME
 from rolebundle.ingest.roots import holder_of
 from rolebundle.policy.overlay_values import validate
 from rolebundle.policy.overlays import load_role, locate
-from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import all_documents
-from rolebundle.storage.file_format import check_path
+from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage.content.passages import passages_of_documents
+from rolebundle.storage.files.file_format import check_path
 from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import corpus_format, open_reader
-from rolebundle.storage.passages import passages_of_documents
-from rolebundle.storage.replica import refuse_changes, refuse_expired
+from rolebundle.storage.records import roots as root_storage
+from rolebundle.storage.records.replica import refuse_changes, refuse_expired
 from rolebundle.text.counts import counted
 
 MIN_EXAMPLES, MAX_EXAMPLES = 5, 50

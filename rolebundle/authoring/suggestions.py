@@ -35,9 +35,9 @@ from rolebundle.retrieval.lexical import chunks_with
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.audit import MAX_CHARACTERS
+from rolebundle.storage.audits.audit import MAX_CHARACTERS
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.content.documents import document_kinds
 from rolebundle.text.counts import counted
 from rolebundle.workspace import Workspace
 

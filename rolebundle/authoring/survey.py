@@ -30,7 +30,7 @@ from rolebundle.ingest.roots import source_name
 from rolebundle.ingest.unsupported import kind_of
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.stored_document import StoredChunk
+from rolebundle.storage.content.stored_document import StoredChunk
 
 MAX_FILES = 3_000
 """The most files whose content is read. Of more, every n-th one is."""

@@ -10,10 +10,10 @@ from datetime import datetime
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.collection import Collection
-from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import DocumentPath
-from rolebundle.storage.passages import passage_by_id, passages_at_lines
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.documents import DocumentPath
+from rolebundle.storage.content.passages import passage_by_id, passages_at_lines
 from rolebundle.text.globs import matches
 
 _LOCATOR = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")

@@ -21,7 +21,7 @@ from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.passages import passage_by_id
+from rolebundle.storage.content.passages import passage_by_id
 
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""

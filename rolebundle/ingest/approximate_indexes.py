@@ -7,10 +7,10 @@ from time import perf_counter
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.indexes import Progress
-from rolebundle.storage import approximate_index, vector_index, vector_search
-from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
+from rolebundle.storage.indexes.approximate_index import MIN_RECALL, ApproximateState, IndexPart
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 
 SAMPLE_QUERIES = 100
 SAMPLE_NEIGHBOURS = 50

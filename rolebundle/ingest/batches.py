@@ -11,10 +11,10 @@ from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepar
 from rolebundle.ingest.report import ERROR_CODES, Grant, IngestReport
 from rolebundle.ingest.walk import Skipped
 from rolebundle.policy.access import deny_matcher
-from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.identifiers import Renamed
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.identifiers import Renamed
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.status import WatchStatus
 from rolebundle.errors import CorpusBusy
+from rolebundle.storage.files.partial import is_running, partial_file
 from rolebundle.storage.location import heartbeat_path
-from rolebundle.storage.partial import is_running, partial_file
 
 SECONDS_BETWEEN = 5.0
 SILENT_SECONDS = 30.0

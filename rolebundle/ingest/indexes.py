@@ -18,14 +18,11 @@ from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProv
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.storage import (
-    vector_cache,
-    vector_index,
-)
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.passages import chunk_texts, first_texts
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.passages import chunk_texts, first_texts
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.indexes import vector_cache, vector_index
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.text.counts import counted
 
 BATCH = 512

@@ -20,7 +20,7 @@ from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.content.quarantine import Scanned
 
 MARKUP_READERS = frozenset({"html"})
 """Readers of which the scan searches the source for hidden markup as well."""

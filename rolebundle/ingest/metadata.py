@@ -31,7 +31,7 @@ from rolebundle.ingest.authority import (
     lower_tier,
 )
 from rolebundle.ingest.readers import reader_names
-from rolebundle.storage.decisions import DECISION_TYPE
+from rolebundle.storage.records.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
 

@@ -34,7 +34,12 @@ from rolebundle.ingest.unsupported import is_markup_only, kind_of
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.stored_document import FileIdentity, StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import (
+    FileIdentity,
+    StoredChunk,
+    StoredDocument,
+    StoredFile,
+)
 from rolebundle.text.decoding import decode, looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 

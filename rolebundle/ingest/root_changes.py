@@ -23,9 +23,10 @@ from rolebundle.ingest.roots import (
     moved_path,
     real_location,
 )
-from rolebundle.storage import approvals, path_flags, roots, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.records import approvals, path_flags, roots
 
 
 def root_at(corpus: Corpus, path: Path) -> Root:

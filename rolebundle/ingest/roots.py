@@ -355,7 +355,7 @@ def find_moved(
         roots: every root.
         start: an existing path that belongs to no root.
         hashes_of: the hashes of the stored files below a path; see
-            :func:`rolebundle.storage.roots.content_hashes`.
+            :func:`rolebundle.storage.records.roots.content_hashes`.
         remembered: the flags of earlier ingests.
         size_cap: larger files are not compared.
     """

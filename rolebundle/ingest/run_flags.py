@@ -26,8 +26,8 @@ from rolebundle.ingest.path_flags import (
 )
 from rolebundle.ingest.roots import is_below, real_location
 from rolebundle.ingest.walk import Skipped
-from rolebundle.storage import path_flags, roots
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.records import path_flags, roots
 
 
 def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:

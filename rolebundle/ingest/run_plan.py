@@ -38,10 +38,10 @@ from rolebundle.ingest.roots import (
 )
 from rolebundle.ingest.run_flags import RunFlags, defaults_for
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
-from rolebundle.storage import approvals, path_flags
-from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_policy import load_policy
+from rolebundle.storage.records import approvals, path_flags
+from rolebundle.storage.records import roots as root_storage
+from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})

@@ -43,13 +43,15 @@ from rolebundle.ingest.workers import (
     prepare_parallel,
     rare_garbage_collection,
 )
-from rolebundle.storage import compartments, lexical_index, path_flags, store
-from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.documents import count_trusted
+from rolebundle.storage.content.stored_document import FileIdentity
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.documents import count_trusted
-from rolebundle.storage.stored_document import FileIdentity
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.indexes import compartments, lexical_index
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage.records import path_flags
+from rolebundle.storage.records import roots as root_storage
 
 
 def ingest(

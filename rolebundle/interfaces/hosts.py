@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.hosts import HostChange
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
-from rolebundle.storage.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, parse_located
 
 Entry = dict[str, Any]

@@ -23,13 +23,18 @@ from rolebundle.policy.policy_file import (
     read_policy_file,
 )
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
-from rolebundle.storage import compartments, stored_policy
-from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation, true_generation
-from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
-from rolebundle.storage.replica import load_record
-from rolebundle.storage.stored_policy import StoredPolicy
+from rolebundle.storage.indexes import compartments
+from rolebundle.storage.indexes.compartments import Compartment
+from rolebundle.storage.indexes.partition import (
+    DeniedPatterns,
+    assign_compartments,
+    no_denied_patterns,
+)
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.replica import load_record
+from rolebundle.storage.records.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
 
 

@@ -11,9 +11,10 @@ from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlay_lint import lint_error, lint_warning
 from rolebundle.policy.policy_file import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.trust import loosened_values
-from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import AccessAttributes, access_attributes
+from rolebundle.storage.content.documents import AccessAttributes, access_attributes
+from rolebundle.storage.indexes import compartments
+from rolebundle.storage.records import stored_policy
 from rolebundle.text.counts import counted
 
 

@@ -12,7 +12,7 @@ from rolebundle.policy.access import active_policy, restrict_to_rule
 from rolebundle.policy.policy_file import LEVELS, AccessLevel, AgentRule, Policy
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.publications import Publication, find_publication
+from rolebundle.storage.records.publications import Publication, find_publication
 
 
 @dataclass(frozen=True, slots=True)

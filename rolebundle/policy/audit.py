@@ -28,8 +28,8 @@ from rolebundle.contracts.audit import (
 )
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.policy.audit_verification import verify_file
-from rolebundle.storage import audit
-from rolebundle.storage.audit import (
+from rolebundle.storage.audits import audit
+from rolebundle.storage.audits.audit import (
     bounded_text,
     canonical,
     create_audit,
@@ -37,9 +37,9 @@ from rolebundle.storage.audit import (
     open_audit_writer,
     tampered,
 )
+from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.sqlite_file import SqliteFile
-from rolebundle.storage.stored_audit import StoredAudit
+from rolebundle.storage.records.stored_audit import StoredAudit
 
 if TYPE_CHECKING:
     from rolebundle.contracts.bundle import RetrievalBundle

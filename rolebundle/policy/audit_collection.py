@@ -23,17 +23,23 @@ from rolebundle.contracts.audit import (
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_verification import Chain, damage_problem, verify_rows
-from rolebundle.storage import audit, collected_audits
-from rolebundle.storage.audit import Head, genesis_hash, open_foreign_audit, storable, tampered
-from rolebundle.storage.collected_audits import (
+from rolebundle.storage.audits import audit, collected_audits
+from rolebundle.storage.audits.audit import (
+    Head,
+    genesis_hash,
+    open_foreign_audit,
+    storable,
+    tampered,
+)
+from rolebundle.storage.audits.collected_audits import (
     StoredLog,
     open_collected_log,
     open_collection,
     open_collection_for_writing,
 )
+from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.location import audit_path, collected_audits_path, is_there
 from rolebundle.storage.opening import is_corpus
-from rolebundle.storage.sqlite_file import SqliteFile
 
 _LOG_ID = re.compile("[0-9a-f]{32}")
 _PATTERN = "*.audit"

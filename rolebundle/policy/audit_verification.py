@@ -9,9 +9,9 @@ from typing import Any
 
 from rolebundle.contracts.audit import AuditProblem, AuditRow, AuditVerification
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.storage import audit
-from rolebundle.storage.audit import Head, genesis_hash, open_audit_reader, row_hash
-from rolebundle.storage.sqlite_file import SqliteFile
+from rolebundle.storage.audits import audit
+from rolebundle.storage.audits.audit import Head, genesis_hash, open_audit_reader, row_hash
+from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.text.counts import counted
 
 

@@ -32,14 +32,22 @@ from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit_verification import verify_file
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import purge, salvage, stored_policy
-from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
+from rolebundle.storage import purge
+from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.damage import salvage
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.partial import (
+    partial_file,
+    remove_stale_partials,
+    rename_if_free,
+    sync_file,
+    sync_folder,
+)
 from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
@@ -47,14 +55,8 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.partial import (
-    partial_file,
-    remove_stale_partials,
-    rename_if_free,
-    sync_file,
-    sync_folder,
-)
-from rolebundle.storage.replica import PULL, load_record
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.replica import PULL, load_record
 
 DAILY, WEEKLY = 7, 4
 """A rotation keeps the newest backup of so many days and of so many weeks that have one."""

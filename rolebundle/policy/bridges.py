@@ -21,10 +21,10 @@ import numpy as np
 
 from rolebundle.contracts.scopes import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
-from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.passages import passages_by_rowid
-from rolebundle.storage.vector_index import OwnedVector, active_index
+from rolebundle.storage.content.passages import passages_by_rowid
+from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.vector_index import OwnedVector, active_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -29,10 +29,10 @@ from rolebundle.policy.overlays import (
 from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
 from rolebundle.resources import data_folder
-from rolebundle.storage import lexical_index
-from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import DocumentKind, document_kinds
+from rolebundle.storage.content.documents import DocumentKind, document_kinds
+from rolebundle.storage.indexes import lexical_index
+from rolebundle.storage.indexes.compartments import searchable_compartments
 from rolebundle.text.languages import likely_languages
 
 _PREFERRED = "source_policy.preferred_sources"

@@ -10,7 +10,7 @@ from rolebundle.contracts.overlay import SourcePolicy, SourceRule
 from rolebundle.policy.overlay_lint import CorpusFacts
 from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_subject
-from rolebundle.storage.documents import KindCount
+from rolebundle.storage.content.documents import KindCount
 
 MAX_EXAMPLES = 3
 

@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.storage import stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.stored_audit import (
+    StoredAudit,
+    load_stored_audit,
+    save_stored_audit,
+)
 
 if TYPE_CHECKING:
     from rolebundle.contracts.audit import AuditEntry, AuditKind, AuditMode

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata
 from rolebundle.contracts.overlay import SourceRule
-from rolebundle.storage.documents import DocumentKind
+from rolebundle.storage.content.documents import DocumentKind
 
 
 class RuleSubject(NamedTuple):

@@ -13,8 +13,8 @@ from rolebundle.errors import RolebundleError
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.publications import publications
-from rolebundle.storage.staging import staging
+from rolebundle.storage.records.publications import publications
+from rolebundle.storage.replicas.staging import staging
 
 
 def list_history(transport: Transport) -> StoreHistory:

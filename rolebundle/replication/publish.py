@@ -35,15 +35,17 @@ from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.staged import find_reusable, save_removed
 from rolebundle.replication.transports.blocks import storage_error
 from rolebundle.replication.transports.transport import Transport
-from rolebundle.storage import replica as replicas
-from rolebundle.storage import replica_file, stored_policy, visible_content, visible_copy
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.indexes.vector_index import all_indexes
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
-from rolebundle.storage.partial import partial_file, sync_file, sync_folder
-from rolebundle.storage.publications import (
+from rolebundle.storage.purge import purge_ids
+from rolebundle.storage.records import replica as replicas
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.publications import (
     Publication,
     carried_names,
     delete_publication,
@@ -53,12 +55,15 @@ from rolebundle.storage.publications import (
     save_publication,
     with_carried,
 )
-from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.staging import make_private_folder, staging
-from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.vector_index import all_indexes
-from rolebundle.storage.visible_content import ContentKeys, keyed_pseudonym
-from rolebundle.storage.visible_copy import Difference
+from rolebundle.storage.records.stored_audit import (
+    StoredAudit,
+    load_stored_audit,
+    save_stored_audit,
+)
+from rolebundle.storage.replicas import replica_file, visible_content, visible_copy
+from rolebundle.storage.replicas.staging import make_private_folder, staging
+from rolebundle.storage.replicas.visible_content import ContentKeys, keyed_pseudonym
+from rolebundle.storage.replicas.visible_copy import Difference
 
 
 @dataclass(frozen=True, slots=True)

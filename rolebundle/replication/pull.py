@@ -21,21 +21,22 @@ from rolebundle.replication.manifest import check_acceptable, read_manifest, wit
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.replication.verify import verify_replica, without_file_digest
-from rolebundle.storage import replica as replicas
-from rolebundle.storage import replica_file, rerank_cache
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.location import expected_manifest, fetched_replica, pulled_state
-from rolebundle.storage.lock import FolderLock
-from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
-from rolebundle.storage.partial import (
+from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.partial import (
     COMPANIONS,
     OWNER_ONLY,
     partial_file,
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.sqlite_file import is_missing_or_empty
+from rolebundle.storage.files.sqlite_file import is_missing_or_empty
+from rolebundle.storage.indexes import rerank_cache
+from rolebundle.storage.location import expected_manifest, fetched_replica, pulled_state
+from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
+from rolebundle.storage.records import replica as replicas
+from rolebundle.storage.replicas import replica_file
 
 _ATTEMPTS = 3
 """How often a fetch is tried while the publisher replaces the files that are fetched."""

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey a
 
 from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
-from rolebundle.storage.partial import OWNER_ONLY
+from rolebundle.storage.files.partial import OWNER_ONLY
 
 __all__ = [
     "PrivateKey",

@@ -19,11 +19,11 @@ from rolebundle.replication.verify import verify_replica
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.files.partial import partial_file, sync_file
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.partial import partial_file, sync_file
-from rolebundle.storage.publications import Publication
-from rolebundle.storage.replica import stored_manifest
-from rolebundle.storage.visible_content import ContentKeys, content_keys, has_any
+from rolebundle.storage.records.publications import Publication
+from rolebundle.storage.records.replica import stored_manifest
+from rolebundle.storage.replicas.visible_content import ContentKeys, content_keys, has_any
 
 
 class ReusableReplica(NamedTuple):

@@ -8,12 +8,13 @@ from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PublicKey
-from rolebundle.storage import replica as replicas
-from rolebundle.storage import replica_file, seal
+from rolebundle.storage import seal
 from rolebundle.storage.backup import page_problem, sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import corpus_format, schema_version
+from rolebundle.storage.records import replica as replicas
+from rolebundle.storage.replicas import replica_file
 
 _UNSOUND, _OWN_CODES = "replica_unsound", ("replica_unsound", "bad_manifest", "bad_signature")
 

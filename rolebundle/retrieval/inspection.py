@@ -15,18 +15,19 @@ from rolebundle.retrieval.lookup import (
     resolve_reference,
 )
 from rolebundle.retrieval.select import estimated_tokens
-from rolebundle.storage import documents, supersession, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import DocumentName
-from rolebundle.storage.passages import (
+from rolebundle.storage.content import documents, supersession
+from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.content.passages import (
     chunk_texts,
     passages_by_rowid,
     passages_of_documents,
     search_hints,
 )
-from rolebundle.storage.replica import PUBLISHED
-from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.storage.verify import verify_documents, verify_passages
+from rolebundle.storage.damage.verify import verify_documents, verify_passages
+from rolebundle.storage.indexes import vector_index, vector_search
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage.records.replica import PUBLISHED
 
 MAX_PASSAGES = 50
 """How many passages are shown at once."""

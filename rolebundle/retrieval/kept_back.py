@@ -10,9 +10,10 @@ from rolebundle.errors import UsageError
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import compartments, lexical_index, quarantine
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.content import quarantine
+from rolebundle.storage.content.quarantine import Flagged
+from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.text.references import may_be_stored, named_document
 
 MAX_NAMED = 5

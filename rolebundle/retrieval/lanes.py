@@ -33,15 +33,16 @@ from rolebundle.retrieval.filter import (
     rejects_other_roles,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.passages import content_hashes, passages_by_rowid
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.damage.verify import vectors_problem, verify_lexical_indexes
+from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
+from rolebundle.storage.indexes import vector_index, vector_search
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.passages import content_hashes, passages_by_rowid
-from rolebundle.storage.replica import load_record
-from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
-from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
+from rolebundle.storage.records.replica import load_record
 
 if TYPE_CHECKING:
     from rolebundle.text.intents import Intent
@@ -153,7 +154,7 @@ class Lanes:
         """
         # Imported here: most tasks are not vague.
         from rolebundle.retrieval.vague import INTRODUCTION_TYPES
-        from rolebundle.storage import document_openings
+        from rolebundle.storage.content import document_openings
 
         rowids: set[int] = set()
         if "recency" in intents or "orientation" in intents:

@@ -22,10 +22,10 @@ from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import LexicalHit, Query, Term
 from rolebundle.retrieval.evidence import TaskWords
-from rolebundle.storage import compartments, lexical_index
-from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.ties import first_by_score
+from rolebundle.storage.indexes import compartments, lexical_index
+from rolebundle.storage.indexes.compartments import Compartment
+from rolebundle.storage.indexes.ties import first_by_score
 
 SCORE_ALL_UP_TO = 20_000
 """A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""

@@ -10,11 +10,11 @@ from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENC
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.lookup import ReferenceScope, look_up
 from rolebundle.retrieval.source_files import shown_path
-from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import DocumentName
-from rolebundle.storage.passages import passages_of_documents
-from rolebundle.storage.verify import verify_documents
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.content.passages import passages_of_documents
+from rolebundle.storage.damage.verify import verify_documents
 from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 

@@ -10,17 +10,17 @@ from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, Loo
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.selected_chunk import passage_mark
-from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import DocumentName
-from rolebundle.storage.passages import (
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.content.passages import (
     passage_by_id,
     passages_from,
     passages_of_document,
     passages_of_documents,
     positions,
 )
-from rolebundle.storage.verify import verify_documents, verify_passages
+from rolebundle.storage.damage.verify import verify_documents, verify_passages
 from rolebundle.text import references
 from rolebundle.text.paths import locations
 from rolebundle.text.references import Lines, Passages, may_be_stored

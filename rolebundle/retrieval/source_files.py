@@ -16,7 +16,7 @@ from typing import Literal
 
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.terms import WarningCode
-from rolebundle.storage.documents import SourceFile
+from rolebundle.storage.content.documents import SourceFile
 from rolebundle.text.counts import counted
 
 SourceState = Literal["same", "changed", "gone", "unknown"]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
-from rolebundle.storage.documents import DocumentField
+from rolebundle.storage.content.documents import DocumentField
 from rolebundle.text.globs import matches, suggest_glob
 
 MAX_NAMED_VALUES = 5

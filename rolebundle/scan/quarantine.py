@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rolebundle.errors import UsageError
-from rolebundle.storage import quarantine, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import quarantine, store
+from rolebundle.storage.content.quarantine import Flagged
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.quarantine import Flagged
 
 
 def flagged_document(corpus: Corpus, name: str) -> Flagged:

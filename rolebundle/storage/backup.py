@@ -20,16 +20,21 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile
-from rolebundle.storage.file_format import FileFormat
-from rolebundle.storage.partial import (
+from rolebundle.storage.files.file_format import FileFormat
+from rolebundle.storage.files.partial import (
     COMPANIONS,
     files_beside,
     partial_file,
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.sqlite_errors import own_error
-from rolebundle.storage.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty, stamp_of
+from rolebundle.storage.files.sqlite_errors import own_error
+from rolebundle.storage.files.sqlite_file import (
+    SqliteFile,
+    busy_timeout,
+    is_missing_or_empty,
+    stamp_of,
+)
 
 KEPT_LABELS = ("replaced", "damaged")
 """Of files that were set aside: ``NAME.replaced-20261101-093000``."""

@@ -18,8 +18,8 @@ import apsw
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite_errors import UNUSABLE, interrupted
-from rolebundle.storage.sqlite_file import Row, SqliteFile
+from rolebundle.storage.files.sqlite_errors import UNUSABLE, interrupted
+from rolebundle.storage.files.sqlite_file import Row, SqliteFile
 
 MAX_CACHED_FREQUENCIES = 10_000
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond

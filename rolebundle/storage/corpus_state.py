@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_values import check_types
+from rolebundle.storage.files.stored_values import check_types
 
 
 def increment_generation(corpus: Corpus) -> None:

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import Row
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (

@@ -17,13 +17,14 @@ import apsw
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
-from rolebundle.storage import digests, seal, vector_index
+from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.file_format import FileFormat
-from rolebundle.storage.lexical_index import content_view
-from rolebundle.storage.replica import refuse_changes
-from rolebundle.storage.sqlite_errors import mapped_errors
-from rolebundle.storage.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
+from rolebundle.storage.files.file_format import FileFormat
+from rolebundle.storage.files.sqlite_errors import mapped_errors
+from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
+from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.lexical_index import content_view
+from rolebundle.storage.records.replica import refuse_changes
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
@@ -94,8 +95,8 @@ def open_writer(
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
     # Imported here and below: a reader needs none of it.
-    from rolebundle.storage.lock import FolderLock
-    from rolebundle.storage.partial import remove_stale_partials
+    from rolebundle.storage.files.lock import FolderLock
+    from rolebundle.storage.files.partial import remove_stale_partials
 
     if is_missing_or_empty(path):
         _create_empty(path)
@@ -114,7 +115,7 @@ def open_writer(
 
 def _create_empty(path: Path) -> None:
     """Create a file that only its owner can read. SQLite would let others read it, too."""
-    from rolebundle.storage.partial import OWNER_ONLY
+    from rolebundle.storage.files.partial import OWNER_ONLY
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -310,7 +311,7 @@ def _statements(database: bytes) -> str:
 
 def _fill_compartments(corpus: Corpus) -> None:
     """Assign every document to a compartment, and build the indexes of each compartment."""
-    from rolebundle.storage import partition
+    from rolebundle.storage.indexes import partition
 
     indexes = vector_index.all_indexes(corpus)
     if indexes:

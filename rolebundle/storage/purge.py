@@ -23,29 +23,31 @@ from uuid import uuid4
 
 from rolebundle.contracts.purge import Obstacle, Receipt
 from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
-from rolebundle.storage import (
+from rolebundle.storage import digests
+from rolebundle.storage.backup import KEPT
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.files.partial import files_beside
+from rolebundle.storage.files.stored_values import json_array
+from rolebundle.storage.indexes import (
     approximate_index,
     compartments,
-    decisions,
-    digests,
     lexical_index,
-    marks,
     rerank_cache,
-    roots,
-    staging,
-    store,
     vector_cache,
     vector_index,
 )
-from rolebundle.storage.approximate_index import ApproximateState, IndexPart
-from rolebundle.storage.backup import KEPT
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.decisions import DecisionKey
-from rolebundle.storage.documents import DocumentName
-from rolebundle.storage.partial import files_beside
-from rolebundle.storage.publications import Publication, decision_name, raise_purge_generations
-from rolebundle.storage.stored_values import json_array
+from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.records import decisions, marks, roots
+from rolebundle.storage.records.decisions import DecisionKey
+from rolebundle.storage.records.publications import (
+    Publication,
+    decision_name,
+    raise_purge_generations,
+)
+from rolebundle.storage.replicas import staging
 
 _THESE = "IN (SELECT value FROM json_each(?))"
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")

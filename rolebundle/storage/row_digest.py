@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.files.sqlite_file import Row
 
 _encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex

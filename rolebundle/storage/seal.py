@@ -11,9 +11,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage.files.sqlite_file import SqliteFile
+from rolebundle.storage.files.stored_values import DAMAGE_HINT
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import SqliteFile
-from rolebundle.storage.stored_values import DAMAGE_HINT
 
 _TABLES = (
     "corpus_state",

@@ -16,10 +16,10 @@ from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
 from rolebundle.retrieval.lookup import ReferenceScope, find_reference, resolve_reference
-from rolebundle.storage import marks as storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.marks import MarkKind, StoredMark
+from rolebundle.storage.records import marks as storage
+from rolebundle.storage.records.marks import MarkKind, StoredMark
 from rolebundle.verification.statements import checked_statement
 
 AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.policy import backup
-from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds

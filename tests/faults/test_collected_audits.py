@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rolebundle.policy.audit_collection import CollectedLog, collect, collected_logs
-from rolebundle.storage import collected_audits
+from rolebundle.storage.audits import collected_audits
 from support.amounts import rounds
 from support.collecting import NOW, collected, exported, write
 from support.corpora import scratch_folder

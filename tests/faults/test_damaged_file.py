@@ -16,8 +16,9 @@ from rolebundle.contracts.doctor import RepairReport
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage import check, digests
+from rolebundle.storage import digests
 from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.damage import check
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded

@@ -13,8 +13,8 @@ from rolebundle.contracts.bundle import ChunkMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW

@@ -132,7 +132,7 @@ def test_a_log_in_a_read_only_folder_is_honoured(unmerged: Path) -> None:
 def test_a_reader_without_shared_memory_notices_what_is_written_later(
     unmerged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rolebundle.storage import sqlite_file
+    from rolebundle.storage.files import sqlite_file
 
     connect = sqlite_file._connect
 
@@ -161,7 +161,7 @@ def test_a_file_too_large_and_a_used_up_quota_are_full() -> None:
     import errno
 
     from rolebundle.errors import FULL_ERRNOS
-    from rolebundle.storage.sqlite_errors import own_error
+    from rolebundle.storage.files.sqlite_errors import own_error
 
     assert {errno.ENOSPC, errno.EFBIG, errno.EDQUOT} == set(FULL_ERRNOS)
     for reason in FULL_ERRNOS:

@@ -29,7 +29,7 @@ from rolebundle.replication.transports.folder import FolderTransport
 from rolebundle.replication.verify import verify_replica
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import carried_hash, find_publication
+from rolebundle.storage.records.publications import carried_hash, find_publication
 from support.amounts import rounds
 from support.corpora import document, fill, scratch_folder
 from support.fake_embedder import HashingProvider

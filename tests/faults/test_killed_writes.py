@@ -24,7 +24,8 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
-from rolebundle.storage import opening, vector_index
+from rolebundle.storage import opening
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

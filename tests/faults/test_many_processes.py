@@ -14,10 +14,10 @@ import pytest
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import batches, indexes, sync
-from rolebundle.storage import vector_index
 from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask, build, document, fill, scratch_folder

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rolebundle.embedding.provider import unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
-from rolebundle.storage import vector_index
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.corpora import ask, build, document

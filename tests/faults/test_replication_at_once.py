@@ -20,10 +20,10 @@ from rolebundle.errors import CorpusBusy, RolebundleError, StorageError
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.storage import visible_content, visible_copy
-from rolebundle.storage.lock import FolderLock
+from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import carrying, publications
+from rolebundle.storage.records.publications import carrying, publications
+from rolebundle.storage.replicas import visible_content, visible_copy
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
 from support.full_disk import FILLER, fill_up, on_own_file_system

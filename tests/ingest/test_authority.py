@@ -21,9 +21,9 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
-from rolebundle.storage.documents import all_documents
+from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask

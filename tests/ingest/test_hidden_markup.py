@@ -14,7 +14,7 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.scan.style_sheets import rules_of
-from rolebundle.storage import quarantine
+from rolebundle.storage.content import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import lengths, linear_time
 from support.hidden_pages import (

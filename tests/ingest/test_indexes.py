@@ -21,10 +21,10 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport, build_index
-from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask

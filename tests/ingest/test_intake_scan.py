@@ -18,7 +18,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.scan import instructions
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage import quarantine
+from rolebundle.storage.content import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import quarantined_documents, search_everywhere
 

@@ -16,7 +16,7 @@ from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.manifests import ManifestPolicy, read_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, Manifest, resolve, validated
-from rolebundle.storage.documents import all_documents
+from rolebundle.storage.content.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 

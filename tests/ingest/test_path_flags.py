@@ -25,9 +25,9 @@ from rolebundle.ingest.path_flags import (
     limits_in,
 )
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage import path_flags
-from rolebundle.storage.documents import all_documents
+from rolebundle.storage.content.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.records import path_flags
 from support.commands import invoke
 from support.sound import assert_sound
 

@@ -18,9 +18,9 @@ from rolebundle.ingest import root_changes, sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import Surroundings, plan
-from rolebundle.storage import path_flags, roots
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.records import path_flags, roots
 from support.commands import invoke
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents

@@ -16,8 +16,8 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.reading_progress import OnReading, Reading, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.policy.overlays import load_file
-from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere

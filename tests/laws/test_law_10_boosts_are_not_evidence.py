@@ -34,8 +34,8 @@ from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import (

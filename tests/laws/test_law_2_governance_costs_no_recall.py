@@ -33,8 +33,8 @@ from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.passages import passages_by_rowid
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.passages import passages_by_rowid
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.compartments import search_everywhere
 from support.corpora import FLAGGED, NOW, ask, build, built, document, overlay, scratch_folder

@@ -16,9 +16,10 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval import lanes, lexical
-from rolebundle.storage import store, ties
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.indexes import ties
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import NOW, ask, build, document, file_of, fill, remove
 from support.fake_embedder import HashingProvider

@@ -14,8 +14,8 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, remove

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.text.counts import counted
 from support.amounts import few_examples
 from support.bundles import without_semantic_state

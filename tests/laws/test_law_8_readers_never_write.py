@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import RolebundleError
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
 from support.fake_embedder import HashingProvider

@@ -51,11 +51,13 @@ from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage import marks, rerank_cache, store
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.marks import MarkKind
+from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument, StoredFile
+from rolebundle.storage.records import marks
+from rolebundle.storage.records.marks import MarkKind
 from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES

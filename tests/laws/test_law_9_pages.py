@@ -17,8 +17,8 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.policy.access import set_policy
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import NOW, build, chunk, remove

@@ -23,10 +23,10 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage import store
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.amounts import EXAMPLES
 from support.corpora import NOW, build, document, scratch_folder
 from support.sound import copied

@@ -29,7 +29,7 @@ from rolebundle.policy.policy_file import (
     parse_policy,
     read_policy_file,
 )
-from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
 

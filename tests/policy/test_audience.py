@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rolebundle.policy.audience import publish_command
-from rolebundle.storage.publications import Publication
+from rolebundle.storage.records.publications import Publication
 from support.publications import publication_of
 
 

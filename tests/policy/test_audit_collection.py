@@ -17,8 +17,8 @@ from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import CorpusCorrupt, UsageError, WrongFile
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collect, collected_logs
-from rolebundle.storage import audit
-from rolebundle.storage.audit import open_audit_writer, read_head, row_hash, seal
+from rolebundle.storage.audits import audit
+from rolebundle.storage.audits.audit import open_audit_writer, read_head, row_hash, seal
 from rolebundle.storage.location import audit_path, collected_audits_path
 from support import commands
 from support.amounts import rounds

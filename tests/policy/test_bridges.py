@@ -14,8 +14,8 @@ from rolebundle.contracts.index import Noise
 from rolebundle.errors import UsageError
 from rolebundle.policy import bridges
 from rolebundle.policy.bridges import find_bridges
-from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document, embed
 from support.fake_embedder import HashingProvider

@@ -29,10 +29,10 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.filter import first_rejection
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.documents import DocumentKind
+from rolebundle.storage.content.documents import DocumentKind
+from rolebundle.storage.content.store import put_file
+from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import put_file
-from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from support import corpora
 from support.overlay_files import write
 

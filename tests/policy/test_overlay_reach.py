@@ -13,7 +13,12 @@ from rolebundle.contracts.overlay import SourcePolicy
 from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlay_reach import Reach, rule_reach
 from rolebundle.policy.source_rules import rule_matches, rule_subject
-from rolebundle.storage.documents import DocumentKind, KindCount, document_kinds, kind_counts
+from rolebundle.storage.content.documents import (
+    DocumentKind,
+    KindCount,
+    document_kinds,
+    kind_counts,
+)
 from support.amounts import few_examples
 from support.corpora import built, document
 

@@ -29,12 +29,13 @@ from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.storage import marks, store
+from rolebundle.storage.content import store
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.location import fetched_replica, published_folder, rerank_cache_path
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.stored_document import StoredDocument, StoredFile
+from rolebundle.storage.records import marks
 from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

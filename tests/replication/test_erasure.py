@@ -14,7 +14,7 @@ from rolebundle.errors import StorageError, UsageError
 from rolebundle.replication.erasure import erase_history, list_history, visit_stores
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import save_publication
+from rolebundle.storage.records.publications import save_publication
 from support.corpora import build
 from support.publications import publication_of
 

@@ -35,13 +35,16 @@ from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication import publish as publishing
-from rolebundle.storage import facts, marks, store, vector_index, visible_copy
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import facts, store
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.records import marks
+from rolebundle.storage.replicas import visible_copy
 from rolebundle.verification.decisions.records import record_decision
 from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, embed, file_of, scratch_folder

@@ -35,9 +35,9 @@ from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.publications import save_publication
-from rolebundle.storage.replica import PUBLISHED
-from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
+from rolebundle.storage.records.publications import save_publication
+from rolebundle.storage.records.replica import PUBLISHED
+from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit
 from support.commands import invoke
 from support.inspecting import inspecting
 from support.publications import publication_of

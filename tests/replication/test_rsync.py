@@ -14,8 +14,8 @@ from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.replication.transports import rsync
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
-from rolebundle.storage import sqlite_programs
-from rolebundle.storage.sqlite_programs import sqlite3_rsync
+from rolebundle.storage.files import sqlite_programs
+from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 from support.ssh_server import SshServer, shared_ssh_server
 from support.transports import Replica, change, rows_of
 

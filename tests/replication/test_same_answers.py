@@ -30,10 +30,10 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.overlays import ResolvedOverlay, overlay_folders
-from rolebundle.storage import marks
+from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.records import marks
 from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

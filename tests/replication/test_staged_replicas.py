@@ -15,9 +15,9 @@ import pytest
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.storage import replica_file
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.replica import save_manifest, stored_manifest
+from rolebundle.storage.records.replica import save_manifest, stored_manifest
+from rolebundle.storage.replicas import replica_file
 from support.replication_site import Site, assert_sound_replica, editions_in
 
 

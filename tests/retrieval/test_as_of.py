@@ -15,7 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, build, built, document, overlay, resolved
 
 MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"

@@ -19,10 +19,10 @@ from rolebundle.retrieval.lexical import (
     inverse_frequency,
     match_expression,
 )
-from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.compartments import only_compartment
 from support.corpora import build, built, chunk, document, scratch_folder

@@ -15,7 +15,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import OverlayError, UsageError
 from rolebundle.retrieval.compare import compare_roles, jaccard, overlap
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import ask, build, built, document, fill, overlay

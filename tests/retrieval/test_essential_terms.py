@@ -11,8 +11,8 @@ import pytest
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import _first_attempt, essential
-from rolebundle.storage import lexical_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import lexical_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.compartments import only_compartment

@@ -9,10 +9,10 @@ import pytest
 
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents as stored
+from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import passages_by_rowid
 from support.corpora import build, document, overlay
 from support.values import query
 

@@ -17,7 +17,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider

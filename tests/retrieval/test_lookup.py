@@ -14,10 +14,10 @@ from rolebundle.retrieval.lookup import (
     ReferenceScope,
     look_up,
 )
-from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from support.corpora import build, chunk, document, file_of
 from support.fake_embedder import HashingProvider
 

@@ -34,11 +34,11 @@ from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.rerank import reranker
 from rolebundle.retrieval.rerank.reranker import Reranker
 from rolebundle.retrieval.rerank.scorers import CosineScorer
-from rolebundle.storage import rerank_cache
+from rolebundle.storage.content.passages import chunk_texts
+from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import chunk_texts
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.commands import invoke

@@ -27,7 +27,7 @@ from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import NOW, ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -13,8 +13,8 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.vague import Vagueness, fit_of, weigh_vagueness, with_vagueness
-from rolebundle.storage.document_openings import MAX_NEWEST_DOCUMENTS
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.document_openings import MAX_NEWEST_DOCUMENTS
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.text.intents import TaskIntent, task_intent
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.values import allowed, passage, weights

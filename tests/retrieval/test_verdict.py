@@ -19,7 +19,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
 from rolebundle.retrieval.fallback import empty_verdict
 from rolebundle.retrieval.packet import packet
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import BrokenProvider, HashingProvider

@@ -30,11 +30,11 @@ from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval.rerank import fill_cache
 from rolebundle.retrieval.rerank.background import Warming
 from rolebundle.retrieval.rerank.fill_cache import WarmReport
-from rolebundle.storage import rerank_cache
+from rolebundle.storage.content.passages import first_texts, texts_after
+from rolebundle.storage.files.lock import only_one
+from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import rerank_cache_path, warming_path
-from rolebundle.storage.lock import only_one
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import first_texts, texts_after
 from rolebundle.workspace import Workspace
 from support.commands import Outcome, invoke
 from support.corpora import NOW

@@ -12,8 +12,8 @@ import pytest
 from rolebundle.contracts.why import Why
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage import documents, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents, store
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import ask, build, built, document, file_of, fill, overlay, resolved
 from support.fake_embedder import HashingProvider

@@ -23,8 +23,8 @@ from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.needed_changes import distinct_decimals
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import SAMPLE
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder

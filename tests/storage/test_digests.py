@@ -9,22 +9,16 @@ from pathlib import Path
 import pytest
 
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage import (
-    check,
-    digests,
-    facts,
-    quarantine,
-    seal,
-    store,
-    vector_cache,
-    vector_index,
-)
-from rolebundle.storage.check import find_problems
+from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import facts, quarantine, store
+from rolebundle.storage.content.stored_document import StoredFile
 from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.damage import check
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.row_digest import digest_rows, row_digest
-from rolebundle.storage.stored_document import StoredFile
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED

@@ -9,8 +9,9 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
-from rolebundle.storage import sqlite_file
-from rolebundle.storage.file_format import check_identity
+from rolebundle.storage.files import sqlite_file
+from rolebundle.storage.files.file_format import check_identity
+from rolebundle.storage.files.sqlite_file import busy_timeout
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import (
     APPLICATION_ID,
@@ -19,7 +20,6 @@ from rolebundle.storage.opening import (
     open_reader,
     open_writer,
 )
-from rolebundle.storage.sqlite_file import busy_timeout
 from support.corpora import build, document
 
 

@@ -13,14 +13,15 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
 from rolebundle.retrieval import lexical
-from rolebundle.storage import lexical_index, opening, partition, vector_index, vector_search
+from rolebundle.storage import opening
 from rolebundle.storage.backup import back_up
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.documents import self_declared
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.documents import self_declared
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.indexes import lexical_index, partition, vector_index, vector_search
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.stored_document import StoredDocument
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds, tables
 from support.corpora import NOISE, ask, build, document, fill

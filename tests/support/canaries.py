@@ -12,7 +12,7 @@ import numpy as np
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import chunk
 
 WIDTH = 8

@@ -9,8 +9,8 @@ from typing import Any
 from rolebundle.contracts.audit import AuditEntry, AuditSettings, CollectedAudit
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collect
-from rolebundle.storage import audit
-from rolebundle.storage.audit import open_audit_writer, read_head, seal
+from rolebundle.storage.audits import audit
+from rolebundle.storage.audits.audit import open_audit_writer, read_head, seal
 from rolebundle.storage.location import audit_path, collected_audits_path
 
 NOW = "2026-11-23T06:00:00Z"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rolebundle.storage import compartments, lexical_index, vector_index
-from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+from rolebundle.storage.indexes.approximate_index import IndexPart
 
 Kind = tuple[str, str, tuple[str, ...]]
 """Scope, sensitivity and deny patterns."""

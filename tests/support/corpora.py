@@ -23,14 +23,15 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.passages import passages_by_rowid
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.digests import content_hash
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.passages import passages_by_rowid
-from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
 from support.fake_embedder import HashingProvider
 from support.scratch import SCRATCH

@@ -15,7 +15,7 @@ from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.storage.check import find_problems
+from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.opening import open_writer
 from support.corpora import NOW, build, document
 

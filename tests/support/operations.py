@@ -24,8 +24,8 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage import opening
+from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
 from support.fake_embedder import HashingProvider
 from support.sound import contents

@@ -13,7 +13,7 @@ from rolebundle.replication.publish import publish
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.publications import Publication, save_publication, with_carried
+from rolebundle.storage.records.publications import Publication, save_publication, with_carried
 from support.replication_site import OPTIONS
 
 

@@ -12,7 +12,7 @@ from rolebundle.replication.signatures import sign
 from rolebundle.storage import digests
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import latest_version, open_writer
-from rolebundle.storage.replica import PUBLISHED, save_manifest
+from rolebundle.storage.records.replica import PUBLISHED, save_manifest
 
 PUBLISHER = "docs-team"
 PUBLISHED_AT = "2026-11-01T00:00:00Z"

@@ -16,11 +16,11 @@ from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.replication.transports.transport import Transport
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.location import fetched_replica, staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import Publication, find_publication
-from rolebundle.storage.replica import stored_manifest
-from rolebundle.storage.stored_document import StoredDocument
+from rolebundle.storage.records.publications import Publication, find_publication
+from rolebundle.storage.records.replica import stored_manifest
 from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
 

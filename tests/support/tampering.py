@@ -15,11 +15,11 @@ from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
 from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.storage import replica_file
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.replica import save_manifest, stored_manifest
+from rolebundle.storage.records.replica import save_manifest, stored_manifest
+from rolebundle.storage.replicas import replica_file
 from support.fake_embedder import HashingProvider
 from support.replication_site import Site
 

@@ -15,7 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import decision_name
+from rolebundle.storage.records.publications import decision_name
 from rolebundle.verification.decisions.records import (
     end_decision,
     find_decision,

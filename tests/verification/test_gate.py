@@ -208,8 +208,8 @@ def test_an_edited_baseline_is_suspect(db: Path, contract: Path, statement: str)
 
 
 def test_a_baseline_of_another_form_is_suspect(db: Path, contract: Path) -> None:
-    from rolebundle.storage import gate_baselines
     from rolebundle.storage.opening import open_writer
+    from rolebundle.storage.records import gate_baselines
 
     start(db, contract)
     write(contract.parent, {"report.md": REPORT})

@@ -17,7 +17,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage import store
+from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of

@@ -22,7 +22,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage import facts, store
+from rolebundle.storage.content import facts, store
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.verification import remember as remembering
 from support.amounts import few_examples

@@ -28,7 +28,7 @@ from rolebundle.policy.audit_collection import CollectedLog, collected_logs
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.stored_audit import load_stored_audit
+from rolebundle.storage.records.stored_audit import load_stored_audit
 from rolebundle.text.counts import counted
 
 _QUERY_CHARS = 80

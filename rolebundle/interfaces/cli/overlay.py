@@ -37,7 +37,7 @@ from rolebundle.policy.overlays import (
     overlay_folders,
 )
 from rolebundle.resources import data_folder
-from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.content.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rolebundle.errors import UsageError
-from rolebundle.storage.partial import partial_file, sync_file
+from rolebundle.storage.files.partial import partial_file, sync_file
 
 _PAGE_MARK = b'<meta name="generator" content="rolebundle">'
 _PAGE_HEAD_BYTES = 200

@@ -10,7 +10,7 @@ import click
 from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.content.quarantine import Flagged
 
 
 @click.group()

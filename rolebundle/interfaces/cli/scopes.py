@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.replica import load_record
+from rolebundle.storage.records.replica import load_record
 
 
 @click.group()

@@ -6,8 +6,8 @@ from importlib.metadata import version
 from platform import python_version
 
 from rolebundle.embedding.static import MODEL
+from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.sqlite_file import sqlite_version
 
 
 def version_text() -> str:

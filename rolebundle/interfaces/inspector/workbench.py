@@ -43,7 +43,7 @@ from rolebundle.policy.overlays import (
 )
 from rolebundle.resources import data_folder
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import document_kinds, kind_counts
+from rolebundle.storage.content.documents import document_kinds, kind_counts
 from rolebundle.storage.location import overlays_path
 
 GENERAL_TASKS = (

@@ -22,8 +22,8 @@ from rolebundle.ingest.heartbeat import is_alive
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.plots import Bar, bar_plot
 from rolebundle.interfaces.pages.site import FILE, Site
-from rolebundle.storage.documents import SourceDates
-from rolebundle.storage.quarantine import FlaggedName
+from rolebundle.storage.content.documents import SourceDates
+from rolebundle.storage.content.quarantine import FlaggedName
 from rolebundle.text.counts import counted
 
 MAX_ROWS = 100

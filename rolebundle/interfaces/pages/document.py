@@ -21,7 +21,7 @@ from rolebundle.retrieval.filter import age_days, freshness_at
 from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import Finding
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.content.quarantine import Flagged
 
 MAX_ORIGINAL_CHARS = 20_000
 NOT_RECORDED = "not recorded"

@@ -22,7 +22,7 @@ from typing import Any
 
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.interfaces.json_lines import error_line
-from rolebundle.storage.partial import partial_file, rename_if_free, sync_file
+from rolebundle.storage.files.partial import partial_file, rename_if_free, sync_file
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]

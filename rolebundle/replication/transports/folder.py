@@ -36,7 +36,7 @@ from rolebundle.replication.transports.blocks import (
     open_regular,
     storage_error,
 )
-from rolebundle.storage.partial import partial_file, stale_partials, sync_folder
+from rolebundle.storage.files.partial import partial_file, stale_partials, sync_folder
 
 # What Syncthing keeps: the version of one machine when two changed a file, and replaced files.
 _CONFLICT = re.compile(r"replica\.sync-conflict-.+\.(?:db|blocks)")

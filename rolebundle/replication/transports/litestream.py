@@ -38,7 +38,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.storage.sqlite_programs import (
+from rolebundle.storage.files.sqlite_programs import (
     is_same_generation,
     log_kept,
     make_private_rollback_file,

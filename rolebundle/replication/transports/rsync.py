@@ -41,7 +41,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.storage.sqlite_programs import sqlite3_rsync
+from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 
 BUSY_SECONDS = 30.0
 """How long a transfer is tried again while others use the published file."""

@@ -12,12 +12,12 @@ from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProv
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import CorpusBusy, EmbedderError
 from rolebundle.retrieval.rerank.scorers import passage_vector
-from rolebundle.storage import rerank_cache
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.passages import ChunkText, texts_after
 from rolebundle.storage.corpus_state import corpus_counts, true_generation
+from rolebundle.storage.files.lock import only_one
+from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import warming_path
-from rolebundle.storage.lock import only_one
-from rolebundle.storage.passages import ChunkText, texts_after
 
 BATCH = 128
 """Chunks that are embedded and stored together."""

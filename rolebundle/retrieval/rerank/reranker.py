@@ -33,8 +33,8 @@ from rolebundle.embedding.registry import (
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.rerank.scorers import CosineScorer, Score, Scorer, ServerScorer
-from rolebundle.storage.chunks import indexed_title
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.chunks import indexed_title
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader

@@ -20,7 +20,7 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.embedding.texts import batches
 from rolebundle.errors import EmbedderError, RolebundleError
-from rolebundle.storage import rerank_cache
+from rolebundle.storage.indexes import rerank_cache
 from rolebundle.text.paths import conceal_paths
 
 if TYPE_CHECKING:

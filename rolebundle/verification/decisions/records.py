@@ -9,10 +9,10 @@ from rolebundle.contracts.decisions import DecisionRecord, DecisionState, NewDec
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import Authority
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.storage import decisions as storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.decisions import DecisionKey, StoredDecision, StoredEnd
+from rolebundle.storage.records import decisions as storage
+from rolebundle.storage.records.decisions import DecisionKey, StoredDecision, StoredEnd
 from rolebundle.verification.decisions.matching import is_prohibition
 from rolebundle.verification.statements import checked_statement
 

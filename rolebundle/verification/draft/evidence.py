@@ -23,7 +23,7 @@ from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.passages import passages_at_lines, passages_by_id
+from rolebundle.storage.content.passages import passages_at_lines, passages_by_id
 from rolebundle.text.references import may_be_stored
 from rolebundle.verification.draft.parse import DraftCitation
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import Baseline, GateContract, GateStart
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.storage import approvals, gate_baselines
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.gate_baselines import StoredBaseline
+from rolebundle.storage.records import approvals, gate_baselines
+from rolebundle.storage.records.gate_baselines import StoredBaseline
 from rolebundle.verification.gate.contract import LoadedContract, bad_contract, location_of
 from rolebundle.verification.gate.criteria import schema_validator
 from rolebundle.verification.gate.files import NotReadable, WorkFolder

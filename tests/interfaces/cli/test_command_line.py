@@ -20,8 +20,8 @@ from rolebundle.contracts.status import CorpusStatus
 from rolebundle.interfaces.cli.demo import ROLES
 from rolebundle.interfaces.cli.demo import program as demo_program
 from rolebundle.interfaces.cli.main import _disable_plugins
+from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, SAMPLE, Outcome, forked_program, invoke, is_coded, run
 
 COMMANDS = ("ingest", "retrieve", "compare", "replay", "get", "status", "overlay", "demo")

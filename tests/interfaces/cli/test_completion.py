@@ -25,8 +25,8 @@ from rolebundle.interfaces.cli.completion import CORRECTIONS, SHELLS
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.sqlite_file import sqlite_version
 from support.commands import forked_program, invoke, run
 
 PATIENCE = 30.0

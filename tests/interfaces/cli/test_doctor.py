@@ -221,7 +221,7 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
 
 
 def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
-    from rolebundle.storage import vector_index
+    from rolebundle.storage.indexes import vector_index
     from support.fake_embedder import HashingProvider
 
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())

@@ -9,7 +9,7 @@ import pytest
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.noise_sample import PAIRS
 from rolebundle.ingest.approximate_indexes import Optimized
-from rolebundle.storage import approximate_index, vector_cache, vector_index
+from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document

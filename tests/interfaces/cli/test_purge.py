@@ -13,7 +13,7 @@ from rolebundle.contracts.purge import Receipt
 from rolebundle.interfaces.cli import purge as command
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.staging import staging
+from rolebundle.storage.replicas.staging import staging
 from support.commands import invoke, is_coded
 from support.publications import stage
 from support.sound import assert_sound

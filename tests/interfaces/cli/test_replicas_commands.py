@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import publications
+from rolebundle.storage.records.publications import publications
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.templates import Template

@@ -18,7 +18,7 @@ from rolebundle.interfaces.inspector import corpus as view
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.pages.corpus import freshness_plot
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

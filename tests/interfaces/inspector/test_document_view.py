@@ -16,7 +16,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

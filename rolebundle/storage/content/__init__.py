@@ -1,0 +1,1 @@
+"""Files, their documents and chunks: how they are written and read."""

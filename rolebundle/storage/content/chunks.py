@@ -1,0 +1,143 @@
+"""Writing chunks, their places in the lexical index and their vectors.
+
+Every function here runs inside the caller's transaction. A chunk that did not change keeps its row,
+its place in the lexical index and its vector.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from rolebundle.contracts.document import DocumentMetadata, attribute_texts
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.rows import assignments, insert, next_row
+from rolebundle.storage.content.stored_document import StoredChunk
+from rolebundle.storage.digests import INDEXED_COLUMNS, UNINDEXED_COLUMNS, chunk_digest
+from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.stored_values import json_array
+from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+
+_EMBEDDED = 4  # vectors are computed from title, headings, content and tags
+
+
+def indexed_title(title: str, content: str) -> str:
+    """The title under which a chunk is indexed, lexically and as a vector."""
+    # A title that is the whole text would be indexed twice, and count for more than a text.
+    return "" if content == title else title
+
+
+def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
+    """Chunk id → the other columns of the chunk's row."""
+    return {
+        chunk.chunk_id: (
+            indexed_title(metadata.title, chunk.content),
+            json_array(chunk.headings),
+            chunk.content,
+            json_array(_distinct(metadata.tags, chunk.tags)),
+            json_array(_hints(metadata, ordinal, chunk.forms)),
+            ordinal,
+            chunk.content_type,
+            chunk.content_hash,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.page,
+            json_array(chunk.applicable_roles or metadata.applicable_roles),
+            json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
+            chunk.anchor,
+        )
+        for ordinal, chunk in enumerate(chunks)
+    }
+
+
+def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
+    """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
+    hints = metadata.retrieval_hints
+    if metadata.attributes and ordinal == 0:
+        # Only in the first chunk: in each one they would make all chunks of the document longer,
+        # and match where the text does not.
+        hints += attribute_texts(metadata.attributes)
+    return (*hints, forms) if forms else hints
+
+
+def update_chunks(
+    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
+) -> dict[str, Row]:
+    """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
+    before: dict[str, Row] = {
+        row[0]: row[1:]
+        for row in corpus.rows(
+            f"SELECT chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest FROM chunk "
+            "WHERE document = ?",
+            (document_row,),
+        )
+    }
+    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
+    for name, values in now.items():
+        if name in before:
+            rowid, *old = before[name]
+            digest = chunk_digest((rowid, document_row, name, *values))
+            _update_chunk(corpus, compartment, rowid, tuple(old), (*values, digest))
+    return {name: values for name, values in now.items() if name not in before}
+
+
+def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
+    if old == values:
+        return
+    indexed = INDEXED_COLUMNS.count(",") + 1
+    reindex = old[:indexed] != values[:indexed]
+    if reindex:
+        lexical_index.remove_chunks(corpus, compartment, [rowid])
+    if old[:_EMBEDDED] != values[:_EMBEDDED]:
+        _remove_vectors(corpus, [rowid])
+    corpus.run(
+        f"UPDATE chunk SET {assignments(f'{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest')} "
+        "WHERE id = ?",
+        (*values, rowid),
+    )
+    if reindex:
+        lexical_index.add_range(corpus, compartment, rowid, rowid)
+
+
+def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
+    """Insert chunks. Each row is (document row, chunk id, *columns)."""
+    if not rows:
+        return
+    first = next_row(corpus, "chunk")
+    insert(
+        corpus,
+        f"chunk (id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest)",
+        [
+            (*row, chunk_digest(row))
+            for row in ((first + offset, *row) for offset, row in enumerate(rows))
+        ],
+    )
+    last = first + len(rows) - 1
+    for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
+        lexical_index.add_range(corpus, compartment, first, last)
+        compartments.add_to_counts(corpus, compartment, chunks=count)
+    corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
+
+
+def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Remove chunks from the table and from all indexes."""
+    if not rowids:
+        return
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        lexical_index.remove_chunks(corpus, compartment, chunks)
+        compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
+    _remove_vectors(corpus, rowids)
+    corpus.run(
+        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
+
+
+def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
+    for index in vector_index.all_indexes(corpus):
+        vector_index.remove(corpus, index, rowids)
+
+
+def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second))) if second else first

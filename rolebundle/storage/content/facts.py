@@ -1,0 +1,235 @@
+"""Remembered facts: documents of one passage that agents and people filed.
+
+The text is a document like any other, so that searches, compartments and purges need to know
+nothing of facts. Its file row names no file: its location begins with ``REMEMBERED``, and goes on
+with the location of the source. So deny patterns that match the source also match the fact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rolebundle.storage import digests
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.stored_values import check_types, parse_strings
+from rolebundle.storage.indexes.partition import DeniedPatterns
+from rolebundle.storage.row_digest import row_digest
+
+_RECORD = (
+    "document, fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
+)
+_COLUMNS = (
+    "r.document, r.fact_hash, r.source_document, r.remembered_by, r.count, r.first_at, r.last_at, "
+    "r.promoted_by, d.document_id, d.uri, d.scope, d.sensitivity, d.trust_tier, "
+    "coalesce(scanned.verdict, ''), coalesce(scanned.kinds, '[]'), "
+    "c.id, c.chunk_id, c.content, f.path || ':' || c.start_line || '-' || c.end_line"
+)
+_TYPES = [int, str, str, str, int, str, str, str, *[str] * 7, int, str, str, str]
+_FLAGS = 6
+"""The place of the flags after those of the record."""
+_FACTS = (
+    f"SELECT {_COLUMNS} FROM remembered r JOIN document d ON d.id = r.document "
+    "JOIN file f ON f.id = d.file JOIN chunk c ON c.document = d.id "
+    "LEFT JOIN scanned ON scanned.document = d.id"
+)
+
+
+class Record(NamedTuple):
+    """What is known of a fact besides its document.
+
+    Attributes:
+        fact_hash: of the normalized text, the scope and the sensitivity.
+        source_document: the id of the document that it cites; empty for an address.
+        remembered_by: who filed it first.
+        filings: how often it was filed.
+        first_at, last_at: when it was filed first and last; ISO 8601 in UTC.
+        promoted_by: who promoted it; empty if nobody did.
+    """
+
+    fact_hash: str
+    source_document: str
+    remembered_by: str
+    filings: int
+    first_at: str
+    last_at: str
+    promoted_by: str = ""
+
+
+class Fact(NamedTuple):
+    """A stored fact.
+
+    Attributes:
+        row: the row of its document.
+        record: what is known of it.
+        source: the locator of its source.
+        verdict: that of the scan; empty if it found nothing.
+        flags: the kinds of the scan's findings.
+        chunk: the row of its only chunk.
+    """
+
+    row: int
+    record: Record
+    document_id: str
+    source: str
+    scope: str
+    sensitivity: str
+    trust_tier: str
+    verdict: str
+    flags: tuple[str, ...]
+    chunk: int
+    chunk_id: str
+    content: str
+    locator: str
+
+
+def all_facts(corpus: Corpus) -> list[Fact]:
+    """Every fact, the last filed first."""
+    return _facts(corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
+
+
+def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
+    """The fact with this document id, or ``None``."""
+    facts = _facts(corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
+    return facts[0] if facts else None
+
+
+def fact_with(corpus: Corpus, fact_hash: str) -> Fact | None:
+    """The visible fact with this hash that was filed first, or ``None``."""
+    facts = _facts(
+        corpus.rows(f"{_FACTS} WHERE r.fact_hash = ? ORDER BY d.id LIMIT 1", (fact_hash,))
+    )
+    return facts[0] if facts else None
+
+
+def location_of(corpus: Corpus, chunk: int) -> str:
+    """The location of the file of a chunk."""
+    location = corpus.value(
+        "SELECT f.location FROM chunk c JOIN document d ON d.id = c.document "
+        "JOIN file f ON f.id = d.file WHERE c.id = ?",
+        (chunk,),
+    )
+    check_types((location,), (str,), "a file")
+    return str(location)
+
+
+def put_fact(
+    corpus: Corpus,
+    file: StoredFile,
+    document: StoredDocument,
+    record: Record,
+    denied: DeniedPatterns,
+) -> Fact:
+    """Store a fact, also instead of one with the same id. Call it inside a write transaction.
+
+    If there is one, its count goes on and its record stays.
+
+    Raises:
+        DocumentError: its id is taken.
+    """
+    former = fact_named(corpus, document.metadata.document_id)
+    if former is not None:
+        known = former.record
+        record = known._replace(filings=known.filings + 1, last_at=record.last_at)
+        # Its source may have moved.
+        forget(corpus, former)
+    [problem] = store.put_files(corpus, [(file, [document])], denied)
+    if problem is not None:
+        raise problem
+    [(row,)] = corpus.rows(
+        "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
+        (file.location,),
+    )
+    _put_record(corpus, row, record)
+    increment_generation(corpus)
+    [fact] = _facts(corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
+    return fact
+
+
+def count_again(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
+    """Count a fact that was filed again. Call it inside a write transaction.
+
+    Args:
+        corpus: a corpus open for writing.
+        fact: the fact as it is stored.
+        at: the time; ISO 8601 in UTC.
+        renew: whether the fact is now as new as this filing.
+    """
+    record = fact.record._replace(filings=fact.record.filings + 1, last_at=at)
+    _put_record(corpus, fact.row, record)
+    if renew:
+        with digests.kept_true(corpus, [fact.row]):
+            corpus.run("UPDATE document SET updated_at = ? WHERE id = ?", (at, fact.row))
+    increment_generation(corpus)
+    return fact._replace(record=record)
+
+
+def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
+    """Raise a fact to the trust tier general. Call it inside a write transaction."""
+    record = fact.record._replace(promoted_by=promoted_by)
+    _put_record(corpus, fact.row, record)
+    with digests.kept_true(corpus, [fact.row]):
+        corpus.run("UPDATE document SET trust_tier = 'general' WHERE id = ?", (fact.row,))
+    increment_generation(corpus)
+    return fact._replace(record=record, trust_tier="general")
+
+
+def forget(corpus: Corpus, fact: Fact) -> None:
+    """Remove a fact. Call it inside a write transaction."""
+    rows = corpus.rows(
+        "SELECT f.location FROM document d JOIN file f ON f.id = d.file WHERE d.id = ?", (fact.row,)
+    )
+    store.remove_files(corpus, [location for (location,) in rows])
+    store.drop_unused(corpus)
+    increment_generation(corpus)
+
+
+def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
+    """The rows of the facts whose source is one of these documents."""
+    rows = corpus.rows(
+        "SELECT document FROM remembered WHERE source_document IN (SELECT value FROM json_each(?))",
+        (json.dumps([name for name in document_ids if name]),),
+    )
+    return {row for (row,) in rows}
+
+
+def missing_sources(corpus: Corpus) -> set[str]:
+    """The ids of documents that facts cite and that the corpus has no more."""
+    rows = corpus.rows(
+        "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
+        "AND source_document NOT IN (SELECT document_id FROM document)"
+    )
+    return {name for (name,) in rows}
+
+
+def without_record(corpus: Corpus) -> set[int]:
+    """The rows of documents that are facts, and of which nothing else is known."""
+    rows = corpus.rows(
+        "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
+        "AND d.id NOT IN (SELECT document FROM remembered)",
+        (f"{REMEMBERED}%",),
+    )
+    return {row for (row,) in rows}
+
+
+def _put_record(corpus: Corpus, row: int, record: Record) -> None:
+    values = (row, *record)
+    corpus.run(
+        f"REPLACE INTO remembered ({_RECORD}, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, row_digest(values)),
+    )
+
+
+def _facts(rows: Sequence[Row]) -> list[Fact]:
+    facts = []
+    for row in rows:
+        check_types(row, _TYPES, "a remembered fact")
+        number, record, values = row[0], Record(*row[1:8]), list(row[8:])
+        values[_FLAGS] = parse_strings(values[_FLAGS], "a fact's flags")
+        facts.append(Fact(number, record, *values))
+    return facts

@@ -1,0 +1,208 @@
+"""Reading passages: chunks with what belongs to them; `chunks.py` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.documents import METADATA_COLUMNS, parse_metadata
+from rolebundle.storage.content.supersession import superseders
+from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.stored_values import check_rows, check_types, parse_strings
+from rolebundle.storage.records import marks
+
+_CHUNK_COLUMNS = (
+    "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
+    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
+    "coalesce(scanned.kinds, '[]'), c.anchor, c.ordinal"
+)
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str, int]
+_JOINED = (
+    "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
+    "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
+)
+
+
+def passages_sql(condition: str) -> str:
+    """Chunks with all that belongs to them, for a WHERE condition."""
+    return (
+        f"SELECT {_CHUNK_COLUMNS}, d.id, {METADATA_COLUMNS} {_JOINED} WHERE {condition} "
+        "ORDER BY c.document, c.ordinal"
+    )
+
+
+def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
+    """The chunks with these rowids, by rowid."""
+    rows = corpus.rows(
+        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
+    )
+    return {passage.rowid: passage for passage in _passages(corpus, rows)}
+
+
+def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
+    """Chunk id → hash of its text, for those of the ids that the corpus has."""
+    rows = corpus.rows(
+        "SELECT chunk_id, content_hash FROM chunk "
+        "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        (json.dumps(list(chunk_ids)),),
+    )
+    check_rows(rows, (str, str), "a chunk")
+    return dict(rows)
+
+
+class ChunkText(NamedTuple):
+    """The parts of a chunk that are embedded."""
+
+    rowid: int
+    title: str
+    headings: tuple[str, ...]
+    content: str
+    tags: tuple[str, ...]
+
+
+def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
+    rows = corpus.rows(
+        "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    check_rows(rows, (int, str), "the hints of a chunk")
+    return {rowid: parse_strings(hints, "the hints of a chunk") for rowid, hints in rows}
+
+
+def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
+    """What is embedded of these chunks, ordered by rowid."""
+    return _texts(
+        corpus, "id IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps(list(rowids))
+    )
+
+
+def first_texts(corpus: Corpus, count: int) -> list[ChunkText]:
+    """What is embedded of the first ``count`` chunks of the corpus."""
+    return _texts(corpus, "true ORDER BY id LIMIT ?", count)
+
+
+def texts_after(corpus: Corpus, rowid: int, count: int) -> list[ChunkText]:
+    """What is embedded of the next ``count`` chunks with a greater rowid, ordered by rowid."""
+    return _texts(corpus, "id > ? ORDER BY id LIMIT ?", rowid, count)
+
+
+def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkText]:
+    rows = corpus.rows(
+        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", bindings
+    )
+    check_rows(rows, (int, str, str, str, str), "a chunk")
+    return [
+        ChunkText(
+            rowid,
+            title,
+            parse_strings(headings, "the headings of a chunk"),
+            content,
+            parse_strings(tags, "the tags of a chunk"),
+        )
+        for rowid, title, headings, content, tags in rows
+    ]
+
+
+def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
+    """The chunk with this id, or ``None``."""
+    matches = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
+    return matches[0] if matches else None
+
+
+def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
+    """The chunks with these ids, by document and place; only those that the corpus has."""
+    condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
+    return _passages(corpus, corpus.rows(passages_sql(condition), (json.dumps(list(chunk_ids)),)))
+
+
+def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
+    """The chunks of a document, in order; empty if there is no such document."""
+    return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
+
+
+def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
+    """The chunks of all documents of a type, by document and in order."""
+    return _passages(corpus, corpus.rows(passages_sql("d.document_type = ?"), (document_type,)))
+
+
+def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
+    """The chunks of a document from the ``first`` on, counted from 1, in order."""
+    rows = corpus.rows(
+        passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
+        (document_id, first - 1, first - 1 + count),
+    )
+    return _passages(corpus, rows)
+
+
+def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
+    """Rowid → position of the chunk in its document, counted from 1."""
+    rows = corpus.rows(
+        "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    check_rows(rows, (int, int), "the position of a chunk")
+    return {row[0]: row[1] for row in rows}
+
+
+def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+    """The chunks of a file that share a line with the range, in order."""
+    rows = corpus.rows(
+        passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
+        (path, end_line, start_line),
+    )
+    return _passages(corpus, rows)
+
+
+def passages_of_documents(
+    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
+) -> list[Passage]:
+    """The chunks of these documents that share a line with the range, by document and in order."""
+    rows = corpus.rows(
+        passages_sql(
+            "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
+        ),
+        (json.dumps([*rowids]), end_line, start_line),
+    )
+    return _passages(corpus, rows)
+
+
+def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
+    width = len(_CHUNK_TYPES)
+    newer, ignored = superseders(corpus, {row[width] for row in rows})
+    marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
+    documents: dict[int, DocumentMetadata] = {}
+    passages = []
+    for row in rows:
+        document = row[width]
+        check_types(row[:width], _CHUNK_TYPES, "a chunk")
+        if document not in documents:
+            documents[document] = parse_metadata(row[width + 1 :])
+        passages.append(
+            Passage(
+                rowid=row[0],
+                chunk_id=row[1],
+                path=row[2],
+                headings=parse_strings(row[3], "a list of a chunk"),
+                content=row[4],
+                content_type=row[5],
+                content_hash=row[6],
+                start_line=row[7],
+                end_line=row[8],
+                page=row[9],
+                tags=parse_strings(row[10], "a list of a chunk"),
+                applicable_roles=parse_strings(row[11], "a list of a chunk"),
+                excluded_roles=parse_strings(row[12], "a list of a chunk"),
+                flags=parse_strings(row[13], "a list of a chunk"),
+                document=documents[document],
+                superseded_by=newer.get(document, ()),
+                ignored_claims=ignored.get(document, ()),
+                mark=marked.get(row[1]),
+                anchor=row[14],
+                ordinal=row[15],
+            )
+        )
+    return passages

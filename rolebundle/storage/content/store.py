@@ -1,0 +1,406 @@
+"""Writing files and documents. Every function here runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.errors import DocumentError
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import identifiers, quarantine
+from rolebundle.storage.content.chunks import (
+    chunk_columns,
+    insert_chunks,
+    remove_chunks,
+    update_chunks,
+)
+from rolebundle.storage.content.rows import assignments, insert, next_row
+from rolebundle.storage.content.stored_document import (
+    REMEMBERED,
+    FileIdentity,
+    StoredDocument,
+    StoredFile,
+)
+from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_digest, file_digest
+from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.stored_values import check_rows, json_array, json_object
+from rolebundle.storage.indexes import compartments, partition
+from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
+from rolebundle.storage.row_digest import row_digest
+
+_FILE_COLUMNS = FILE_ROW.removeprefix("id, ")
+
+
+def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
+    """Location → identity, for every file that was read. Remembered facts have none."""
+    rows = corpus.rows(
+        "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
+        (f"{REMEMBERED}%",),
+    )
+    check_rows(rows, (str, str, str, str), "a file")
+    return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
+
+
+def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+    """Store one file, replacing its earlier version.
+
+    Raises:
+        DocumentError: a document or chunk id is taken by another file. Nothing was written.
+    """
+    [problem] = put_files(corpus, [(file, documents)])
+    if problem is not None:
+        raise problem
+
+
+def put_files(
+    corpus: Corpus,
+    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    denied: DeniedPatterns = no_denied_patterns,
+    renamed: list[identifiers.Renamed] | None = None,
+) -> list[DocumentError | None]:
+    """Store files one after the other, each replacing its earlier version.
+
+    Args:
+        corpus: a corpus open for writing.
+        files: each file with its documents.
+        denied: the deny patterns of the policy that match a file.
+        renamed: gets what declares an id that belongs to another document.
+
+    Returns:
+        For each file why it was refused, or ``None``. Nothing of a refused file is written.
+    """
+    files = list(files)
+    batch = _Batch(corpus, files, denied)
+    if batch.has_contested_ids(files):
+        files, contested = identifiers.settle(corpus, files)
+        if renamed is not None:
+            renamed += contested
+        batch = _Batch(corpus, files, denied)
+    problems: list[DocumentError | None] = []
+    for file, documents in files:
+        try:
+            batch.put(file, documents)
+            problems.append(None)
+        except DocumentError as problem:
+            problems.append(problem)
+    batch.insert_what_is_new()
+    partition.remove_empty(corpus)
+    return problems
+
+
+def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
+    """Remove files with all of their documents."""
+    for location in locations:
+        rows = corpus.rows(
+            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
+            (location,),
+        )
+        remove_documents(corpus, [row for (row,) in rows])
+        corpus.run("DELETE FROM file WHERE location = ?", (location,))
+
+
+def remove_document(corpus: Corpus, row: int) -> None:
+    """Remove one document. Its file stays, so that it is not read again until it changes."""
+    remove_documents(corpus, [row])
+
+
+def drop_unused(corpus: Corpus) -> None:
+    """Remove sources and compartments that have no documents left."""
+    corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
+    partition.remove_empty(corpus)
+
+
+class _Batch:
+    """Files that are stored together.
+
+    Existing rows are changed file by file. New rows wait, and are inserted at the end with one
+    statement per table. Ids are checked before anything is written, so that a refused file needs
+    no savepoint: FTS5 writes a segment to disk for each savepoint.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]],
+        denied: DeniedPatterns,
+    ) -> None:
+        self.corpus = corpus
+        self.denied = denied
+        self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
+        documents = [document for _, documents in files for document in documents]
+        self.file_rows: dict[str, int] = dict(
+            _rows_among(
+                corpus, "SELECT location, id FROM file", (file.location for file, _ in files)
+            )
+        )
+        # For each document id of this batch that exists: the row of its file, and its path.
+        self.document_owners: dict[str, tuple[int, str]] = {
+            document_id: (file_row, path)
+            for document_id, file_row, path in _rows_among(
+                corpus,
+                "SELECT document_id, f.id, path FROM document d JOIN file f ON f.id = d.file",
+                (document.metadata.document_id for document in documents),
+            )
+        }
+        self.chunk_owners: dict[str, int] = dict(
+            _rows_among(
+                corpus,
+                "SELECT chunk_id, d.file FROM chunk c JOIN document d ON d.id = c.document",
+                (chunk.chunk_id for document in documents for chunk in document.chunks),
+            )
+        )
+        self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
+        self.next_file = next_row(corpus, "file")
+        self.next_document = next_row(corpus, "document")
+        self.new_files: list[Row] = []
+        self.new_documents: list[Row] = []
+        self.new_chunks: list[Row] = []
+        self.supersessions: list[Row] = []
+        self.scanned: list[Row] = []
+
+    def has_contested_ids(
+        self, files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]]
+    ) -> bool:
+        """Whether two files have a document id or a chunk id in common."""
+        owners: dict[str, int | str] = {}
+        for file, documents in files:
+            owner = self.file_rows.get(file.location, file.location)
+            for document in documents:
+                name = document.metadata.document_id
+                if self.document_owners.get(name, (owner,))[0] != owner:
+                    return True
+                if owners.setdefault(name, owner) != owner:
+                    return True
+                for chunk in document.chunks:
+                    if self.chunk_owners.get(chunk.chunk_id, owner) != owner:
+                        return True
+                    # No document id has a line break, so that the two kinds of ids are apart.
+                    if owners.setdefault(f"\n{chunk.chunk_id}", owner) != owner:
+                        return True
+        return False
+
+    def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+        known = self.file_rows.get(file.location)
+        file_row = self.next_file if known is None else known
+        self._refuse_taken_ids(file_row, file, documents)
+        before: dict[str, int] = {}
+        if known is None:
+            self.next_file += 1
+            self.new_files.append(_file_row(file_row, file))
+        else:
+            before = self._update_file(file_row, file, documents)
+        for document in documents:
+            document_id = document.metadata.document_id
+            self.document_owners[document_id] = (file_row, file.path)
+            for chunk in document.chunks:
+                self.chunk_owners[chunk.chunk_id] = file_row
+            self._put_document(file_row, file, document, before.get(document_id))
+
+    def insert_what_is_new(self) -> None:
+        insert(self.corpus, f"file ({FILE_ROW}, digest)", self.new_files)
+        insert(
+            self.corpus,
+            f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)",
+            self.new_documents,
+        )
+        insert(self.corpus, "supersession (newer, superseded, reach)", self.supersessions)
+        insert(
+            self.corpus,
+            "scanned (document, verdict, content_hash, kinds, findings, original, digest)",
+            self.scanned,
+        )
+        insert_chunks(self.corpus, self.new_chunks)
+        self.corpus.run(
+            "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
+        )
+        for compartment, count in Counter(row[-2] for row in self.new_documents).items():
+            compartments.add_to_counts(self.corpus, compartment, documents=count)
+
+    def _refuse_taken_ids(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> None:
+        document_ids: set[str] = set()
+        chunk_ids: set[str] = set()
+        for document in documents:
+            document_id = document.metadata.document_id
+            owner, path = self.document_owners.get(document_id, (file_row, file.path))
+            if owner != file_row or document_id in document_ids:
+                raise DocumentError(
+                    "duplicate_document_id",
+                    f"the document id {document_id!r} is taken by {path}",
+                    "give one of the two another document_id or source_id",
+                )
+            document_ids.add(document_id)
+            own = {chunk.chunk_id for chunk in document.chunks}
+            if len(own) != len(document.chunks):
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the document {document_id!r} has one chunk id twice",
+                    "give each of its chunks an id of its own",
+                )
+            taken = [
+                chunk_id
+                for chunk_id in own
+                if chunk_id in chunk_ids or self.chunk_owners.get(chunk_id, file_row) != file_row
+            ]
+            if taken:
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the chunk id {min(taken)!r} is taken by another document",
+                    "give one of the two chunks another id",
+                )
+            chunk_ids |= own
+
+    def _update_file(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> dict[str, int]:
+        """Update the file's row, and remove the documents that it has no more."""
+        self.corpus.run(
+            f"UPDATE file SET {assignments(f'{_FILE_COLUMNS}, digest')} WHERE id = ?",
+            (*_file_row(file_row, file)[1:], file_row),
+        )
+        before: dict[str, int] = dict(
+            self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
+        )
+        current = {document.metadata.document_id for document in documents}
+        remove_documents(self.corpus, [row for name, row in before.items() if name not in current])
+        # The ids that the file gave up are free for the files after it.
+        self.document_owners = {
+            name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
+        }
+        self.chunk_owners = {
+            name: owner for name, owner in self.chunk_owners.items() if owner != file_row
+        }
+        return before
+
+    def _put_document(
+        self, file_row: int, file: StoredFile, document: StoredDocument, row: int | None
+    ) -> None:
+        metadata = document.metadata
+        scanned = document.scanned
+        if scanned and row is not None and quarantine.is_released(self.corpus, row, scanned):
+            scanned = scanned._replace(verdict="released")
+        is_quarantined = scanned is not None and scanned.verdict == "quarantine"
+        compartment = self._compartment(metadata, file, is_quarantined)
+        source_row = self._source_row(metadata.source_id)
+        values = _document_columns(file_row, source_row, compartment, metadata)
+        chunks = chunk_columns(metadata, document.chunks)
+        is_new = row is None
+        if row is None:
+            row = self.next_document
+            self.next_document += 1
+        claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
+        findings = _with_digest((row, *scanned)) if scanned else None
+        columns = (row, metadata.document_id, *values)
+        digest = document_digest(
+            columns, metadata.source_id, (file.location, file.path), findings, claims, len(chunks)
+        )
+        if is_new:
+            self.new_documents.append((*columns, digest))
+        else:
+            current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            if current != compartment:
+                partition.move_documents(self.corpus, [row], current, compartment)
+            self.corpus.run(
+                f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
+                (*values, digest, row),
+            )
+            self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
+            chunks = update_chunks(self.corpus, row, compartment, chunks)
+            self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))
+        if findings:
+            self.scanned.append(findings)
+        self.supersessions += [(row, *claim) for claim in claims]
+        self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
+
+    def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
+        denied = self.denied(file.path, file.location)
+        kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
+        if kind not in self.compartments:
+            self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
+        return self.compartments[kind]
+
+    def _source_row(self, source_id: str) -> int:
+        if source_id not in self.source_rows:
+            self.corpus.run("INSERT INTO source (source_id) VALUES (?)", (source_id,))
+            self.source_rows[source_id] = self.corpus.last_rowid()
+        return self.source_rows[source_id]
+
+
+def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
+    """The rows of ``select`` whose first column is among ``names``."""
+    column = select.split()[1].rstrip(",")
+    return corpus.rows(
+        f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
+    )
+
+
+def _file_row(row: int, file: StoredFile) -> Row:
+    values = (
+        row,
+        file.location,
+        file.path,
+        file.content_hash,
+        file.recipe,
+        file.size,
+        file.modified_ns,
+    )
+    return (*values, file_digest(values))
+
+
+def _with_digest(row: Row) -> Row:
+    return (*row, row_digest(row))
+
+
+def _document_columns(
+    file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
+) -> Row:
+    return (
+        file_row,
+        source_row,
+        metadata.title,
+        metadata.uri,
+        metadata.document_type,
+        metadata.domain,
+        metadata.trust_tier,
+        metadata.updated_at,
+        metadata.inferred_at,
+        metadata.valid_from,
+        metadata.valid_until,
+        metadata.language,
+        metadata.source_kind,
+        metadata.sensitivity,
+        metadata.origin,
+        metadata.scope,
+        json_array(metadata.tags),
+        json_array(metadata.applicable_roles),
+        json_array(metadata.excluded_roles),
+        json_array(metadata.retrieval_hints),
+        json_array(metadata.supersedes),
+        json_array(metadata.contradicts),
+        json_array(metadata.self_declared),
+        json_array(metadata.refused_claims),
+        json_object(metadata.attributes),
+        compartment,
+    )
+
+
+def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
+    """Remove documents with their chunks; their files stay."""
+    if not document_rows:
+        return
+    chosen = json.dumps(list(document_rows))
+    chunk_rows = corpus.rows(
+        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
+    )
+    remove_chunks(corpus, [row for (row,) in chunk_rows])
+    for compartment, count in corpus.rows(
+        "SELECT compartment, count(*) FROM document "
+        "WHERE id IN (SELECT value FROM json_each(?)) GROUP BY compartment",
+        (chosen,),
+    ):
+        compartments.add_to_counts(corpus, compartment, documents=-count)
+    corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
+    corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))

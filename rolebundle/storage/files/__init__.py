@@ -1,0 +1,1 @@
+"""SQLite files of any kind: their formats, errors, locks and values."""

@@ -1,0 +1,396 @@
+"""Opens the SQLite files of this package, and runs their statements.
+
+The corpus, the audit and the rerank cache are such files. Each kind has a `FileFormat`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from rolebundle.errors import ConfigurationError, StorageError
+from rolebundle.storage.files.file_format import FileFormat, check_identity, check_path
+from rolebundle.storage.files.sqlite_errors import error_detail, mapped_errors
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for a lock, unless the environment variable sets another time."""
+BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
+
+_READER_CACHE_KIB = 16_384
+"""Pages that a reader caches: an OR query reads the same ones several times."""
+
+Row = tuple[Any, ...]
+Binding = str | int | float | bytes | None
+
+_NO_SHARED_MEMORY = (
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMLOCK,
+)
+_WITHOUT_LOCKS = "unix-none"
+"""SQLite's file system that takes no lock and needs no shared memory."""
+
+
+@dataclass(slots=True)
+class SqliteFile:
+    """One open SQLite file. All SQL of the project runs through these methods.
+
+    Each method raises SQLite's errors as those of the file's format.
+    """
+
+    path: Path
+    db: apsw.Connection
+    writable: bool
+    file_format: FileFormat
+    stamp: tuple[int, ...] = ()
+    on_close: Callable[[], None] | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def open_read_only(
+        cls,
+        path: Path,
+        file_format: FileFormat,
+        *,
+        patience_ms: int | None = None,
+        frozen: bool = False,
+    ) -> Self:
+        """Open a file for reading. It takes no write lock and works on a read-only file.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+            patience_ms: how long to wait for a lock; ``None`` means the usual time.
+            frozen: assume that nobody writes to the file, and create nothing beside it.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be read.
+        """
+        check_path(path, file_format)
+        with mapped_errors(path, file_format):
+            # The stamp is taken first: a change during opening is noticed the next time.
+            identity, content = stamp_of(path), stamp_of(path, frozen=True)
+            db, is_frozen = (
+                (_connect_frozen(path, patience_ms), True)
+                if frozen
+                else _connect_read_only(path, patience_ms)
+            )
+            try:
+                harden(db)
+                # Temporary tables of this connection are never written to a file.
+                db.pragma("temp_store", "memory")
+                db.pragma("cache_size", -_READER_CACHE_KIB)  # Negative: KiB, not pages.
+                db.pragma("query_only", True)
+                check_identity(db, path, file_format)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, False, file_format, content if is_frozen else identity)
+
+    @classmethod
+    def open_for_writing(
+        cls,
+        path: Path,
+        file_format: FileFormat,
+        *,
+        wait: int | Callable[[int], bool] | None = None,
+        create: bool = False,
+    ) -> Self:
+        """Open a file for writing. A file of another format is not changed.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+            wait: milliseconds to wait for a lock, or a busy handler; ``None`` means the usual time.
+            create: also accept a missing or empty file, and leave the check of its identity to
+                the caller.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be written.
+        """
+        if not create:
+            check_path(path, file_format)
+        with mapped_errors(path, file_format):
+            identity = stamp_of(path)
+            flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+            db = apsw.Connection(str(path), flags=flags)
+            try:
+                # Closing must not fold the log of a file that is of another application.
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                if callable(wait):
+                    db.set_busy_handler(wait)
+                else:
+                    db.set_busy_timeout(busy_timeout() if wait is None else wait)
+                if db.readonly("main"):
+                    # SQLite opens it read-only without an error, and fails at the first write.
+                    raise StorageError(
+                        "read_only",
+                        f"{path}: the file is read-only",
+                        "give yourself write permission to the file and its folder, or choose "
+                        "another file with --db",
+                    )
+                harden(db)
+                if not create:
+                    check_identity(db, path, file_format)
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, True, file_format, identity)
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """Run one statement and fetch all of its rows."""
+        with self._mapped_errors():
+            return self.db.execute(sql, tuple(bindings)).fetchall()
+
+    def each(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+        """Run one statement and yield its rows one by one, if they may not fit into memory."""
+        with self._mapped_errors():
+            yield from self.db.execute(sql, tuple(bindings))
+
+    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+        """The first column of the first row, or ``None``."""
+        with self._mapped_errors():
+            return self.db.execute(sql, tuple(bindings)).get
+
+    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """Run one statement for its effect."""
+        with self._mapped_errors():
+            self.db.execute(sql, tuple(bindings))
+
+    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+        """Run one statement for each set of bindings."""
+        with self._mapped_errors():
+            self.db.executemany(sql, bindings)
+
+    def last_rowid(self) -> int:
+        """The rowid of the last insert."""
+        return self.db.last_insert_rowid()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction: all of it is committed, or nothing.
+
+        ``BEGIN IMMEDIATE``, because the busy timeout is not honoured when a read transaction
+        upgrades to a write.
+        """
+        with self._mapped_errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself; a second rollback would hide the cause.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent snapshot for several statements. Inside another block: the same one."""
+        if self._is_inside():
+            yield
+            return
+        with self._mapped_errors():
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._is_inside():
+                    self.db.execute("ROLLBACK")
+
+    def _is_inside(self) -> bool:
+        return self.db.in_transaction
+
+    def _mapped_errors(self) -> AbstractContextManager[None]:
+        return mapped_errors(self.path, self.file_format, self.db)
+
+    def is_current(self) -> bool:
+        """Whether the path still names the file that is open here.
+
+        SQLite notices what others write into a file, but not that another file took its place.
+        """
+        return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
+
+    def close(self) -> None:
+        """Close the file. The last writer to close folds the write-ahead log into the file."""
+        try:
+            with self._mapped_errors():
+                self.db.close()
+        finally:
+            if self.on_close is not None:
+                self.on_close()
+
+    def __enter__(self) -> Self:
+        """The file itself, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# -- before and while a file is opened ---------------------------------------------------------
+
+
+def busy_timeout() -> int:
+    """Milliseconds to wait for another process's lock.
+
+    Raises:
+        ConfigurationError: the environment variable is not a number of milliseconds.
+    """
+    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
+    if not text:
+        return BUSY_TIMEOUT_MS
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ConfigurationError(
+            "bad_busy_timeout",
+            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
+            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+        )
+    return int(text)
+
+
+def is_missing_or_empty(path: Path) -> bool:
+    """Whether a new file may be created here."""
+    # A process that was killed in its first moment leaves an empty file. It is filled.
+    try:
+        return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+    except PermissionError:
+        return False  # Opening it reports which permission is missing.
+
+
+def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile], None]) -> bool:
+    """Create a file that only its owner can read, complete with its first content.
+
+    It gets its name when it is complete and on the disk. So a file with this name that is not
+    whole was damaged later.
+
+    Args:
+        path: the file.
+        file_format: what it will be; its newest version.
+        fill: creates the tables and writes the first rows, inside the first transaction.
+
+    Returns:
+        False if something already has this name; it is not changed.
+
+    Raises:
+        StorageError: it cannot be created here.
+    """
+    from rolebundle.storage.files.partial import (  # A reader needs neither.
+        partial_file,
+        rename_if_free,
+    )
+
+    try:
+        with partial_file(path) as partial:
+            with (
+                mapped_errors(path, file_format),
+                SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
+            ):
+                file.db.pragma("synchronous", "extra")
+                with file.writing():
+                    file.db.pragma("application_id", file_format.application_id)
+                    file.db.pragma("user_version", file_format.newest)
+                    fill(file)
+                file.db.pragma("journal_mode", "wal")
+            return rename_if_free(partial, path)
+    except OSError as error:
+        raise StorageError(
+            "cannot_create",
+            f"{path}: the file cannot be created ({error.strerror})",
+            "give yourself write permission in the corpus's folder",
+        ) from error
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library."""
+    return str(apsw.sqlite_lib_version())
+
+
+def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
+    """What distinguishes the file at a path from another one that takes its place.
+
+    Args:
+        path: the file.
+        frozen: include sizes and times of change of the file and its log. A connection that
+            assumes that nobody writes does not notice a change by itself.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    identity = (status.st_dev, status.st_ino)
+    if not frozen:
+        return identity
+    log = (0, 0)
+    with suppress(OSError):
+        log_status = _log_of(path).stat()
+        log = (log_status.st_mtime_ns, log_status.st_size)
+    return (*identity, status.st_mtime_ns, status.st_size, *log)
+
+
+def _log_of(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connection, bool]:
+    """The connection, and whether it assumes that the file never changes."""
+    try:
+        return _connect(str(path.absolute()), patience_ms), False
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
+        # A file in WAL mode needs a shared-memory file beside it, which a read-only folder or a
+        # full disk does not allow. Whoever writes has one, so nobody writes.
+        if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
+            raise
+        return _connect_frozen(path, patience_ms), True
+
+
+def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
+    """A connection that takes no lock and creates no file, for a file that nobody writes."""
+    from urllib.parse import quote
+
+    name = f"file:{quote(str(path.absolute()))}?mode=ro"
+    log = _log_of(path)
+    if not log.exists() or log.stat().st_size == 0:
+        # Without a log the file alone is complete.
+        return _connect(f"{name}&immutable=1", patience_ms)
+    if _WITHOUT_LOCKS not in apsw.vfs_names():
+        raise StorageError(
+            "log_unreadable",
+            f"{path}: has an unmerged log beside it, and no shared memory for reading it",
+            "make room, or open it once where the folder can be written, for example with "
+            "`rolebundle status`",
+        )
+    # The index of the log is then in this process's memory.
+    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", patience_ms, exclusive=True)
+
+
+def _connect(name: str, patience_ms: int | None, *, exclusive: bool = False) -> apsw.Connection:
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        if exclusive:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            db.pragma("locking_mode", "exclusive")
+        db.set_busy_timeout(busy_timeout() if patience_ms is None else patience_ms)
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def harden(db: apsw.Connection) -> None:
+    """Let a hostile schema in the file do nothing: no triggers, no views, no unsafe functions."""
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    db.pragma("trusted_schema", False)
+    db.pragma("cell_size_check", True)

@@ -1,0 +1,140 @@
+"""Compartments: documents that any agent may either all see or not see at all.
+
+Retrieval runs in each visible compartment by itself, and merges. So an answer depends on nothing
+but what its agent may see (docs/decisions/0011). `partition.py` assigns documents to compartments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import check_rows, parse_strings
+
+
+class Compartment(NamedTuple):
+    """One compartment. ``denied`` are the deny patterns that match its documents."""
+
+    id: int
+    scope: str
+    sensitivity: str
+    denied: tuple[str, ...]
+    quarantined: bool
+    documents: int
+    chunks: int
+
+
+def visible_compartments(corpus: Corpus) -> list[Compartment]:
+    """The compartments that are visible through this connection, the oldest first."""
+    return _read(corpus, "compartment")
+
+
+def stored_compartments(corpus: Corpus) -> list[Compartment]:
+    """All compartments of the file, visible or not: to decide which an agent may see."""
+    return _read(corpus, "main.compartment")
+
+
+def searchable_compartments(corpus: Corpus) -> list[Compartment]:
+    """The visible compartments with chunks, without quarantined ones, the oldest first."""
+    return [
+        compartment
+        for compartment in visible_compartments(corpus)
+        if compartment.chunks and not compartment.quarantined
+    ]
+
+
+def has_quarantined(corpus: Corpus) -> bool:
+    """Whether the file has documents in quarantine, which no agent may see."""
+    return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
+
+
+def count_chunks(corpus: Corpus, compartments: Iterable[int]) -> int:
+    """How many chunks these compartments have together."""
+    numbers = set(compartments)
+    return sum(
+        compartment.chunks
+        for compartment in visible_compartments(corpus)
+        if compartment.id in numbers
+    )
+
+
+def _read(corpus: Corpus, table: str) -> list[Compartment]:
+    rows = corpus.rows(
+        "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
+        f"FROM {table} ORDER BY id"
+    )
+    check_rows(rows, (int, str, str, str, int, int, int), "a compartment")
+    return [
+        Compartment(
+            number,
+            scope,
+            sensitivity,
+            parse_strings(denied, "a compartment's patterns"),
+            bool(quarantined),
+            documents,
+            chunks,
+        )
+        for number, scope, sensitivity, denied, quarantined, documents, chunks in rows
+    ]
+
+
+def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
+    """Compartment → those of these chunks that are in it, ordered by rowid."""
+    by_compartment: dict[int, list[int]] = {}
+    for rowid, compartment in corpus.rows(
+        "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
+        "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id",
+        (json.dumps(list(rowids)),),
+    ):
+        by_compartment.setdefault(compartment, []).append(rowid)
+    return by_compartment
+
+
+def count_by_compartment(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int]:
+    """Compartment → how many chunks of the range, ends included, are in it."""
+    return dict(
+        corpus.rows(
+            "SELECT d.compartment, count(*) FROM chunk c CROSS JOIN document d "
+            "ON d.id = c.document WHERE c.id BETWEEN ? AND ? GROUP BY d.compartment",
+            (first_rowid, last_rowid),
+        )
+    )
+
+
+def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
+    """Add to the recorded numbers of a compartment; negative numbers subtract."""
+    corpus.run(
+        "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?",
+        (documents, chunks, compartment),
+    )
+
+
+class WrongCount(NamedTuple):
+    """A recorded number that differs from what a compartment has."""
+
+    compartment: int
+    what: str
+    recorded: int
+    actual: int
+
+
+def wrong_counts(corpus: Corpus) -> list[WrongCount]:
+    """The recorded numbers that are wrong."""
+    actual: dict[int, tuple[int, int]] = {
+        number: (documents, chunks)
+        for number, documents, chunks in corpus.rows(
+            "SELECT d.compartment, count(DISTINCT d.id), count(c.id) FROM document d "
+            "LEFT JOIN chunk c ON c.document = d.id GROUP BY d.compartment"
+        )
+    }
+    wrong = []
+    for compartment in visible_compartments(corpus):
+        documents, chunks = actual.pop(compartment.id, (0, 0))
+        if compartment.documents != documents:
+            wrong.append(WrongCount(compartment.id, "documents", compartment.documents, documents))
+        if compartment.chunks != chunks:
+            wrong.append(WrongCount(compartment.id, "chunks", compartment.chunks, chunks))
+    unknown = [WrongCount(number, "documents", 0, counts[0]) for number, counts in actual.items()]
+    return wrong + unknown

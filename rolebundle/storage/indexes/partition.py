@@ -1,0 +1,117 @@
+"""Assigning documents to compartments, and moving them with their chunks and vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from rolebundle.storage import digests
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+
+_DOCUMENTS_PER_STEP = 1_000
+DeniedPatterns = Callable[[str, str], tuple[str, ...]]
+"""A file's path and location → the deny patterns of the policy that match it."""
+
+
+def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
+    """The deny patterns of a corpus that has no policy."""
+    return ()
+
+
+def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
+    """Put every document into the compartment that it belongs to now.
+
+    Call it inside a write transaction.
+
+    Returns:
+        How many documents moved.
+    """
+    moves: dict[tuple[int, int], list[int]] = {}
+    for row, scope, sensitivity, path, location, current, verdict in corpus.rows(
+        "SELECT d.id, d.scope, d.sensitivity, f.path, f.location, d.compartment, s.verdict "
+        "FROM document d JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
+    ):
+        target = find_or_create(
+            corpus, scope, sensitivity, denied(path, location), verdict == "quarantine"
+        )
+        if target != current:
+            moves.setdefault((current, target), []).append(row)
+    for (source, target), rows in moves.items():
+        # Step by step: the vectors of all documents might not fit into memory.
+        for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
+            move_documents(corpus, rows[start : start + _DOCUMENTS_PER_STEP], source, target)
+    remove_empty(corpus)
+    return sum(map(len, moves.values()))
+
+
+def find_or_create(
+    corpus: Corpus,
+    scope: str,
+    sensitivity: str,
+    denied: Sequence[str],
+    quarantined: bool = False,
+) -> int:
+    """The number of the compartment for such documents. Call it inside a write transaction.
+
+    Args:
+        corpus: a corpus open for writing.
+        scope: the documents' scope.
+        sensitivity: their sensitivity.
+        denied: the deny patterns that match their path.
+        quarantined: whether the intake scan put them into quarantine.
+    """
+    key = (scope, sensitivity, json.dumps(sorted(denied)), int(quarantined))
+    existing = corpus.value(
+        "SELECT id FROM compartment "
+        "WHERE scope = ? AND sensitivity = ? AND denied = ? AND quarantined = ?",
+        key,
+    )
+    if existing is not None:
+        return int(existing)
+    corpus.run(
+        "INSERT INTO compartment (scope, sensitivity, denied, quarantined, documents, chunks) "
+        "VALUES (?, ?, ?, ?, 0, 0)",
+        key,
+    )
+    compartment = corpus.last_rowid()
+    lexical_index.create(corpus, compartment)
+    return compartment
+
+
+def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
+    """Move documents with their chunks and vectors; compartment 0 has no indexes."""
+    with digests.kept_true(corpus, rows):
+        _move(corpus, rows, source, target)
+
+
+def _move(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
+    chosen = json.dumps(list(rows))
+    chunks = [
+        row
+        for (row,) in corpus.rows(
+            "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (chosen,),
+        )
+    ]
+    if source:
+        lexical_index.remove_chunks(corpus, source, chunks)
+        compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
+    corpus.run(
+        "UPDATE document SET compartment = ? WHERE id IN (SELECT value FROM json_each(?))",
+        (target, chosen),
+    )
+    lexical_index.add_chunks(corpus, target, chunks)
+    compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
+    for index in vector_index.all_indexes(corpus):
+        vector_index.move(corpus, index, chunks, source, target)
+
+
+def remove_empty(corpus: Corpus) -> None:
+    """Remove the compartments without documents, with their indexes."""
+    for compartment in compartments.visible_compartments(corpus):
+        if not compartment.documents:
+            vector_index.drop_compartment(corpus, compartment.id)
+            lexical_index.drop(corpus, compartment.id)
+            corpus.run("DELETE FROM compartment WHERE id = ?", (compartment.id,))

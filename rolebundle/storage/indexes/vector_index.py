@@ -1,0 +1,426 @@
+"""The embedding indexes: their identities and their vectors.
+
+An index has one part for each compartment: a vec0 table with the vectors of its chunks. Vectors are
+little-endian float32 blobs of unit length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import islice
+from typing import NamedTuple
+
+from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.stored_values import check_rows, check_types
+from rolebundle.storage.indexes import approximate_index, compartments
+from rolebundle.storage.indexes.approximate_index import IndexPart
+from rolebundle.storage.indexes.vector_cache import cache_vectors
+
+_COLUMNS = (
+    "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
+    "normalization, active, reach, started_at, noise_floor, related_cosine"
+)
+_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
+_NOISE_TYPES = (float, float)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingIndex:
+    """An embedding index of the corpus, by the number that names its tables.
+
+    ``parts`` are its parts when this was read. ``reach`` is JSON: how to connect to the model
+    again. ``noise`` is what the model's cosines mean; ``None`` if it was not measured yet.
+    """
+
+    id: int
+    identity: IndexIdentity
+    # The following fields are not part of the identity of the index.
+    parts: tuple[IndexPart, ...] = field(default=(), compare=False)
+    active: bool = field(default=False, compare=False)
+    reach: str = field(default="{}", compare=False)
+    started_at: str = field(default="", compare=False)
+    noise: Noise | None = field(default=None, compare=False)
+
+    @property
+    def vectors(self) -> int:
+        """How many chunks had a vector when this was read."""
+        return sum(part.vectors for part in self.parts)
+
+
+def active_index(corpus: Corpus) -> EmbeddingIndex | None:
+    """The index that retrieval uses, or ``None`` if the corpus has no vectors yet."""
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
+    return _index(corpus, rows[0]) if rows else None
+
+
+def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
+    """Every index of the corpus, the oldest first."""
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
+    return [_index(corpus, row) for row in rows]
+
+
+def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None:
+    """The index of exactly this model and normalization, or ``None``."""
+    same = (
+        index
+        for index in all_indexes(corpus)
+        if index.identity.model == identity.model
+        and index.identity.normalization == identity.normalization
+    )
+    return next(same, None)
+
+
+def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
+    columns, noise = row[: len(_INDEX_TYPES)], row[len(_INDEX_TYPES) :]
+    check_types(columns, _INDEX_TYPES, "the embedding index")
+    if noise != (None, None):
+        check_types(noise, _NOISE_TYPES, "the embedding index")
+    index_id, *model, chunker, normalization, active, reach, started_at = columns
+    identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
+    return EmbeddingIndex(
+        index_id,
+        identity,
+        _parts(corpus, index_id, identity.model.dimensions),
+        bool(active),
+        reach,
+        started_at,
+        None if noise == (None, None) else Noise(*noise),
+    )
+
+
+def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
+    rows = corpus.rows(
+        "SELECT compartment, vectors, fast FROM embedding_share WHERE index_id = ? "
+        "ORDER BY compartment",
+        (index_id,),
+    )
+    check_rows(rows, (int, int, str), "the embedding index")
+    return tuple(
+        IndexPart(index_id, compartment, dimensions, vectors, approximate)
+        for compartment, vectors, approximate in rows
+    )
+
+
+def current_parts(corpus: Corpus, index: EmbeddingIndex) -> tuple[IndexPart, ...]:
+    """The parts of the index as they are now."""
+    return _parts(corpus, index.id, index.identity.model.dimensions)
+
+
+def create_index(
+    corpus: Corpus,
+    identity: IndexIdentity,
+    *,
+    reach: str = "{}",
+    started_at: str = "",
+    activate: bool = True,
+) -> EmbeddingIndex:
+    """Create an index, and activate it. Call it inside a write transaction."""
+    model = identity.model
+    corpus.run(
+        "INSERT INTO embedding_index (provider, model, model_digest, dimensions, query_prefix, "
+        "passage_prefix, chunker, normalization, active, reach, started_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
+        (
+            model.provider,
+            model.model,
+            model.digest,
+            model.dimensions,
+            model.query_prefix,
+            model.passage_prefix,
+            identity.chunker,
+            identity.normalization,
+            reach,
+            started_at,
+        ),
+    )
+    index = EmbeddingIndex(
+        corpus.last_rowid(), identity, (), activate, reach=reach, started_at=started_at
+    )
+    if activate:
+        activate_index(corpus, index)
+    return index
+
+
+def activate_index(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Let retrieval use this index from now on. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET active = 0 WHERE active = 1")
+    corpus.run("UPDATE embedding_index SET active = 1 WHERE id = ?", (index.id,))
+
+
+def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Remove an index with its vectors. Call it inside a write transaction."""
+    for part in current_parts(corpus, index):
+        _drop_part(corpus, part)
+    corpus.run("DELETE FROM embedding_index WHERE id = ?", (index.id,))
+
+
+def drop_compartment(corpus: Corpus, compartment: int) -> None:
+    """Remove the vectors of a compartment from every index."""
+    for index in all_indexes(corpus):
+        for part in index.parts:
+            if part.compartment == compartment:
+                _drop_part(corpus, part)
+
+
+def _drop_part(corpus: Corpus, part: IndexPart) -> None:
+    corpus.load_vectors()
+    approximate_index.drop(corpus, part)
+    corpus.run(f"DROP TABLE {part.table}")
+    corpus.run(
+        "DELETE FROM embedding_share WHERE index_id = ? AND compartment = ?",
+        (part.index_id, part.compartment),
+    )
+
+
+def create_table(corpus: Corpus, part: IndexPart) -> None:
+    """Create the empty vec0 table of a part."""
+    dimensions = int(part.dimensions)
+    corpus.run(f"CREATE VIRTUAL TABLE {part.table} USING vec0 (embedding float[{dimensions}])")
+
+
+def _part(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> IndexPart:
+    """Return the index's part for a compartment. Create it if there is none."""
+    for part in current_parts(corpus, index):
+        if part.compartment == compartment:
+            return part
+    part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0, "")
+    corpus.load_vectors()
+    create_table(corpus, part)
+    corpus.run("INSERT INTO embedding_share VALUES (?, ?, 0, '')", (index.id, compartment))
+    return part
+
+
+def stale_reason(corpus: Corpus, index: EmbeddingIndex) -> str:
+    """Why an approximate index of these vectors is not used; empty if all of them are."""
+    reasons = (approximate_index.stale_reason(corpus, part) for part in index.parts)
+    return next(filter(None, reasons), "")
+
+
+def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
+    """Chunk rowid → the hash of the embedded text, for the next ``limit`` rowids over ``after``."""
+    rows = corpus.rows(
+        "SELECT chunk, input_hash FROM embedded WHERE index_id = ? AND chunk > ? "
+        "ORDER BY chunk LIMIT ?",
+        (index.id, after, limit),
+    )
+    return dict(rows)
+
+
+def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:
+    """Rowid → unit vector as float32 bytes, for those of the chunks that have one."""
+    rows = corpus.rows(
+        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, json.dumps(list(rowids))),
+    )
+    check_rows(rows, (int, bytes), "a vector")
+    return dict(rows)
+
+
+def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
+    """Record which chunker made the passages. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))
+    return replace(index, identity=replace(index.identity, chunker=chunker))
+
+
+def set_reach(corpus: Corpus, index: EmbeddingIndex, reach: str) -> None:
+    """Record how to reach the index's model. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET reach = ? WHERE id = ?", (reach, index.id))
+
+
+def set_noise(corpus: Corpus, index: EmbeddingIndex, noise: Noise) -> None:
+    """Record what the cosines of the index's model mean. Call it inside a write transaction."""
+    corpus.run(
+        "UPDATE embedding_index SET noise_floor = ?, related_cosine = ? WHERE id = ?",
+        (*noise, index.id),
+    )
+
+
+def vector_hash(input_hash: str, vector: bytes) -> str:
+    """The hash that the corpus keeps of a vector and of what it was made of.
+
+    It finds flipped bits.
+    """
+    return blake2b(input_hash.encode() + vector, digest_size=8).hexdigest()
+
+
+def rehash(corpus: Corpus) -> None:
+    """Replace the hashes of a schema before 7, which are of the vector alone.
+
+    A wrong hash stays, so that the check finds it.
+    """
+    rows = corpus.each("SELECT index_id, chunk, input_hash, vector_hash, vector FROM embedded")
+    changes = [
+        (vector_hash(input_hash, vector), index_id, chunk)
+        for index_id, chunk, input_hash, stored, vector in rows
+        if blake2b(vector, digest_size=8).hexdigest() == stored
+    ]
+    corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
+
+
+def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
+    """Store (chunk rowid, input hash, vector), replacing the vectors that the chunks had."""
+    rowids = [rowid for rowid, _, _ in vectors]
+    remove(corpus, index, rowids)
+    by_rowid = {rowid: vector for rowid, _, vector in vectors}
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        _insert(corpus, index, compartment, [(chunk, by_rowid[chunk]) for chunk in chunks])
+    corpus.run_many(
+        "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash, vector) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (
+            (index.id, rowid, input_hash, vector_hash(input_hash, vector), vector)
+            for rowid, input_hash, vector in vectors
+        ),
+    )
+
+
+def _insert(
+    corpus: Corpus, index: EmbeddingIndex, compartment: int, vectors: Sequence[tuple[int, bytes]]
+) -> None:
+    part = _part(corpus, index, compartment)
+    corpus.load_vectors()
+    corpus.run_many(f"INSERT INTO {part.table} (rowid, embedding) VALUES (?, ?)", vectors)
+    approximate_index.add_vectors(corpus, part, vectors)
+    _count(corpus, part, len(vectors))
+
+
+def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
+    corpus.load_vectors()
+    corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
+    approximate_index.remove_vectors(corpus, part, rowids)
+    _count(corpus, part, -len(rowids))
+
+
+def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
+    """Remove the vectors of these chunks from an index, and keep them in the cache."""
+    chosen = json.dumps(list(rowids))
+    stored = corpus.rows(
+        "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, chosen),
+    )
+    if not stored:
+        return
+    # Not a damaged one: it would come back with a new hash, as if it were intact.
+    intact = [
+        (input_hash, vector)
+        for _, input_hash, expected, vector in stored
+        if vector_hash(input_hash, vector) == expected
+    ]
+    cache_vectors(corpus, index.identity.model, intact)
+    by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
+    for compartment, chunks in by_compartment.items():
+        _delete(corpus, _part(corpus, index, compartment), chunks)
+    corpus.run(
+        "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, chosen),
+    )
+
+
+def move(
+    corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int], source: int, target: int
+) -> None:
+    """Move the vectors of these chunks to another compartment; compartment 0 has none."""
+    vectors = corpus.rows(
+        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk",
+        (index.id, json.dumps(list(rowids))),
+    )
+    if not vectors:
+        return
+    if source:
+        _delete(corpus, _part(corpus, index, source), [chunk for chunk, _ in vectors])
+    # vec0 refuses a vector of another length. It is left out, so that the others can move and the
+    # check finds it.
+    size = 4 * index.identity.model.dimensions
+    whole = [pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size]
+    _insert(corpus, index, target, whole)
+
+
+def _count(corpus: Corpus, part: IndexPart, change: int) -> None:
+    corpus.run(
+        "UPDATE embedding_share SET vectors = vectors + ? WHERE index_id = ? AND compartment = ?",
+        (change, part.index_id, part.compartment),
+    )
+
+
+def chunks_without_vector(
+    corpus: Corpus, index: EmbeddingIndex, after: int, limit: int
+) -> list[int]:
+    """Rowids over ``after`` of chunks that have no vector in this index yet, in order."""
+    rows = corpus.rows(
+        "SELECT id FROM chunk WHERE id > ? AND NOT EXISTS "
+        "(SELECT 1 FROM embedded WHERE index_id = ? AND chunk = chunk.id) ORDER BY id LIMIT ?",
+        (after, index.id, limit),
+    )
+    return [rowid for (rowid,) in rows]
+
+
+def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
+    """How many chunks have a vector in this index now."""
+    return sum(part.vectors for part in current_parts(corpus, index))
+
+
+def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
+    """About ``count`` vectors of a part, evenly spread over its rows."""
+    rowids = corpus.each(f"SELECT rowid FROM {part.table}")
+    sample = list(islice(rowids, 0, None, max(1, part.vectors // count)))[:count]
+    return [
+        corpus.value(
+            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (part.index_id, rowid)
+        )
+        for (rowid,) in sample
+    ]
+
+
+# -- comparing scopes ----------------------------------------------------------------------------
+
+_EMBEDDED_CHUNKS = (
+    "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
+    "ON d.id = c.document WHERE e.index_id = ?"
+)
+
+
+class OwnedVector(NamedTuple):
+    """A vector with the rowids of its chunk and of its document."""
+
+    chunk: int
+    document: int
+    vector: bytes
+
+
+def count_vectors_by_scope(corpus: Corpus, index: EmbeddingIndex) -> dict[str, int]:
+    """Scope → how many of its chunks have a vector, ordered by the names of the scopes."""
+    return dict(
+        corpus.rows(
+            f"SELECT d.scope, count(*) {_EMBEDDED_CHUNKS} GROUP BY d.scope ORDER BY d.scope",
+            (index.id,),
+        )
+    )
+
+
+def vector_blocks(
+    corpus: Corpus, index: EmbeddingIndex, scopes: Sequence[str], size: int
+) -> Iterator[list[OwnedVector]]:
+    """All vectors of these scopes, at most ``size`` at a time.
+
+    A vector of another length than the index's is damaged, and left out.
+    """
+    places = ", ".join("?" * len(scopes))
+    after = -1
+    while True:
+        rows = corpus.rows(
+            f"SELECT e.chunk, d.id, e.vector {_EMBEDDED_CHUNKS} AND e.chunk > ? "
+            f"AND length(e.vector) = ? AND d.scope IN ({places}) ORDER BY e.chunk LIMIT ?",
+            (index.id, after, 4 * index.identity.model.dimensions, *scopes, size),
+        )
+        if not rows:
+            return
+        yield [OwnedVector(*row) for row in rows]
+        after = rows[-1][0]

@@ -1,0 +1,47 @@
+"""Files that the owner has approved by their content.
+
+They are manifests in nested checkouts or of other users, and contracts of gates with commands.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import check_rows
+
+
+class Approval(NamedTuple):
+    """An approved file: its absolute path, the hash of its content, and when (ISO 8601)."""
+
+    location: str
+    content_hash: str
+    approved_at: str
+
+
+def approvals(corpus: Corpus) -> list[Approval]:
+    """Every approval, ordered by location."""
+    rows = corpus.rows(
+        "SELECT location, content_hash, approved_at FROM approved_manifest ORDER BY location"
+    )
+    check_rows(rows, (str, str, str), "an approval")
+    return [Approval(*row) for row in rows]
+
+
+def approved_hash(corpus: Corpus, location: str) -> str | None:
+    """The content hash with which a file was approved, or ``None``."""
+    return next((a.content_hash for a in approvals(corpus) if a.location == location), None)
+
+
+def approve(corpus: Corpus, approval: Approval) -> None:
+    """Approve a file, instead of its earlier content. Call it inside a write transaction."""
+    corpus.run("INSERT OR REPLACE INTO approved_manifest VALUES (?, ?, ?)", tuple(approval))
+
+
+def revoke(corpus: Corpus, location: str) -> bool:
+    """Remove an approval. Return whether there was one. Call it inside a write transaction."""
+    was_approved = bool(
+        corpus.rows("SELECT 1 FROM approved_manifest WHERE location = ?", (location,))
+    )
+    corpus.run("DELETE FROM approved_manifest WHERE location = ?", (location,))
+    return was_approved

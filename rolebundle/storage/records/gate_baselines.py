@@ -1,0 +1,39 @@
+"""The baselines of gates: the state of the files that a contract names, at its start."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import check_types
+
+
+class StoredBaseline(NamedTuple):
+    """A contract's absolute path and hash, its baseline as JSON, and the time in ISO 8601."""
+
+    contract: str
+    contract_hash: str
+    baseline: str
+    started_at: str
+
+
+def load(corpus: Corpus, contract: str) -> StoredBaseline | None:
+    """The baseline of a contract, or ``None``.
+
+    Raises:
+        CorpusCorrupt: its row is damaged.
+    """
+    rows = corpus.rows(
+        "SELECT contract, contract_hash, baseline, started_at FROM main.gate_baseline "
+        "WHERE contract = ?",
+        (contract,),
+    )
+    if not rows:
+        return None
+    check_types(rows[0], (str, str, str, str), "a baseline")
+    return StoredBaseline(*rows[0])
+
+
+def save(corpus: Corpus, baseline: StoredBaseline) -> None:
+    """Store a baseline instead of the contract's former one. Call it inside a write transaction."""
+    corpus.run("INSERT OR REPLACE INTO gate_baseline VALUES (?, ?, ?, ?)", tuple(baseline))

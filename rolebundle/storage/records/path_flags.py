@@ -1,0 +1,41 @@
+"""Governance flags of ingests, by the path that they were given for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import DAMAGE_HINT, check_types
+
+
+def load(corpus: Corpus) -> dict[str, dict[str, Any]]:
+    """Real path → flag → value, ordered by path.
+
+    Raises:
+        CorpusCorrupt: a row is not what is stored.
+    """
+    rows = corpus.rows("SELECT location, flags FROM path_flags ORDER BY location")
+    remembered = {}
+    for row in rows:
+        check_types(row, (str, str), "the flags of a path")
+        location, text = row
+        try:
+            flags = json.loads(text)
+        except ValueError:
+            flags = None
+        if not isinstance(flags, dict):
+            raise CorpusCorrupt("bad_row", f"{corpus.path}: flags are no JSON object", DAMAGE_HINT)
+        remembered[location] = flags
+    return remembered
+
+
+def save(corpus: Corpus, remembered: Mapping[str, Mapping[str, object]]) -> None:
+    """Replace all rows. Call it inside a write transaction."""
+    corpus.run("DELETE FROM path_flags")
+    corpus.run_many(
+        "INSERT INTO path_flags VALUES (?, ?)",
+        ((location, json.dumps(flags, sort_keys=True)) for location, flags in remembered.items()),
+    )

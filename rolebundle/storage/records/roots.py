@@ -1,0 +1,183 @@
+"""The roots: which folders and files were ingested, and how. See ``contracts/roots.py``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from rolebundle.contracts.roots import Root, RootOptions
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import digests
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import DAMAGE_HINT, check_types
+
+_COLUMNS = "location, prefix, source_id, options, documents, synced_at"
+_BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
+"""The files at and below a path, by the index of locations; see :func:`_bounds`."""
+
+_GIVEN_SOURCE = "NOT EXISTS (SELECT 1 FROM json_each(d.self_declared) WHERE value = 'source_id')"
+"""Documents that do not declare their source themselves."""
+
+
+def load(corpus: Corpus) -> list[Root]:
+    """Every root, ordered by location.
+
+    Raises:
+        CorpusCorrupt: a row is not what is stored.
+    """
+    roots = []
+    for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location"):
+        check_types(row, (str, str, str, str, int, str), "a root")
+        location, prefix, source_id, options, documents, synced_at = row
+        try:
+            settings = RootOptions.model_validate(json.loads(options))
+        except (ValueError, ValidationError) as error:
+            message = f"{corpus.path}: the options of a root are not what is stored"
+            raise CorpusCorrupt("bad_row", message, DAMAGE_HINT) from error
+        roots.append(
+            Root(
+                location=location,
+                prefix=prefix,
+                source_id=source_id,
+                options=settings,
+                documents=documents,
+                synced_at=synced_at,
+            )
+        )
+    return roots
+
+
+def save(corpus: Corpus, roots: Sequence[Root]) -> None:
+    """Replace all rows. Call it inside a write transaction."""
+    corpus.run("DELETE FROM root")
+    corpus.run_many(
+        f"INSERT INTO root ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (
+                root.location,
+                root.prefix,
+                root.source_id,
+                json.dumps(root.options.model_dump(exclude_defaults=True), sort_keys=True),
+                root.documents,
+                root.synced_at,
+            )
+            for root in roots
+        ),
+    )
+
+
+def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
+    """Forget the roots at and above these files that have no file left.
+
+    Call it inside a write transaction.
+    """
+    above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
+    rows = corpus.rows(
+        f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
+        (json.dumps(list(locations)), os.sep),
+    )
+    corpus.run_many(
+        "DELETE FROM root WHERE location = ?",
+        (row for row in rows if not files_below(corpus, *row)),
+    )
+
+
+def content_hashes(corpus: Corpus, location: str) -> dict[str, str]:
+    """The hashes of the files at and below a path, by what follows the path in their location."""
+    rows = corpus.rows(
+        f"SELECT f.location, f.content_hash FROM file f WHERE {_BELOW}", _bounds(location)
+    )
+    return {file[len(location) :]: content_hash for file, content_hash in rows}
+
+
+def files_below(corpus: Corpus, location: str) -> list[str]:
+    """The locations of the files at and below a path."""
+    rows = corpus.rows(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
+    return [file for (file,) in rows]
+
+
+def count_documents(corpus: Corpus, location: str) -> int:
+    """How many documents come from files at and below a path."""
+    return int(
+        corpus.value(
+            f"SELECT count(*) FROM file f JOIN document d ON d.file = f.id WHERE {_BELOW}",
+            _bounds(location),
+        )
+    )
+
+
+def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
+    """How many documents come from these files."""
+    return int(
+        corpus.value(
+            "SELECT count(*) FROM file f JOIN document d ON d.file = f.id "
+            "WHERE f.location IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(locations)),),
+        )
+    )
+
+
+def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Location → size and time of the last change of these files, as they were ingested."""
+    rows = corpus.rows(
+        "SELECT location, size, modified_ns FROM file "
+        "WHERE location IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(locations)),),
+    )
+    return {location: (size, modified_ns) for location, size, modified_ns in rows}
+
+
+def sources_below(corpus: Corpus, location: str) -> set[str]:
+    """The sources of documents from files at and below a path, as their owner gave them."""
+    rows = corpus.rows(
+        "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+        f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
+        _bounds(location),
+    )
+    return {source_id for (source_id,) in rows}
+
+
+def sources_outside(corpus: Corpus, location: str, *, with_foreign: bool) -> set[str]:
+    """The sources of documents that do not come from a path, as their owner gave them.
+
+    Args:
+        corpus: the corpus.
+        location: the path.
+        with_foreign: whether untrusted and external documents count.
+    """
+    rows = corpus.rows(
+        "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
+        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE} "
+        "AND (? OR (d.trust_tier <> 'untrusted' AND d.origin = 'internal'))",
+        (*_bounds(location), with_foreign),
+    )
+    return {source_id for (source_id,) in rows}
+
+
+def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
+    """Give files other locations; their documents keep their ids, text and vectors.
+
+    Call it inside a write transaction. No file has one of the new locations.
+    """
+    chosen = (json.dumps(sorted(moves)),)
+    these = "f.location IN (SELECT value FROM json_each(?))"
+    files = [row for (row,) in corpus.rows(f"SELECT f.id FROM file f WHERE {these}", chosen)]
+    documents = corpus.rows(
+        f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {these}", chosen
+    )
+    intact = [row.rowid for row in digests.checked_rows(corpus, "file", files) if row.is_intact]
+    with digests.kept_true(corpus, [row for (row,) in documents]):
+        corpus.run_many(
+            "UPDATE file SET location = ? WHERE location = ?",
+            ((new, old) for old, new in moves.items()),
+        )
+        digests.write(corpus, "file", digests.checked_rows(corpus, "file", intact))
+
+
+def _bounds(location: str) -> tuple[str, str, str]:
+    """The parameters of ``_BELOW``."""
+    folder = location.rstrip(os.sep)
+    return location, folder + os.sep, folder + chr(ord(os.sep) + 1)

@@ -1,0 +1,51 @@
+"""The policy that is stored in the corpus."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.stored_values import check_types
+
+
+class StoredPolicy(NamedTuple):
+    """A policy's text, and where it came from. ``location`` is empty if it came from no file."""
+
+    content: str
+    format: str
+    location: str
+    digest: str
+    set_at: str
+
+
+def has_policy(corpus: Corpus) -> bool:
+    """Whether a policy was ever set. It can be replaced, but not removed."""
+    return bool(corpus.value("SELECT count(*) FROM main.policy"))
+
+
+def load_policy(corpus: Corpus) -> StoredPolicy | None:
+    """The stored policy, or ``None``.
+
+    Raises:
+        CorpusCorrupt: its row is damaged.
+    """
+    rows = corpus.rows("SELECT content, format, location, digest, set_at FROM main.policy")
+    if not rows:
+        return None
+    check_types(rows[0], (str, str, str, str, str), "the policy")
+    return StoredPolicy(*rows[0])
+
+
+def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:
+    """Replace the stored policy. Call it inside a write transaction."""
+    corpus.run(
+        "INSERT OR REPLACE INTO policy (only_row, content, format, location, digest, set_at) "
+        "VALUES (1, ?, ?, ?, ?, ?)",
+        (content, kind, location, policy_digest(content), set_at),
+    )
+
+
+def policy_digest(content: str) -> str:
+    """The digest of a policy's text."""
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""The files of replicas: what is copied into them, and where they wait."""

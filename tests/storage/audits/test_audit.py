@@ -1,0 +1,350 @@
+"""The audit's file: made whole, recognized, chained, never forked."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import stat
+import sys
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
+from rolebundle.storage.audits import audit
+from rolebundle.storage.audits.audit import (
+    AUDIT_FORMAT,
+    MAX_CHARACTERS,
+    bounded_details,
+    bounded_text,
+    create_audit,
+    open_audit_reader,
+    open_audit_writer,
+    query_digest,
+)
+from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.opening import open_writer
+from support.amounts import rounds
+
+ON = AuditSettings(mode="on", query="text")
+
+
+def clock() -> str:
+    return "2026-11-15T00:00:00.000Z"
+
+
+def create(path: Path) -> bool:
+    return create_audit(path, ON, clock, {"by": "test"})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "c.db.audit"
+    assert create(path)
+    return path
+
+
+def exported(path: Path) -> list[dict[str, object]]:
+    with open_audit_reader(path) as log:
+        return [row.model_dump() for row in audit.read_rows(log)]
+
+
+def test_a_new_file_is_complete_and_private(path: Path) -> None:
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    db = apsw.Connection(str(path))
+    assert db.pragma("application_id") == AUDIT_FORMAT.application_id
+    assert db.pragma("journal_mode") == "wal"
+    db.close()
+    assert exported(path)[0]["details"] == {"by": "test", "mode": "on", "query": "text"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions as POSIX has them")
+def test_the_log_beside_it_is_private(path: Path) -> None:
+    with open_audit_writer(path) as log:
+        audit.append(log, AuditEntry(kind="get"), clock)
+        beside = [entry for entry in path.parent.iterdir() if entry != path]
+        assert {entry.name for entry in beside} == {f"{path.name}-wal", f"{path.name}-shm"}
+        assert {stat.S_IMODE(entry.stat().st_mode) for entry in beside} == {0o600}
+        assert log.db.pragma("synchronous") == 2
+    assert not Path(f"{path}-wal").exists(), "the last one folds the log into the file"
+
+
+def test_an_existing_audit_is_not_replaced(path: Path) -> None:
+    before = path.read_bytes()
+    assert not create(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    path = tmp_path / "c.db.audit"
+    assert create(path)
+    assert not create(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    assert len(exported(path)) == 1
+
+
+def test_a_file_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
+    def fail() -> str:
+        raise UsageError("no", "no")
+
+    with pytest.raises(UsageError):
+        create_audit(tmp_path / "c.db.audit", ON, fail, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_is_beside_the_corpus_that_a_link_points_to(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    corpus = tmp_path / "real" / "c.db"
+    corpus.touch()
+    link = tmp_path / "link.db"
+    link.symlink_to(corpus)
+    assert audit_path(link) == audit_path(corpus) == corpus.with_name("c.db.audit")
+    loop = tmp_path / "loop.db"
+    loop.symlink_to(loop)
+    assert audit_path(loop).name == "loop.db.audit"
+
+
+def test_a_dangling_link_counts_as_an_audit(tmp_path: Path) -> None:
+    link = tmp_path / "c.db.audit"
+    assert not is_there(link)
+    link.symlink_to(tmp_path / "gone")
+    assert is_there(link)
+    assert is_there(tmp_path / ("x" * 5000)), "what cannot be looked at may be there"
+
+
+def foreign(path: Path) -> None:
+    open_writer(path).close()
+
+
+def newer(path: Path) -> None:
+    create(path)
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", 2)
+    db.close()
+
+
+def with_trigger(path: Path) -> None:
+    create(path)
+    db = apsw.Connection(str(path))
+    db.execute("CREATE TRIGGER t AFTER INSERT ON entry BEGIN DELETE FROM entry; END")
+    db.close()
+
+
+def headless(path: Path) -> None:
+    create(path)
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM head")
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "code"),
+    [
+        (foreign, WrongFile, "foreign_file"),
+        (newer, WrongFile, "newer_schema"),
+        (Path.mkdir, WrongFile, "foreign_file"),
+        (Path.touch, CorpusCorrupt, "audit_tampered"),
+        (lambda path: path.write_text("no database" * 100), CorpusCorrupt, "audit_tampered"),
+        (with_trigger, CorpusCorrupt, "audit_tampered"),
+        (headless, CorpusCorrupt, "audit_tampered"),
+        (lambda path: None, UsageError, "audit_missing"),
+    ],
+)
+def test_other_files_are_refused_and_not_changed(
+    tmp_path: Path, make: object, error: type[RolebundleError], code: str
+) -> None:
+    path = tmp_path / "c.db.audit"
+    make(path)  # type: ignore[operator]
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(error) as caught, open_audit_reader(path) as reader:
+        audit.read_head(reader)
+    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
+    with pytest.raises(error) as caught, open_audit_writer(path) as writer:
+        audit.append(writer, AuditEntry(kind="get"), clock)
+    assert caught.value.code == code
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_foreign_files_log_is_not_folded_into_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.db.audit"
+    with open_writer(tmp_path / "other.db") as corpus:
+        corpus.run("CREATE TABLE logged (x)")
+        # What a kill at this moment would leave.
+        path.write_bytes((tmp_path / "other.db").read_bytes())
+        log = Path(f"{path}-wal")
+        log.write_bytes((tmp_path / "other.db-wal").read_bytes())
+    before = path.read_bytes(), log.read_bytes()
+    with pytest.raises(WrongFile):
+        open_audit_writer(path)
+    assert (path.read_bytes(), log.read_bytes()) == before
+
+
+def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
+    """What docs/decisions/0009 promises, without a line of ours."""
+    with open_audit_writer(path) as log:
+        for number in range(5):
+            audit.append(
+                log, AuditEntry(kind="retrieve", query=f"é {number}", blocked={"stale": 2}), clock
+            )
+        log_id = audit.read_head(log).log_id
+    last = sha256(f"rolebundle-audit:1:{log_id}".encode()).hexdigest()
+    for number, row in enumerate(exported(path), start=1):
+        given = row.pop("hash")
+        text = json.dumps(row, sort_keys=True, separators=(",", ":"))
+        assert sha256(text.encode()).hexdigest() == given
+        assert (row["seq"], row["previous"]) == (number, last)
+        last = str(given)
+
+
+def test_a_row_is_chained_to_the_head_even_if_the_last_rows_are_gone(path: Path) -> None:
+    with open_audit_writer(path) as log:
+        kept = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
+        assert all(one.is_intact for one in kept)
+        log.run("DELETE FROM entry WHERE seq = 4")
+        after = audit.append(log, AuditEntry(kind="get"), clock)
+    assert not after.is_intact
+    assert (after.row.seq, after.row.previous) == (5, kept[-1].row.hash), "the gap stays"
+
+
+def test_an_existing_row_is_not_overwritten(path: Path) -> None:
+    with open_audit_writer(path) as log:
+        log.run("UPDATE entry SET seq = 2")
+        with pytest.raises(RolebundleError):
+            audit.append(log, AuditEntry(kind="get"), clock)
+        assert audit.read_head(log).rows == 1
+
+
+@pytest.mark.parametrize("text", ["", "a\0b", "\ud800", "x" * (MAX_CHARACTERS + 1), "🦉é\u202e"])
+def test_any_text_can_be_recorded(path: Path, text: str) -> None:
+    entry = AuditEntry(
+        kind="retrieve", agent=text, role=text, action=text, query=text, details={"name": text}
+    )
+    with open_audit_writer(path) as log:
+        row = audit.append(log, entry, clock).row
+    assert exported(path)[-1] == row.model_dump()
+    assert len(row.query) <= MAX_CHARACTERS + 120
+
+
+def test_cut_texts_are_marked_and_stay_different() -> None:
+    first, second = (bounded_text("x" * MAX_CHARACTERS + end) for end in ("a", "b"))
+    assert first != second
+    assert f"{MAX_CHARACTERS + 1} characters" in first
+    assert bounded_text("short") == "short"
+    cut = bounded_details({"many": ["x"] * MAX_CHARACTERS})
+    assert cut["cut"] is True
+    assert bounded_details({"few": 1}) == {"few": 1}
+
+
+def test_a_query_is_stored_as_the_settings_say(path: Path) -> None:
+    asked = AuditEntry(kind="retrieve", query="secret plan")
+    with open_audit_writer(path) as log:
+        log_id = audit.read_head(log).log_id
+        kept = []
+        for query in ("text", "digest", "off"):
+            audit.configure(log, AuditSettings(mode="on", query=query), clock, {})
+            kept.append(audit.append(log, asked, clock).row.query)
+    digest = query_digest(log_id, "secret plan")
+    assert kept == ["secret plan", digest, ""]
+    assert query_digest("another log", "secret plan") != digest
+
+
+def test_long_details_of_a_change_leave_the_settings_readable(path: Path) -> None:
+    with open_audit_writer(path) as log:
+        row = audit.configure(log, ON, clock, {"why": "x" * 5000})
+    assert (row.details["mode"], row.details["query"], row.details["cut"]) == ("on", "text", True)
+
+
+def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "PAGE_ROWS", 3)
+    with open_audit_writer(path) as log:
+        for number in range(20):
+            audit.append(log, AuditEntry(kind="get", agent="ab"[number % 2]), clock)
+    with open_audit_reader(path) as log:
+        every = [row.seq for row in audit.read_rows(log)]
+        assert every == list(range(1, 22))
+        assert [row.seq for row in audit.read_rows(log, newest=True)] == every[::-1]
+        own = [row.seq for row in audit.read_rows(log, by="a")]
+        assert own == list(range(2, 22, 2))
+        assert audit.nth_row_of_agent(log, "a", 3).seq == own[2]  # type: ignore[union-attr]
+        assert audit.nth_row_of_agent(log, "a", 11) is None
+        assert audit.nth_row_of_agent(log, "a", 0) is None
+        assert audit.row_by_number(log, 22) is None
+
+
+def test_the_sql_of_a_page() -> None:
+    assert audit.rows_sql(by=True, since=True, kind=True, newest=True).endswith(
+        "FROM entry WHERE seq < ? AND agent = ? AND time >= ? AND kind = ? "
+        "ORDER BY seq DESC LIMIT ?"
+    )
+    assert audit.rows_sql(by=False, since=False, kind=False, newest=False).endswith(
+        "FROM entry WHERE seq > ? ORDER BY seq ASC LIMIT ?"
+    )
+
+
+def test_readers_and_the_writer_do_not_wait_for_each_other(path: Path) -> None:
+    with open_audit_writer(path) as log, open_audit_reader(path) as reader:
+        with reader.reading():
+            assert len(list(audit.read_rows(reader))) == 1
+            for _ in range(10):
+                audit.append(log, AuditEntry(kind="get"), clock)
+            assert len(list(audit.read_rows(reader))) == 1, "one snapshot"
+        with log.writing():
+            log.run("UPDATE head SET mode = 'off'")
+            assert audit.read_head(reader).mode == "on"
+
+
+def test_a_lock_that_is_held_too_long_is_an_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+    with (
+        open_audit_writer(path) as stuck,
+        open_audit_writer(path) as log,
+        stuck.writing(),
+        pytest.raises(CorpusBusy),
+    ):
+        audit.append(log, AuditEntry(kind="get"), clock)
+
+
+def _append_many(path: Path, agent: str, rows: int) -> None:
+    with open_audit_writer(path) as log:
+        for number in range(rows):
+            audit.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}), clock)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@rounds(5, 1000)
+def test_many_processes_make_one_chain(tmp_path: Path, rounds: int) -> None:
+    """Also in the first moment, when each of them finds no file."""
+    path = tmp_path / "c.db.audit"
+    rows = rounds
+
+    def work(agent: str) -> None:
+        create(path)
+        _append_many(path, agent, rows)
+
+    fork = multiprocessing.get_context("fork")
+    workers = [fork.Process(target=work, args=(f"agent-{n}",)) for n in range(5)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 5
+    found = exported(path)
+    assert [row["seq"] for row in found] == list(range(1, 5 * rows + 2))
+    assert all(row["previous"] == before["hash"] for before, row in pairwise(found))
+    for n in range(5):
+        own = [row["details"] for row in found if row["agent"] == f"agent-{n}"]
+        assert own == [{"n": number} for number in range(rows)], "none lost, in their order"
+    assert [entry.name for entry in tmp_path.iterdir() if "partial" in entry.name] == []

@@ -1,0 +1,369 @@
+"""Reading back what was stored: passages with their metadata, and who supersedes whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents as stored
+from rolebundle.storage.content import store
+from rolebundle.storage.content.passages import (
+    passage_by_id,
+    passages_at_lines,
+    passages_by_rowid,
+    passages_of_document,
+)
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.opening import open_writer
+from support.corpora import FLAGGED, chunk, document, file_of, fill
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(tmp_path / "corpus.db") as opened:
+        yield opened
+
+
+class TestPassages:
+    def test_every_field_is_read_back(self, corpus: Corpus) -> None:
+        whole = document(
+            "d",
+            [],
+            source_id="s",
+            title="Ünï",
+            uri="file:d",
+            document_type="policy",
+            domain="security",
+            trust_tier="preferred",
+            updated_at="2026-01-01T00:00:00Z",
+            valid_from="2026-01-02T00:00:00Z",
+            valid_until="2026-12-31T23:59:59Z",
+            language="de",
+            source_kind="export",
+            sensitivity="group",
+            origin="external",
+            scope="team",
+            tags=("a", 'b"c'),
+            applicable_roles=("reviewer",),
+            excluded_roles=("writer",),
+            retrieval_hints=("ask me",),
+            supersedes=("other",),
+            contradicts=("another",),
+        )
+        own = chunk(
+            "d#0",
+            "täxt\n",
+            headings=("H", "I"),
+            content_type="table",
+            start_line=3,
+            end_line=4,
+            page=2,
+        )
+        fill(corpus, [StoredDocument(whole.metadata, (own,))])
+        passage = passage_by_id(corpus, "d#0")
+        assert passage is not None
+        assert passage.document.tags == ("a", 'b"c')
+        for name in whole.metadata._fields:
+            assert getattr(passage.document, name) == getattr(whole.metadata, name), name
+        assert (passage.content, passage.content_hash) == (own.content, own.content_hash)
+        assert (passage.headings, passage.content_type, passage.page) == (("H", "I"), "table", 2)
+        assert passage.locator == "d.md:3-4"
+
+    def test_a_chunk_has_the_metadata_of_its_document_and_its_own(self, corpus: Corpus) -> None:
+        metadata = document(
+            "d", [], tags=("a",), applicable_roles=("reviewer",), excluded_roles=("writer",)
+        ).metadata
+        chunks = (
+            chunk("plain", "one"),
+            chunk(
+                "own",
+                "two",
+                tags=("b", "a"),
+                applicable_roles=("editor",),
+                excluded_roles=("reviewer",),
+            ),
+        )
+        fill(corpus, [StoredDocument(metadata, chunks)])
+        plain, own = passages_of_document(corpus, "d")
+        assert plain.tags == ("a",)
+        assert plain.applicable_roles == ("reviewer",)
+        assert plain.excluded_roles == ("writer",)
+        # Tags and exclusions add up; the chunk's own roles stand instead of the document's.
+        assert own.tags == ("a", "b")
+        assert own.applicable_roles == ("editor",)
+        assert own.excluded_roles == ("writer", "reviewer")
+
+    def test_passages_of_a_document_are_in_order(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", ["z", "a", "m"])])
+        assert [p.content for p in passages_of_document(corpus, "d")] == ["z", "a", "m"]
+
+    def test_unknown_ids_are_not_found(self, corpus: Corpus) -> None:
+        assert passages_by_rowid(corpus, [1, 2]) == {}
+        assert passage_by_id(corpus, "x") is None
+        assert passages_of_document(corpus, "x") == []
+
+    def test_passages_at_lines(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
+        found = passages_at_lines(corpus, "d.md", 2, 3)
+        assert [passage.content for passage in found] == ["two", "three"]
+        assert passages_at_lines(corpus, "e.md", 1, 9) == []
+
+
+class TestSupersession:
+    def superseders(self, corpus: Corpus) -> dict[str, list[str]]:
+        rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
+        found = passages_by_rowid(corpus, rowids).values()
+        return {
+            passage.document.document_id: [one.document_id for one in passage.superseded_by]
+            for passage in found
+            if passage.superseded_by
+        }
+
+    def test_by_document_id(self, corpus: Corpus) -> None:
+        fill(
+            corpus,
+            [
+                document("old", ["x"]),
+                document("new", ["y"], supersedes=("old",), trust_tier="preferred"),
+            ],
+        )
+        assert self.superseders(corpus) == {"old": ["new"]}
+        (passage,) = passages_of_document(corpus, "old")
+        assert passage.superseded_by[0].trust_tier == "preferred"
+
+    def test_by_path(self, corpus: Corpus) -> None:
+        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old.md",))])
+        assert self.superseders(corpus) == {"old": ["new"]}
+
+    def test_by_both_is_once(self, corpus: Corpus) -> None:
+        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old", "old.md"))])
+        assert self.superseders(corpus) == {"old": ["new"]}
+
+    def test_the_order_of_ingest_does_not_matter(self, corpus: Corpus) -> None:
+        fill(corpus, [document("new", ["y"], supersedes=("old",))])
+        assert self.superseders(corpus) == {}
+        fill(corpus, [document("old", ["x"])])
+        assert self.superseders(corpus) == {"old": ["new"]}
+
+    def test_an_external_document_does_not_supersede_an_internal_one(self, corpus: Corpus) -> None:
+        documents = [
+            document("ours", ["x"]),
+            document("theirs", ["y"], supersedes=("ours",), origin="external"),
+            document("web", ["z"], supersedes=("theirs",), origin="untrusted"),
+            document("newer", ["w"], supersedes=("web", "theirs")),
+        ]
+        fill(corpus, documents)
+        assert self.superseders(corpus) == {"theirs": ["newer"], "web": ["newer"]}
+
+    def test_several_are_ordered_by_id(self, corpus: Corpus) -> None:
+        newer = [document(name, [name], supersedes=("old",)) for name in ("v3", "v2")]
+        fill(corpus, [document("old", ["x"]), *newer])
+        assert self.superseders(corpus) == {"old": ["v2", "v3"]}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "counts"),
+        [
+            ("authoritative", "untrusted", False),
+            ("preferred", "general", False),
+            ("general", "general", True),
+            ("general", "authoritative", True),
+        ],
+    )
+    def test_a_claim_counts_only_with_as_much_trust(
+        self, corpus: Corpus, old: str, new: str, counts: bool
+    ) -> None:
+        """Otherwise a scraped page could hide a policy by naming it."""
+        fill(
+            corpus,
+            [
+                document("policy", ["x"], trust_tier=old),
+                document("claim", ["y"], trust_tier=new, supersedes=("policy",)),
+            ],
+        )
+        assert self.superseders(corpus) == ({"policy": ["claim"]} if counts else {})
+        [policy] = passages_of_document(corpus, "policy")
+        assert policy.ignored_claims == (() if counts else ("claim",))
+
+    @pytest.mark.parametrize(
+        ("reach", "tier", "counts"),
+        [
+            ("source", "authoritative", False),
+            ("less_trusted", "authoritative", True),
+            ("less_trusted", "preferred", False),
+            ("any", "preferred", True),
+            ("any", "general", False),
+        ],
+    )
+    def test_documents_of_other_sources(
+        self, corpus: Corpus, reach: str, tier: str, counts: bool
+    ) -> None:
+        fill(
+            corpus,
+            [
+                document("old", ["x"], source_id="policies", trust_tier="preferred"),
+                document("new", ["y"], supersedes=("old",), trust_tier=tier, reach=reach),
+            ],
+        )
+        assert self.superseders(corpus) == ({"old": ["new"]} if counts else {})
+
+    def test_a_claim_that_does_not_count_makes_no_cycle(self, corpus: Corpus) -> None:
+        """Otherwise a document that was replaced could undo that."""
+        fill(
+            corpus,
+            [
+                document("old", ["x"], supersedes=("new",), source_id="wiki"),
+                document("new", ["y"], supersedes=("old",), trust_tier="preferred"),
+            ],
+        )
+        assert self.superseders(corpus) == {"old": ["new"]}
+
+    def test_a_chain(self, corpus: Corpus) -> None:
+        fill(
+            corpus,
+            [
+                document("v1", ["x"]),
+                document("v2", ["y"], supersedes=("v1",)),
+                document("v3", ["z"], supersedes=("v2",)),
+            ],
+        )
+        assert self.superseders(corpus) == {"v1": ["v2"], "v2": ["v3"]}
+
+    def test_a_document_does_not_supersede_itself(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", ["x"], supersedes=("d", "d.md"))])
+        assert self.superseders(corpus) == {}
+
+    @pytest.mark.parametrize("length", [2, 3, 5])
+    @pytest.mark.parametrize("by_path", [False, True])
+    def test_claims_in_a_cycle_do_not_count(
+        self, corpus: Corpus, length: int, by_path: bool
+    ) -> None:
+        # No claim of theirs can be trusted; to believe them all would hide them all.
+        suffix = ".md" if by_path else ""
+        circle = [
+            document(f"d{n}", [f"{n}"], supersedes=(f"d{(n + 1) % length}{suffix}",))
+            for n in range(length)
+        ]
+        fill(corpus, circle)
+        assert self.superseders(corpus) == {}
+
+    def test_a_claim_from_outside_the_cycle_counts(self, corpus: Corpus) -> None:
+        fill(
+            corpus,
+            [
+                document("a", ["x"], supersedes=("b",)),
+                document("b", ["y"], supersedes=("a",)),
+                document("new", ["z"], supersedes=("a",)),
+            ],
+        )
+        assert self.superseders(corpus) == {"a": ["new"]}
+
+    def test_a_claim_goes_with_its_document(self, corpus: Corpus) -> None:
+        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old",))])
+        with corpus.writing():
+            store.remove_files(corpus, [file_of("new").location])
+        assert self.superseders(corpus) == {}
+
+    def test_a_withdrawn_claim_does_not_count(self, corpus: Corpus) -> None:
+        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old",))])
+        fill(corpus, [document("new", ["y"])])
+        assert self.superseders(corpus) == {}
+
+    def test_a_path_names_every_document_of_the_file(self, corpus: Corpus) -> None:
+        with corpus.writing():
+            store.put_file(
+                corpus,
+                StoredFile("/docs/many.md", "many.md", "h", "r"),
+                [document("m1", ["x"]), document("m2", ["y"])],
+            )
+        fill(corpus, [document("new", ["z"], supersedes=("many.md",))])
+        assert self.superseders(corpus) == {"m1": ["new"], "m2": ["new"]}
+
+
+def test_counts_and_sizes(corpus: Corpus) -> None:
+    fill(
+        corpus,
+        [
+            document("a", ["1", "2"], source_id="w"),
+            document("b", ["3"], source_id="w", trust_tier="preferred"),
+            document("c", [], source_id="v"),
+        ],
+    )
+    counts = corpus_counts(corpus)
+    assert (counts.documents, counts.chunks, counts.generation) == (3, 3, 1)
+    assert stored.source_sizes(corpus) == [
+        ("v", "general", 1, 0),
+        ("w", "general", 1, 2),
+        ("w", "preferred", 1, 1),
+    ]
+    assert [d.document_id for _, d in stored.all_documents(corpus)] == ["a", "b", "c"]
+
+
+def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus) -> None:
+    fill(
+        corpus,
+        [
+            document("a", ["1"], source_id="w", updated_at="2026-01-01T00:00:00Z"),
+            document("b", ["2"], source_id="w", updated_at="2026-02-01T00:00:00Z"),
+            document("c", ["3"], source_id="w", origin="external"),
+            document("d", ["4"], source_id="v"),
+            document("e", ["5"], source_id="v", excluded_roles=("reviewer",)),
+            document("f", ["6"], source_id="v", sensitivity="confidential"),
+            document("g", ["7"], FLAGGED, source_id="v"),
+            # Trust and action depend on whether the tier is ``untrusted``.
+            document("h", ["8"], source_id="v", trust_tier="untrusted"),
+        ],
+    )
+
+    def kinds(*, dated: bool) -> list[set[str]]:
+        names = {row: one.document_id for row, one in stored.all_documents(corpus)}
+        groups = stored.document_groups(corpus, dated=dated)
+        assert all(group.document.document_id in "abcdefgh" for group in groups)
+        return [{names[row] for row in group.rowids} for group in groups]
+
+    single = [{"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}]
+    assert kinds(dated=False) == [{"a", "b"}, *single]
+    assert kinds(dated=True) == [{"a"}, {"b"}, *single]
+    flags = [group.flags for group in stored.document_groups(corpus, dated=False)]
+    assert flags == [(), (), (), (), (), ("instruction_override",), ()]
+
+
+def test_groups_by_path(corpus: Corpus) -> None:
+    """Documents are apart if policy treats their paths differently, or may do so."""
+    documents = [
+        document("a", ["1"]),
+        document("b", ["2"]),
+        document("c", ["3"], source_id="other"),
+        document("d", ["4"], source_kind="agent"),
+    ]
+    fill(corpus, documents)
+
+    def is_first(metadata: DocumentMetadata, path: str) -> bool:
+        return metadata.source_kind != "agent" and path == "a.md"
+
+    groups = stored.document_groups(corpus, dated=False, by_path=is_first)
+    assert [(group.path, group.rowids) for group in groups] == [
+        ("a.md", [1]),
+        ("b.md", [2]),
+        ("c.md", [3]),
+        ("d.md", [4]),
+    ]
+    groups = stored.document_groups(corpus, dated=False, by_path=lambda *_: None)
+    assert [group.rowids for group in groups] == [[1, 2], [3], [4]]
+
+
+def test_a_document_is_in_a_group_for_each_applicable_role_of_its_chunks(corpus: Corpus) -> None:
+    metadata = document("a", [], applicable_roles=("writer",)).metadata
+    chunks = (chunk("a#0", "1"), chunk("a#1", "2", applicable_roles=("reviewer",)))
+    fill(corpus, [StoredDocument(metadata, chunks), document("b", ["3"])])
+    groups = stored.document_groups(corpus, dated=False, by_role=True)
+    assert {(group.applicable_roles, *group.rowids) for group in groups} == {
+        (("writer",), 1),
+        (("reviewer",), 1),
+        ((), 2),
+    }
+    assert [group.applicable_roles for group in stored.document_groups(corpus, dated=False)] == [()]

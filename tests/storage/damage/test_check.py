@@ -1,0 +1,70 @@
+"""Looking for damage. What each kind of damage looks like: tests/faults/test_damaged_file.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import seal
+from rolebundle.storage.damage import check
+from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+from rolebundle.storage.opening import open_writer
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    documents = [document(f"d{n}", [f"token {n}", f"key {n}"]) for n in range(3)]
+    return build(tmp_path, documents, HashingProvider())
+
+
+def test_sound(db: Path) -> None:
+    with open_writer(db) as corpus:
+        assert check.find_problems(corpus) == []
+
+
+def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object) -> list[check.Problem]:
+        raise CorpusCorrupt("corpus_corrupt", "cannot be read")
+
+    monkeypatch.setattr(check, "_row_problems", failing)
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("UPDATE corpus_state SET chunks = 77")
+        seal.write(corpus)
+        found = {problem.code for problem in check.find_problems(corpus)}
+    assert found == {"unreadable", "miscounted"}
+
+
+def test_damage_of_one_compartment_is_found(tmp_path: Path) -> None:
+    documents = [document("a", ["token"]), document("b", ["token", "key"], scope="hr")]
+    with open_writer(build(tmp_path, documents, HashingProvider())) as corpus:
+        [hr] = [one.id for one in compartments.searchable_compartments(corpus) if one.scope == "hr"]
+        name = lexical_index.table_name(hr)
+        corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
+        index = vector_index.all_indexes(corpus)[0]
+        [part] = [one for one in index.parts if one.compartment == hr]
+        corpus.load_vectors()
+        corpus.run(f"DELETE FROM {part.table} WHERE rowid = 3")
+        found = [problem.code for problem in check.find_problems(corpus)]
+        assert found == ["seal_broken", "lexical_drift", "vectors_miscounted"]
+
+
+def test_changed_words_are_found_if_the_checksum_of_fts5_is_the_same(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checksum is an XOR, in which an even number of equal changes cancel each other out."""
+    with open_writer(db) as corpus:
+        with corpus.writing():
+            lexical_index.remove_chunks(corpus, 1, [1, 2])
+            corpus.run(
+                "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
+                "SELECT id, title, headings, replace(content, 'token', 'tokem'), tags, hints "
+                "FROM chunk WHERE id IN (1, 2)"
+            )
+        monkeypatch.setattr(lexical_index, "_command", lambda *_: None)
+        assert [problem.code for problem in check.find_problems(corpus)] == ["lexical_drift"]

@@ -1,0 +1,127 @@
+"""Every kind of SQLite file of ours is opened, refused and reported in the same way."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
+from rolebundle.storage.audits.audit import AUDIT_FORMAT
+from rolebundle.storage.files.file_format import FileFormat
+from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
+from rolebundle.storage.indexes.rerank_cache import CACHE_FORMAT
+from rolebundle.storage.opening import corpus_format
+
+FORMATS = {"corpus": corpus_format(), "audit": AUDIT_FORMAT, "rerank cache": CACHE_FORMAT}
+
+
+@pytest.fixture(params=FORMATS.values(), ids=FORMATS)
+def file_format(request: pytest.FixtureRequest) -> FileFormat:
+    return request.param
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.db"
+
+
+def create(path: Path, file_format: FileFormat) -> None:
+    assert create_file(path, file_format, lambda file: file.run("CREATE TABLE t (a)"))
+
+
+def refusal(path: Path, file_format: FileFormat) -> RolebundleError:
+    """The error of both ways to open a file, which leave the file as it is."""
+    before = path.read_bytes() if path.is_file() else None
+    errors = []
+    for opened in (SqliteFile.open_read_only, SqliteFile.open_for_writing):
+        with pytest.raises(RolebundleError) as caught:
+            opened(path, file_format)
+        errors.append(caught.value)
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert errors[0].code == errors[1].code
+    assert errors[0].hint, "each error names the next step"
+    return errors[0]
+
+
+def test_a_created_file_is_complete_and_private(path: Path, file_format: FileFormat) -> None:
+    create(path, file_format)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with SqliteFile.open_for_writing(path, file_format) as file:
+        file.run("INSERT INTO t VALUES (1)")
+    with SqliteFile.open_read_only(path, file_format) as file:
+        assert file.rows("SELECT a FROM t") == [(1,)]
+        assert file.is_current()
+        with pytest.raises(StorageError):
+            file.run("INSERT INTO t VALUES (2)")
+
+
+def test_an_existing_file_is_not_replaced(path: Path, file_format: FileFormat) -> None:
+    create(path, file_format)
+    before = path.read_bytes()
+    assert not create_file(path, file_format, lambda file: None)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_filled_is_not_created(path: Path, file_format: FileFormat) -> None:
+    with pytest.raises(CorpusCorrupt):
+        create_file(path, file_format, lambda file: file.run("no statement"))
+    assert [*path.parent.iterdir()] == []
+
+
+@pytest.mark.parametrize("other", FORMATS)
+def test_a_file_of_another_format_is_refused(
+    path: Path, file_format: FileFormat, other: str
+) -> None:
+    if FORMATS[other] is file_format:
+        pytest.skip("the same format")
+    create(path, FORMATS[other])
+    error = refusal(path, file_format)
+    assert (type(error), error.code) == (WrongFile, "foreign_file")
+
+
+def test_a_newer_version_is_refused(path: Path, file_format: FileFormat) -> None:
+    create(path, file_format)
+    with apsw.Connection(str(path)) as db:
+        db.pragma("user_version", file_format.newest + 1)
+    db.close()
+    error = refusal(path, file_format)
+    assert (type(error), error.code) == (WrongFile, "newer_schema")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW v AS SELECT a FROM t",
+        "CREATE TRIGGER r AFTER INSERT ON t BEGIN DELETE FROM t; END",
+    ],
+)
+def test_a_foreign_view_or_trigger_is_refused(
+    path: Path, file_format: FileFormat, statement: str
+) -> None:
+    create(path, file_format)
+    with apsw.Connection(str(path)) as db:
+        db.execute(statement)
+    db.close()
+    assert type(refusal(path, file_format)) is CorpusCorrupt
+
+
+@pytest.mark.parametrize("content", ["", "no database" * 100], ids=["empty", "text"])
+def test_a_file_that_is_no_database_is_refused(
+    path: Path, file_format: FileFormat, content: str
+) -> None:
+    path.write_text(content)
+    assert type(refusal(path, file_format)) is CorpusCorrupt
+
+
+def test_a_missing_file_and_a_folder_are_refused(path: Path, file_format: FileFormat) -> None:
+    refusal(path, file_format)
+    assert not path.exists()
+    path.mkdir()
+    refusal(path, file_format)
+    assert [*path.iterdir()] == []

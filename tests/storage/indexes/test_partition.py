@@ -1,0 +1,549 @@
+"""Compartments: each document stands where its kind belongs, with its words and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.ingest import sync
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import quarantine, store
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+from rolebundle.storage.indexes.compartments import Compartment
+from rolebundle.storage.indexes.partition import (
+    DeniedPatterns,
+    assign_compartments,
+    no_denied_patterns,
+)
+from rolebundle.storage.opening import open_reader, open_writer
+from support.commands import invoke
+from support.compartments import (
+    assert_compartments_are_separate,
+    kinds,
+    only_compartment,
+    quarantined_documents,
+    search_everywhere,
+    tables,
+)
+from support.corpora import build, document, embed, file_of, fill, remove, scratch_folder
+from support.fake_embedder import IDENTITY, HashingProvider
+from support.sound import assert_sound
+
+PROVIDER = HashingProvider()
+OPEN = ("shared", "internal", ())  # what nobody declares
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(tmp_path / "corpus.db") as opened:
+        yield opened
+
+
+def denied_by(*patterns: str) -> DeniedPatterns:
+    return lambda path, _: tuple(one for one in patterns if fnmatchcase(path, one))
+
+
+def put(
+    corpus: Corpus, *documents: StoredDocument, denied: DeniedPatterns = no_denied_patterns
+) -> None:
+    with corpus.writing():
+        told = store.put_files(
+            corpus, [(file_of(one.metadata.document_id), [one]) for one in documents], denied
+        )
+        increment_generation(corpus)
+    assert told == [None] * len(documents)
+
+
+def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartment]:
+    """The compartments that are not in quarantine."""
+    found = [one for one in compartments.visible_compartments(corpus) if not one.quarantined]
+    named = {(one.scope, one.sensitivity, one.denied): one for one in found}
+    assert len(named) == len(found)
+    return named
+
+
+def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
+    """Scope → documents and chunks, as the compartments say."""
+    return {one.scope: (one.documents, one.chunks) for one in by_kind(corpus).values()}
+
+
+def assert_whole(corpus: Corpus) -> None:
+    assert find_problems(corpus) == []
+    assert_compartments_are_separate(corpus)
+
+
+class TestWhereADocumentBelongs:
+    def test_scope_and_sensitivity_separate_documents(self, corpus: Corpus) -> None:
+        put(
+            corpus,
+            document("a", ["token"]),
+            document("b", ["token"], scope="hr"),
+            document("c", ["token"], sensitivity="confidential"),
+            document("d", ["token"], scope="hr", sensitivity="confidential"),
+        )
+        assert kinds(corpus) == {
+            "a": OPEN,
+            "b": ("hr", "internal", ()),
+            "c": ("shared", "confidential", ()),
+            "d": ("hr", "confidential", ()),
+        }
+        assert len(compartments.searchable_compartments(corpus)) == 4
+        assert_whole(corpus)
+
+    def test_other_metadata_does_not(self, corpus: Corpus) -> None:
+        put(
+            corpus,
+            document("a", ["token"]),
+            document("b", ["key"], source_id="vendor", domain="security", tags=("x",)),
+            document("c", ["lock"], origin="untrusted", excluded_roles=("writer",)),
+        )
+        assert set(kinds(corpus).values()) == {OPEN}
+        assert counted(corpus) == {"shared": (3, 3)}
+        assert_whole(corpus)
+
+    def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
+        scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
+        put(corpus, *(document(f"d{n}", ["x"], scope=one) for n, one in enumerate(scopes)))
+        assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
+        assert len(by_kind(corpus)) == len(scopes)
+        assert_whole(corpus)
+
+    def test_matching_deny_patterns_separate_documents(self, corpus: Corpus) -> None:
+        names = ("a", "hr-b", "hr-secret", "secret")
+        put(
+            corpus,
+            *(document(name, ["token"]) for name in names),
+            denied=denied_by("*secret.md", "hr-*"),
+        )
+        assert {name: kind[2] for name, kind in kinds(corpus).items()} == {
+            "a": (),
+            "hr-b": ("hr-*",),
+            "hr-secret": ("*secret.md", "hr-*"),
+            "secret": ("*secret.md",),
+        }
+        assert_whole(corpus)
+
+    def test_patterns_are_a_set(self, corpus: Corpus) -> None:
+        put(corpus, document("hr-secret", ["x"]), denied=denied_by("hr-*", "*secret.md"))
+        put(corpus, document("hr-more-secret", ["x"]), denied=denied_by("*secret.md", "hr-*"))
+        assert len(by_kind(corpus)) == 1
+        assert_whole(corpus)
+
+    def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
+        with corpus.writing():
+            store.put_file(
+                corpus,
+                file_of("f"),
+                [document("a", ["token"]), document("b", ["token"], scope="hr")],
+            )
+        assert kinds(corpus) == {"a": OPEN, "b": ("hr", "internal", ())}
+        assert_whole(corpus)
+
+    def test_its_index_has_only_its_own_words(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["token key"]), document("b", ["token secret"], scope="hr"))
+        found = by_kind(corpus)
+        here, there = found[OPEN].id, found["hr", "internal", ()].id
+        assert lexical_index.frequencies(corpus, here, ['"secret"']) == [0]
+        assert lexical_index.frequencies(corpus, there, ['"secret"']) == [1]
+        for place in (here, there):
+            assert lexical_index.extent(corpus, place).chunks == 1
+            assert lexical_index.frequencies(corpus, place, ['"token"']) == [1]
+            vocabulary = f"terms_{place}"
+            corpus.run(
+                f"CREATE VIRTUAL TABLE temp.{vocabulary} USING fts5vocab "
+                f"(main, lexical_{place}, row)"
+            )
+            terms = {term for (term,) in corpus.rows(f"SELECT term FROM {vocabulary}")}
+            assert ("secret" in terms) == (place == there)
+            corpus.run(f"DROP TABLE {vocabulary}")
+
+    def test_malformed_patterns_are_reported_as_damage(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["x"]))
+        for text in ("", "{}", "[1]", "[" * 100_000, "null"):
+            corpus.run("UPDATE compartment SET denied = ?", (text,))
+            with pytest.raises(CorpusCorrupt):
+                compartments.visible_compartments(corpus)
+
+
+class TestMoving:
+    TEXTS = ("alpha token", "beta token")
+
+    @pytest.fixture(autouse=True)
+    def _filled(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", self.TEXTS), document("e", ["gamma token"])], PROVIDER)
+
+    @staticmethod
+    def rows(corpus: Corpus) -> list[tuple[object, ...]]:
+        return corpus.rows(
+            "SELECT c.id, chunk_id, content, input_hash, vector_hash, vector FROM chunk c "
+            "LEFT JOIN embedded ON chunk = c.id ORDER BY c.id"
+        )
+
+    @pytest.mark.parametrize(
+        "fields",
+        [{"scope": "hr"}, {"sensitivity": "public"}, {"scope": "hr", "sensitivity": "public"}],
+    )
+    def test_a_moved_document_takes_chunks_words_and_vectors_along(
+        self, corpus: Corpus, fields: dict[str, str]
+    ) -> None:
+        before = self.rows(corpus)
+        put(corpus, document("d", self.TEXTS, **fields))
+        assert kinds(corpus) == {
+            "d": (fields.get("scope", "shared"), fields.get("sensitivity", "internal"), ()),
+            "e": OPEN,
+        }
+        assert self.rows(corpus) == before, "the rows stay, and nothing waits for a vector"
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        assert sorted(part.vectors for part in index.parts) == [1, 2]
+        assert len(search_everywhere(corpus, '"token"')) == 3
+        assert_whole(corpus)
+
+    def test_nothing_of_it_stays_in_the_old_compartment(self, corpus: Corpus) -> None:
+        here = only_compartment(corpus)
+        put(corpus, document("d", self.TEXTS, scope="hr"))
+        assert lexical_index.frequencies(corpus, here, ['"alpha"']) == [0]
+        assert lexical_index.frequencies(corpus, here, ['"token"']) == [1]
+        assert lexical_index.extent(corpus, here) == (1, 3)  # "gamma token", and the title "e"
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        [part] = [one for one in index.parts if one.compartment == here]
+        assert corpus.rows(f"SELECT rowid FROM {part.table}") == [(3,)]
+
+    def test_a_document_can_change_while_it_moves(self, corpus: Corpus) -> None:
+        put(corpus, document("d", ["alpha token", "delta", "epsilon"], scope="hr", title="New"))
+        assert search_everywhere(corpus, '"beta"') == []
+        assert len(search_everywhere(corpus, '"new"')) == 3
+        assert counted(corpus) == {"shared": (1, 1), "hr": (1, 3)}
+        assert_whole(corpus)
+
+    def test_moving_back_restores_everything(self, corpus: Corpus) -> None:
+        before, kept = self.rows(corpus), tables(corpus)
+        put(corpus, document("d", self.TEXTS, scope="hr"))
+        assert tables(corpus) > kept
+        put(corpus, document("d", self.TEXTS))
+        assert self.rows(corpus) == before
+        assert kinds(corpus) == {"d": OPEN, "e": OPEN}
+        assert tables(corpus) == kept, "the emptied compartment went with its tables"
+        assert_whole(corpus)
+
+    def test_every_index_moves(self, corpus: Corpus) -> None:
+        with corpus.writing():
+            vector_index.create_index(corpus, IndexIdentity(IDENTITY, "other"), activate=True)
+            embed(corpus, PROVIDER, waiting=2)
+        put(corpus, document("d", self.TEXTS, scope="hr"))
+        held = {
+            index.id: {part.compartment: part.vectors for part in index.parts}
+            for index in vector_index.all_indexes(corpus)
+        }
+        [first, second] = held.values()
+        assert sorted(first.values()) == [1, 2]
+        # One chunk of "d" had a vector there; "e" still waits, and so does the other of "d".
+        assert sum(second.values()) == 1
+        assert_whole(corpus)
+
+    def test_a_policy_moves_unchanged_documents(self, corpus: Corpus) -> None:
+        before, moved = self.rows(corpus), []
+        for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), no_denied_patterns):
+            with corpus.writing():
+                moved.append(assign_compartments(corpus, denied))
+            assert self.rows(corpus) == before
+            assert_whole(corpus)
+        assert moved == [1, 0, 2, 2]
+        assert kinds(corpus) == {"d": OPEN, "e": OPEN}
+
+    def test_a_failed_move_moves_nothing(self, corpus: Corpus) -> None:
+        before, kept = kinds(corpus), tables(corpus)
+        with pytest.raises(ZeroDivisionError), corpus.writing():
+            assign_compartments(corpus, denied_by("*"))
+            assert kinds(corpus) != before
+            raise ZeroDivisionError
+        assert (kinds(corpus), tables(corpus)) == (before, kept)
+        assert_whole(corpus)
+
+    def test_a_reader_keeps_its_snapshot(self, corpus: Corpus) -> None:
+        with open_reader(corpus.path) as reader, reader.reading():
+            assert kinds(reader) == {"d": OPEN, "e": OPEN}
+            put(corpus, document("d", self.TEXTS, scope="hr"))
+            assert kinds(reader) == {"d": OPEN, "e": OPEN}
+            assert len(search_everywhere(reader, '"alpha"')) == 1
+
+
+def flagged(one: StoredDocument, verdict: str = "quarantine", found: str = "h") -> StoredDocument:
+    return replace(one, scanned=Scanned(verdict, found, '["hidden"]', "[]", ""))
+
+
+class TestQuarantine:
+    """What the scan at the door keeps back stands apart from what it does not, whatever its kind."""
+
+    def test_quarantine_is_its_own_compartment(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
+        put(corpus, flagged(document("c", ["token"]), "label"))
+        assert kinds(corpus) == dict.fromkeys("abc", OPEN)
+        assert quarantined_documents(corpus) == {"b"}
+        assert [one.chunks for one in compartments.searchable_compartments(corpus)] == [2]
+        assert_whole(corpus)
+
+    def test_findings_move_a_document_there_and_no_findings_back(self, corpus: Corpus) -> None:
+        fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
+        kept = tables(corpus)
+        put(corpus, flagged(document("b", ["token"])))
+        assert quarantined_documents(corpus) == {"b"}
+        assert_whole(corpus)
+        put(corpus, document("b", ["token"]))
+        assert (quarantined_documents(corpus), tables(corpus)) == (set(), kept)
+        assert_whole(corpus)
+
+    def test_a_policy_leaves_it_there(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
+        for denied in (denied_by("*"), no_denied_patterns):
+            with corpus.writing():
+                assert assign_compartments(corpus, denied) == 2
+            assert quarantined_documents(corpus) == {"b"}
+            assert_whole(corpus)
+
+    def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
+        one = quarantine.flagged_document(corpus, "b")
+        assert one is not None
+        with corpus.writing():
+            quarantine.release(corpus, one)
+        assert quarantined_documents(corpus) == set()
+        assert len(compartments.visible_compartments(corpus)) == 1
+        assert_whole(corpus)
+        put(corpus, flagged(document("b", ["token, edited"])))
+        assert quarantined_documents(corpus) == set()
+        put(corpus, flagged(document("b", ["token"]), found="other"))
+        assert quarantined_documents(corpus) == {"b"}
+        assert_whole(corpus)
+
+
+class TestEmptyOnes:
+    def test_they_are_removed_with_their_tables(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", ["x"], scope="hr"), document("e", ["x"])], PROVIDER)
+        with corpus.writing():
+            store.remove_files(corpus, [file_of("d").location])
+            store.drop_unused(corpus)
+        assert set(by_kind(corpus)) == {OPEN}
+        assert_whole(corpus)
+        assert not any("hr" in row for row in corpus.rows("SELECT scope FROM compartment"))
+
+    def test_the_last_one_is_removed_too(self, corpus: Corpus) -> None:
+        fill(corpus, [document("d", ["x"])], PROVIDER)
+        with corpus.writing():
+            store.remove_files(corpus, [file_of("d").location])
+            store.drop_unused(corpus)
+        assert by_kind(corpus) == {}
+        assert tables(corpus) == set()
+        assert search_everywhere(corpus, '"x"') == []
+        fill(corpus, [document("d", ["y"])], PROVIDER)
+        assert len(search_everywhere(corpus, '"y"')) == 1
+        assert_whole(corpus)
+
+    def test_one_with_documents_and_no_chunks_stays(self, corpus: Corpus) -> None:
+        put(corpus, document("d", [], scope="hr"))
+        assert counted(corpus) == {"hr": (1, 0)}
+        assert compartments.searchable_compartments(corpus) == []
+        assert_whole(corpus)
+
+
+class TestCounts:
+    def test_recorded_counts_match_the_documents_and_chunks(self, corpus: Corpus) -> None:
+        put(
+            corpus,
+            document("a", ["x", "y"]),
+            document("b", ["x"], scope="hr"),
+            document("c", ["x", "y", "z"], scope="hr"),
+        )
+        assert counted(corpus) == {"shared": (1, 2), "hr": (2, 4)}
+        put(corpus, document("c", ["x"], scope="hr"))
+        assert counted(corpus) == {"shared": (1, 2), "hr": (2, 2)}
+        hr = by_kind(corpus)["hr", "internal", ()].id
+        assert compartments.count_chunks(corpus, [hr]) == 2
+        assert compartments.count_chunks(corpus, [hr, hr, 99]) == 2
+        totals = corpus_counts(corpus)
+        assert (totals.documents, totals.chunks) == (3, 4)
+
+    @pytest.mark.parametrize("column", ["documents", "chunks"])
+    def test_a_wrong_count_is_found(self, corpus: Corpus, column: str) -> None:
+        put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"))
+        corpus.run(f"UPDATE compartment SET {column} = {column} + 1 WHERE scope = 'hr'")
+        found = [problem.code for problem in find_problems(corpus)]
+        assert found == ["seal_broken", "miscounted"]
+
+    def test_a_document_in_no_compartment_is_found(self, corpus: Corpus) -> None:
+        put(corpus, document("a", ["x"]), document("b", ["y"]))
+        corpus.run("UPDATE document SET compartment = 77 WHERE document_id = 'a'")
+        found = {problem.code for problem in find_problems(corpus)}
+        assert {"miscounted", "lexical_drift", "row_damaged", "misplaced"} <= found
+
+
+def test_of_chunks_and_of_range(corpus: Corpus) -> None:
+    put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"), document("c", ["z"]))
+    found = by_kind(corpus)
+    here, there = found[OPEN].id, found["hr", "internal", ()].id
+    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {here: [1, 4], there: [3]}
+    assert compartments.count_by_compartment(corpus, 2, 4) == {here: 2, there: 1}
+    assert compartments.count_by_compartment(corpus, 9, 12) == {}
+
+
+# -- through an ingest -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moved", [{"scope": "hr"}, {"sensitivity": "confidential"}])
+def test_an_ingest_moves_documents_with_changed_metadata(
+    tmp_path: Path, moved: dict[str, str]
+) -> None:
+    tree, db = tmp_path / "notes", tmp_path / "c.db"
+    tree.mkdir()
+    for name in ("one", "two"):
+        (tree / f"{name}.md").write_text(f"# {name}\n\nThe token of {name}.\n", encoding="utf-8")
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], PROVIDER)
+        [before] = set(kinds(corpus).values())
+    assert_sound(db)
+    declared = "".join(f"{name}: {value}\n" for name, value in moved.items())
+    for name in ("one", "two"):
+        (tree / f"{name}.md").write_text(
+            f"---\n{declared}---\n# {name}\n\nThe token of {name}.\n", encoding="utf-8"
+        )
+        with open_writer(db) as corpus:
+            sync.ingest(corpus, [tree], PROVIDER)
+            found = kinds(corpus)
+            [kind] = [kind for document_id, kind in found.items() if name in document_id]
+            expected = (moved.get("scope", before[0]), moved.get("sensitivity", before[1]), ())
+            assert kind == expected
+            # Where the last document left, nothing stays behind.
+            assert set(by_kind(corpus)) == set(found.values())
+        assert_sound(db)
+        checked = invoke("status", "--check", "--json", "--db", db)
+        assert (checked.code, checked.json()["problems"]) == (0, [])
+
+
+# -- any steps -------------------------------------------------------------------------------------
+
+SCOPES, LEVELS = ("shared", "hr", "board"), ("public", "confidential")
+FILES = ("a", "b", "hr-c", "hr-d")
+POLICIES: tuple[tuple[str, ...], ...] = ((), ("hr-*",), ("*.md",), ("hr-*", "?.md"))
+TEXTS = ("alpha", "beta alpha", "naïve Straße", "")
+
+places = st.tuples(st.sampled_from(SCOPES), st.sampled_from(LEVELS))
+texts = st.lists(st.sampled_from(TEXTS), max_size=3)
+steps = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("put"),
+            st.lists(
+                st.tuples(st.sampled_from(FILES), places, texts, st.booleans()),
+                min_size=1,
+                max_size=3,
+                unique_by=lambda one: one[0],
+            ),
+        ),
+        st.tuples(st.just("move"), st.tuples(st.sampled_from(FILES), places)),
+        st.tuples(st.just("remove"), st.tuples(st.sampled_from(FILES), st.booleans())),
+        st.tuples(st.just("policy"), st.sampled_from(POLICIES)),
+        st.tuples(st.just("embed"), st.integers(0, 2)),
+        st.tuples(st.just("index"), st.integers(0, 1)),
+        st.tuples(st.just("fail"), st.sampled_from(POLICIES)),
+    ),
+    max_size=8,
+)
+Held = dict[str, tuple[tuple[str, str], list[str], bool]]
+"""Document → its scope and sensitivity, its texts, and whether it is kept back."""
+
+
+@given(steps=steps)
+def test_everything_is_consistent_after_any_steps(steps: list[tuple[str, object]]) -> None:
+    with scratch_folder() as folder:
+        path = build(folder, [])
+        with open_writer(path) as corpus:
+            held: Held = {}
+            policy: tuple[str, ...] = ()
+            for step, argument in steps:
+                policy = _apply(corpus, held, policy, step, argument)
+                assert_whole(corpus)
+                denied = denied_by(*policy)
+                assert kinds(corpus) == {
+                    name: (*kind, tuple(sorted(denied(file_of(name).path, ""))))
+                    for name, (kind, _, _) in held.items()
+                }
+                assert quarantined_documents(corpus) == {
+                    name for name, (*_, kept) in held.items() if kept
+                }
+                every = compartments.visible_compartments(corpus)
+                assert sum(one.documents for one in every) == len(held)
+                assert sum(one.chunks for one in every) == sum(
+                    len(found) for _, found, _ in held.values()
+                )
+        remove(path)
+
+
+def _apply(
+    corpus: Corpus, held: Held, policy: tuple[str, ...], step: str, argument: object
+) -> tuple[str, ...]:
+    match step, argument:
+        case "put", [*files]:
+            held |= {name: (kind, found, kept) for name, kind, found, kept in files}
+            _put_held(corpus, held, [name for name, *_ in files], policy)
+        case "move", (name, kind):
+            if name in held:
+                held[name] = (kind, *held[name][1:])
+                _put_held(corpus, held, [name], policy)
+        case "remove", (name, tidy):
+            held.pop(name, None)
+            with corpus.writing():
+                store.remove_files(corpus, [file_of(name).location])
+                if tidy:
+                    store.drop_unused(corpus)
+        case "policy", (*patterns,):
+            policy = tuple(patterns)
+            with corpus.writing():
+                assign_compartments(corpus, denied_by(*policy))
+            used = {place for (place,) in corpus.rows("SELECT compartment FROM document")}
+            assert {one.id for one in compartments.visible_compartments(corpus)} == used
+        case "embed", int(waiting):
+            with corpus.writing():
+                embed(corpus, PROVIDER, waiting=waiting)
+        case "index", int(number):
+            _another_index(corpus, number)
+        case "fail", (*patterns,):
+            with pytest.raises(ZeroDivisionError), corpus.writing():
+                assign_compartments(corpus, denied_by(*patterns))
+                embed(corpus, PROVIDER)
+                raise ZeroDivisionError
+    return policy
+
+
+def _put_held(corpus: Corpus, held: Held, names: list[str], policy: tuple[str, ...]) -> None:
+    documents = [
+        document(name, held[name][1], scope=held[name][0][0], sensitivity=held[name][0][1])
+        for name in names
+    ]
+    put(
+        corpus,
+        *(flagged(one) if held[one.metadata.document_id][2] else one for one in documents),
+        denied=denied_by(*policy),
+    )
+
+
+def _another_index(corpus: Corpus, number: int) -> None:
+    """A second index that answers, or the first of them discarded."""
+    known = vector_index.all_indexes(corpus)
+    with corpus.writing():
+        if number and known:
+            vector_index.delete_index(corpus, known[0])
+        elif len(known) < 2:
+            vector_index.create_index(corpus, IndexIdentity(IDENTITY, f"chunker-{len(known)}"))

@@ -1,0 +1,228 @@
+"""Vectors kept for text that comes back: by model and by input, bounded, cleared, and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes import vector_cache, vector_index
+from rolebundle.storage.opening import open_writer
+from support.corpora import document, fill
+from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
+from support.sound import assert_sound, contents
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(tmp_path / "corpus.db") as opened:
+        yield opened
+
+
+def vector(number: int) -> bytes:
+    return np.full(DIMENSIONS, number, dtype="<f4").tobytes()
+
+
+def keep(corpus: Corpus, *numbers: int) -> None:
+    with corpus.writing():
+        vector_cache.cache_vectors(corpus, IDENTITY, [(f"h{n}", vector(n)) for n in numbers])
+
+
+class TestKeys:
+    def test_a_vector_is_found_by_its_model_and_its_input(self, corpus: Corpus) -> None:
+        keep(corpus, 1, 2)
+        found = vector_cache.cached_vectors(corpus, IDENTITY, ["h2", "h3"])
+        assert found == {"h2": vector(2)}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"provider": "other"},
+            {"model": "other"},
+            {"digest": "other"},
+            {"dimensions": 12},
+            {"query_prefix": "query: "},
+            {"passage_prefix": "passage: "},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_whatever_changes_a_vector_changes_the_key(
+        self, corpus: Corpus, change: dict[str, Any]
+    ) -> None:
+        keep(corpus, 1)
+        other = replace(IDENTITY, **change)
+        assert vector_cache.model_key(other) != vector_cache.model_key(IDENTITY)
+        assert vector_cache.cached_vectors(corpus, other, ["h1"]) == {}
+
+    def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
+        one = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
+        other = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
+        assert vector_cache.model_key(one) != vector_cache.model_key(other)
+
+    def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
+        keep(corpus, 1)
+        corpus.run("UPDATE embedding_cache SET vector = x'0000'")
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
+
+
+class TestBounds:
+    def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 3 * 4 * DIMENSIONS)
+        keep(corpus, 1, 2)
+        keep(corpus, 3, 4, 5)
+        assert vector_cache.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
+        found = vector_cache.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
+        assert found.keys() == {"h3", "h4", "h5"}
+
+    def test_a_vector_that_is_cached_again_counts_as_new(
+        self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
+        keep(corpus, 1, 2)
+        keep(corpus, 1)
+        keep(corpus, 3)
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2", "h3"]).keys() == {
+            "h1",
+            "h3",
+        }
+
+    def test_cleared(self, corpus: Corpus) -> None:
+        keep(corpus, 1, 2)
+        with corpus.writing():
+            vector_cache.clear_cache(corpus)
+        assert vector_cache.cache_size(corpus) == (0, 0)
+
+
+def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
+    """It would come back under a hash of its own, as if it were sound."""
+    fill(corpus, [document("a", ["one", "two"])])
+    with corpus.writing():
+        index = vector_index.create_index(corpus, IndexIdentity(IDENTITY, "c"))
+        vector_index.add(corpus, index, [(1, "h1", vector(1)), (2, "h2", vector(2))])
+    corpus.run("UPDATE embedded SET vector = ? WHERE chunk = 2", (vector(3),))
+    with corpus.writing():
+        vector_index.remove(corpus, index, [1, 2])
+    assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2"]) == {"h1": vector(1)}
+
+
+# -- through ingest: what comes back is not embedded again ---------------------------------------
+
+
+@dataclass
+class Counting(HashingProvider):
+    texts: int = 0
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts += len(texts)
+        return super().embed_passages(texts)
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.tree, self.db, self.provider = folder / "notes", folder / "c.db", Counting()
+        self.tree.mkdir()
+        for number in range(3):
+            self.write(number)
+        self.ingest()
+        assert self.provider.texts > 8
+
+    def write(self, number: int, second: str = "The second part stays.") -> None:
+        parts = (f"First of {number}. " * 40, f"{second} {number}. " * 40, "Last. " * 40)
+        (self.tree / f"n{number}.md").write_text(
+            f"# Note {number}\n\n" + "\n\n".join(f"## {len(p)}\n\n{p}" for p in parts),
+            encoding="utf-8",
+        )
+
+    def ingest(self, **chunking: int) -> IngestReport:
+        with open_writer(self.db) as corpus:
+            report = sync.ingest(
+                corpus, [self.tree], self.provider, IngestOptions(chunking=chunking)
+            )
+        assert report.waiting == 0
+        assert_sound(self.db)
+        return report
+
+    def clear(self) -> None:
+        with open_writer(self.db) as corpus, corpus.writing():
+            vector_cache.clear_cache(corpus)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_moved_file_is_not_embedded_again(world: World) -> None:
+    before = world.provider.texts
+    (world.tree / "n1.md").rename(world.tree / "moved.md")
+    report = world.ingest()
+    assert (report.added, report.removed) == (1, 1)
+    assert report.embedded > 0
+    assert world.provider.texts == before
+
+
+def test_a_paragraph_put_back_is_not_embedded_again(world: World) -> None:
+    vectors, before = contents(world.db)["vectors"], world.provider.texts
+    world.write(1, "Something else for a while.")
+    world.ingest()
+    changed = world.provider.texts
+    assert before < changed < 2 * before
+    world.write(1)
+    assert world.ingest().embedded > 0
+    assert world.provider.texts == changed
+    assert contents(world.db)["vectors"] == vectors
+
+
+def test_a_file_deleted_and_restored_is_not_embedded_again(world: World) -> None:
+    before, text = world.provider.texts, (world.tree / "n2.md").read_bytes()
+    (world.tree / "n2.md").unlink()
+    world.ingest()
+    (world.tree / "n2.md").write_bytes(text)
+    world.ingest()
+    assert world.provider.texts == before
+
+
+def test_chunking_back_is_not_embedded_again(world: World) -> None:
+    vectors = contents(world.db)["vectors"]
+    world.ingest(size=300, maximum=400)
+    smaller = world.provider.texts
+    world.ingest(size=1200, maximum=1800)
+    assert world.provider.texts == smaller
+    assert contents(world.db)["vectors"] == vectors
+
+
+def test_once_cleared_it_is_embedded_again(world: World) -> None:
+    before = world.provider.texts
+    (world.tree / "n1.md").rename(world.tree / "moved.md")
+    world.write(0, "Changed so that the cache holds something.")
+    (world.tree / "moved.md").rename(world.tree.parent / "away.md")
+    world.ingest()
+    world.clear()
+    middle = world.provider.texts
+    (world.tree.parent / "away.md").rename(world.tree / "moved.md")
+    world.ingest()
+    assert world.provider.texts > middle > before
+
+
+def test_another_models_vectors_do_not_come_back(world: World) -> None:
+    (world.tree / "n1.md").rename(world.tree.parent / "away.md")
+    world.ingest()
+    db = world.db.read_bytes()
+    (world.tree.parent / "away.md").rename(world.tree / "n1.md")
+    world.db.write_bytes(db)
+    with open_writer(world.db) as corpus, corpus.writing():
+        cached = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
+        vector_cache.clear_cache(corpus)
+        vector_cache.cache_vectors(corpus, replace(IDENTITY, model="another"), cached)
+    before = world.provider.texts
+    world.ingest()
+    assert world.provider.texts > before
