@@ -68,7 +68,7 @@ class RestoreReport(Contract):
     Attributes:
         backup: path of the backup.
         location: path of the corpus that it replaces.
-        done: false if this is only what `--confirm` would do.
+        done: false if this is only what `--yes` would do.
         created_at: when the backup was made; empty if it has no manifest.
         documents: number of documents in the backup; ``chunks`` likewise.
         replaced: under which name the former file is kept; null if there was none, or not yet done.

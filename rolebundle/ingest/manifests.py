@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -145,13 +146,34 @@ def check_path(path: Path) -> None:
     """Check that a path can be stored.
 
     Raises:
+        ConfigurationError: see :func:`check_encoding_of`.
         UsageError: it contains bytes that are not valid text.
     """
+    check_encoding_of(str(path))
     if any("\ud800" <= character <= "\udfff" for character in str(path)):
         raise UsageError(
             "bad_path_name",
             f"{path}: the path contains bytes that are not valid text",
             "rename the file or folder and run the same command again",
+        )
+
+
+def check_encoding_of(name: str) -> None:
+    """Check that this process reads the names of files as they are.
+
+    In a locale with another encoding than UTF-8, other names have other letters here. A document
+    would seem to be gone, and another one would seem to be new.
+
+    Raises:
+        ConfigurationError: the name is not ASCII, and the encoding of names is not UTF-8.
+    """
+    encoding = sys.getfilesystemencoding()
+    if not name.isascii() and encoding != "utf-8":
+        raise ConfigurationError(
+            "names_not_utf8",
+            f"{name}: the name has other letters than ASCII, and this process reads the names of "
+            f"files as {encoding}",
+            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
         )
 
 

@@ -71,7 +71,7 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
                 "root_exists",
                 f"{new}: the corpus has documents from it already",
                 "if it is a root, this removes them: "
-                f"`rolebundle roots remove {quote(str(new))} --confirm`",
+                f"`rolebundle roots remove {quote(str(new))} --yes`",
             )
         moved_documents = apply_move(corpus, root.location, target)
         roots.save(corpus, [moved(other, root.location, target) for other in known])

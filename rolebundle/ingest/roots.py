@@ -121,7 +121,7 @@ def missing_root_hint(location: str) -> str:
     """What to do about a root that is not there."""
     return (
         f"if it was moved: `rolebundle roots move {quote(location)} NEW`; "
-        f"if it was deleted: `rolebundle roots remove {quote(location)} --confirm`"
+        f"if it was deleted: `rolebundle roots remove {quote(location)} --yes`"
     )
 
 

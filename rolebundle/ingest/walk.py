@@ -36,6 +36,7 @@ from rolebundle.ingest.manifests import (
     MANIFEST_NAME,
     IgnoredManifest,
     ManifestPolicy,
+    check_encoding_of,
     read_manifest,
 )
 from rolebundle.ingest.metadata import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
@@ -115,7 +116,7 @@ def walk(
         ignore: whether ignore files, and what is left out by default, count.
 
     Raises:
-        ConfigurationError: a manifest is invalid.
+        ConfigurationError: a manifest is invalid, or the encoding of names is not UTF-8.
     """
     findings = _Findings(policy or ManifestPolicy())
     folder = _Folder(root, root, "", _own_manifest(root, root, "", findings), findings)
@@ -285,9 +286,11 @@ def _walk_folder(
         path = prefix + name
         if name == MANIFEST_NAME or (excluded and entry.path in excluded):
             continue
-        if not (name.isascii() or _is_valid_text(name)):
-            result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
-            continue
+        if not name.isascii():
+            check_encoding_of(name)
+            if not _is_valid_text(name):
+                result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
+                continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:

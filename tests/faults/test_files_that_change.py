@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import sha256
@@ -16,7 +17,7 @@ from rolebundle.ingest import prepare, sync, walk
 from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import invoke
+from support.commands import PROGRAM, invoke
 from support.sound import assert_sound, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX links, pipes and sockets")
@@ -126,6 +127,37 @@ def test_names_that_are_no_text(tree: Path) -> None:
         assert "bad_name" in outcome.out
         assert r"\udcff" in outcome.out + outcome.err
     assert outcome.json()["documents"] == 1
+
+
+@pytest.mark.parametrize("names", [("Grüße.md",), ("Grüße", "a.md")])
+def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, ...]) -> None:
+    file, db = tree.joinpath(*names), tree.parent / "c.db"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("A bird sings.\n", encoding="utf-8")
+    root = file.parent
+    assert invoke("ingest", root, "--lexical-only", "--db", db).code == 0
+    with open_reader(db) as corpus:
+        before = paths_in(corpus)
+    assert file.name in before
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+
+    def run_plain(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*PROGRAM, *map(os.fsencode, arguments), "--db", db],
+            env={**os.environ, **plain},
+            capture_output=True,
+            check=False,
+        )
+
+    for arguments in (["update"], ["ingest", root]):
+        done = run_plain(*arguments)
+        assert done.returncode == 3, done.stderr
+        assert b"[names_not_utf8]" in done.stderr
+        assert b"PYTHONUTF8" in done.stderr
+    with open_reader(db) as corpus:
+        assert paths_in(corpus) == before
+    found = run_plain("retrieve", "sings", "--lexical-only", "--format", "paths")
+    assert found.stdout == os.fsencode(file) + b"\n"
 
 
 # -- swapped after it was found ------------------------------------------------------------------

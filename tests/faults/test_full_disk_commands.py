@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "roots list": (READ,),
     "roots move": (Use("write", ("{tree}", "{}/more", *DB)),),
     "roots remove": (
-        Use("write", ("{tree}", "--confirm", *DB)),
+        Use("write", ("{tree}", "--yes", *DB)),
         Use("read", ("{tree}", *DB), code=2),
     ),
     "retrieve": (Use("read", ("note", *LEXICAL)), Use("read", ("note", *DB))),
@@ -134,7 +134,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     ),
     "doctor": (Use("scratch", DB), Use("scratch", ("--repair", *DB))),
     "backup": (Use("write", ("{}/copy.db", *DB)), Use("write", ("--rotate", "{}/backups", *DB))),
-    "restore": (Use("write", ("{}/saved.db", "--confirm", *DB)),),
+    "restore": (Use("write", ("{}/saved.db", "--yes", *DB)),),
     "bridges": (READ,),
     "gate approve": (Use("write", ("{}/work.gate.toml", *DB)),),
     "gate check": (Use("read", ("{}/work.gate.toml", *DB), code=1),),

@@ -265,6 +265,6 @@ def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
     world.ingest(world.downloads, flags=UNTRUSTED)
     assert invoke("backup", backup, "--db", world.db).code == 0
     world.ingest(max_trust="authoritative")
-    assert invoke("restore", backup, "--confirm", "--db", world.db).code == 0
+    assert invoke("restore", backup, "--yes", "--db", world.db).code == 0
     assert world.ingest() == ["flags_remembered"]
     assert world.documents()["a.md"].trust_tier == "untrusted"

@@ -447,7 +447,7 @@ def test_removing_a_root(world: World) -> None:
     assert (asked.code, asked.json()["documents"]) == (2, 1)
     assert len(world.ids()) == 3
     shutil.rmtree(world.folder / "a")
-    done = invoke("roots", "remove", world.folder / "a", "--confirm", "--json", "--db", world.db)
+    done = invoke("roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db)
     assert (done.code, done.json()["documents"]) == (0, 2), "with the part that shares its source"
     assert world.ids() == ["b/y.md"]
 

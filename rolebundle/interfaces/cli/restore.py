@@ -22,11 +22,11 @@ _AUDIT = {
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @db_option
-@click.option("--confirm", is_flag=True, help="Do it. Without this, only show what would be done.")
+@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
 @overlay_dir_option
 @json_option
 def restore(
-    file: Path, db: str | None, confirm: bool, overlay_dirs: tuple[Path, ...], as_json: bool
+    file: Path, db: str | None, yes: bool, overlay_dirs: tuple[Path, ...], as_json: bool
 ) -> None:
     """Put a backup in the place of the corpus, which may be damaged or missing.
 
@@ -36,11 +36,11 @@ def restore(
 
     \b
     rolebundle restore /media/disk/team.db
-    rolebundle restore /media/disk/team.db --confirm
+    rolebundle restore /media/disk/team.db --yes
     """
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
-        report = admin.restore(file, folders, confirmed=confirm)
+        report = admin.restore(file, folders, confirmed=yes)
     if as_json:
         print_json(report)
     else:
@@ -51,11 +51,11 @@ def restore(
             "purged documents, so purge them again",
             err=True,
         )
-    if not confirm:
+    if not yes:
         raise UsageError(
             "not_confirmed",
             f"{report.location}: nothing was changed",
-            "run the same command with --confirm",
+            "run the same command with --yes",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -168,5 +167,5 @@ def _print_paths(bundle: RetrievalBundle, *, null: bool) -> None:
         elif end in path:
             click.echo(f"left out, because of its line break: {path!r}; use --null", err=True)
         else:
-            # As the system has it, also if it is no text.
-            click.echo(os.fsencode(path + end), nl=False)
+            # As the system has it, also if it is no text, or the locale is not UTF-8.
+            click.echo((path + end).encode("utf-8", "surrogateescape"), nl=False)

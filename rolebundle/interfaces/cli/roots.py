@@ -23,7 +23,7 @@ def roots() -> None:
     \b
     rolebundle roots list
     rolebundle roots move notes /media/disk/notes
-    rolebundle roots remove old-project --confirm
+    rolebundle roots remove old-project --yes
     """
 
 
@@ -87,29 +87,29 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
 
 @roots.command("remove")
 @click.argument("path", type=_PATH)
-@click.option("--confirm", is_flag=True, help="Do it. Without this, only show what would be done.")
+@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
 @db_option
 @json_option
-def remove_command(path: Path, confirm: bool, db: str | None, as_json: bool) -> None:
+def remove_command(path: Path, yes: bool, db: str | None, as_json: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
 
     `rolebundle purge` also erases every byte of the documents.
 
     \b
     rolebundle roots remove old-project
-    rolebundle roots remove old-project --confirm
+    rolebundle roots remove old-project --yes
     """
     with admin_for(db) as admin:
-        change = admin.remove_root(path, confirmed=confirm)
+        change = admin.remove_root(path, confirmed=yes)
     if as_json:
         print_json(change)
     else:
-        verb = "removed" if confirm else "would be removed"
+        verb = "removed" if yes else "would be removed"
         documents = counted(change.documents, "document")
         click.echo(writable(f"{change.location}: {documents} {verb}"))
-    if not confirm:
+    if not yes:
         raise UsageError(
             "not_confirmed",
             "the root was not removed, because that was not confirmed",
-            "run the same command with --confirm",
+            "run the same command with --yes",
         )

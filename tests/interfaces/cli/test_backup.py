@@ -84,7 +84,7 @@ class TestBackup:
         assert invoke("backup", saved, "--db", db).code == 0
         assert contents(saved) == contents(db)
         assert not partial.exists()
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        assert invoke("restore", saved, "--yes", "--db", db).code == 0
 
     def test_a_damaged_corpus_is_not_backed_up(self, db: Path, tmp_path: Path) -> None:
         with open_writer(db) as corpus:
@@ -168,13 +168,13 @@ class TestRestore:
         expected = contents(db)
         add(db, "d2")
         changed = contents(db)
-        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
         assert contents(db) == expected
         assert_sound(db)
         assert contents(Path(report["replaced"])) == changed
         assert report["audit"] == "kept"
         # And back again: what was set aside can be restored, too.
-        assert invoke("restore", report["replaced"], "--confirm", "--db", db).code == 0
+        assert invoke("restore", report["replaced"], "--yes", "--db", db).code == 0
         assert contents(db) == changed
         kinds = [
             row["kind"] for row in invoke("audit", "list", "--json", "--db", db).json()["rows"]
@@ -199,7 +199,7 @@ class TestRestore:
             db.write_bytes(
                 {"empty": b"", "garbage": b"garbage" * 1000, "cut": image[:9000]}[damage]
             )
-        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
         assert contents(db) == contents(saved)
         assert_sound(db)
         assert (report["replaced"] is None) == (damage == "missing")
@@ -216,7 +216,7 @@ class TestRestore:
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 0x80
         file.write_bytes(data)
-        outcome = invoke("restore", saved, "--confirm", "--db", db)
+        outcome = invoke("restore", saved, "--yes", "--db", db)
         assert outcome.code == 7
         assert "[backup_damaged]" in outcome.err
         assert contents(db) == before
@@ -225,7 +225,7 @@ class TestRestore:
         manifest_path(saved).unlink()
         with open_writer(saved) as corpus:
             corpus.run("UPDATE chunk SET content = 'forged' WHERE id = 1")
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 7
+        assert invoke("restore", saved, "--yes", "--db", db).code == 7
 
     def test_an_audit_that_lost_rows_is_replaced_and_kept(self, db: Path, tmp_path: Path) -> None:
         older = audit_path(db).read_bytes()
@@ -236,7 +236,7 @@ class TestRestore:
         for suffix in ("-wal", "-shm"):
             Path(f"{audit_path(db)}{suffix}").unlink(missing_ok=True)
         audit_path(db).write_bytes(older)
-        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
         assert report["audit"] == "restored"
         assert invoke("audit", "verify", "--db", db).code == 0
         assert len(list(tmp_path.glob("c.db.audit.replaced-*"))) == 1
@@ -244,7 +244,7 @@ class TestRestore:
     def test_refused_while_another_process_writes(self, db: Path, saved: Path) -> None:
         before = db.read_bytes()
         with open_writer(db):
-            outcome = invoke("restore", saved, "--confirm", "--db", db)
+            outcome = invoke("restore", saved, "--yes", "--db", db)
         assert outcome.code == 5
         assert db.read_bytes() == before
         import apsw
@@ -252,9 +252,9 @@ class TestRestore:
         # A writer that does not know the lock of this package.
         connection = apsw.Connection(str(db))
         connection.execute("BEGIN IMMEDIATE")
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 5
+        assert invoke("restore", saved, "--yes", "--db", db).code == 5
         connection.close()
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        assert invoke("restore", saved, "--yes", "--db", db).code == 0
 
     def test_other_files_are_refused(self, db: Path, saved: Path, tmp_path: Path) -> None:
         import apsw
@@ -263,20 +263,20 @@ class TestRestore:
         with apsw.Connection(str(other)) as connection:
             connection.execute("CREATE TABLE t (a)")
         data = other.read_bytes()
-        assert invoke("restore", saved, "--confirm", "--db", other).code == 8
+        assert invoke("restore", saved, "--yes", "--db", other).code == 8
         assert other.read_bytes() == data
-        assert invoke("restore", other, "--confirm", "--db", db).code == 8
-        assert invoke("restore", db, "--confirm", "--db", db).code == 2
-        assert invoke("restore", tmp_path / "none", "--confirm", "--db", db).code == 2
+        assert invoke("restore", other, "--yes", "--db", db).code == 8
+        assert invoke("restore", db, "--yes", "--db", db).code == 2
+        assert invoke("restore", tmp_path / "none", "--yes", "--db", db).code == 2
 
     def test_purges_that_come_back_are_named(self, db: Path, saved: Path) -> None:
         assert invoke("purge", "d0", "--yes", "--db", db).code == 0
-        outcome = invoke("restore", saved, "--confirm", "--db", db)
+        outcome = invoke("restore", saved, "--yes", "--db", db)
         assert outcome.code == 0
         assert "warning: 1 purge came after this backup" in outcome.err
 
     def test_a_purge_names_the_file_that_was_set_aside(self, db: Path, saved: Path) -> None:
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        assert invoke("restore", saved, "--yes", "--db", db).code == 0
         outcome = invoke("purge", "d0", "--yes", "--backups", "--json", "--db", db)
         assert outcome.json()["backups_deleted"] == 1
 
@@ -299,5 +299,5 @@ class TestRestore:
         manifest_path(saved).unlink()
         with apsw.Connection(str(saved)) as connection:
             connection.pragma("user_version", 1)
-        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        assert invoke("restore", saved, "--yes", "--db", db).code == 0
         assert invoke("status", "--db", db).code == 8
