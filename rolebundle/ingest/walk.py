@@ -286,11 +286,9 @@ def _walk_folder(
         path = prefix + name
         if name == MANIFEST_NAME or (excluded and entry.path in excluded):
             continue
-        if not name.isascii():
-            check_encoding_of(name)
-            if not _is_valid_text(name):
-                result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
-                continue
+        if not (name.isascii() or _is_valid_text(name)):
+            result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
+            continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
@@ -376,6 +374,7 @@ def _link(root: Path, path: Path, relative: str) -> Skipped:
 
 
 def _is_valid_text(name: str) -> bool:
+    check_encoding_of(name)
     # Python decodes invalid bytes of file names to unpaired surrogates.
     return not any("\ud800" <= character <= "\udfff" for character in name)
 

@@ -113,14 +113,14 @@ def remember(
     draft = _Draft(source, scope, sensitivity, now)
     document = draft.scanned(request.fact)
     fact_hash = _hash(normalized(document.chunks[0].content), scope, sensitivity)
-    known = facts.fact_with(seen, fact_hash)
+    cited = source.document.document_id if source.document else ""
+    known = facts.fact_with(seen, fact_hash, cited, source.locator)
     if known is not None:
         verify_passages(seen, [known.chunk])
         # An agent makes what a person promoted no newer than the person saw it.
         renew = not known.record.promoted_by or author.authority == "owner"
         return _filed(facts.count_again(corpus, known, now, renew=renew), "counted"), None
-    cited = source.document.document_id if source.document else ""
-    name = f"fact-{_hash(fact_hash, cited, size=12)}"
+    name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
     file, document = draft.placed(seen, document, name)
     record = Record(fact_hash, cited, without_secrets(author.name), 1, now, now)
     fact = facts.put_fact(corpus, file, document, record, deny_matcher(corpus))

@@ -286,6 +286,28 @@ def test_the_same_fact_in_another_scope_is_another_fact(db: Path) -> None:
         assert len(admin.facts()) == 2
 
 
+def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
+    pages = [PAGE, "https://example.org/limits"]
+    filed = [file_as_owner(db, source=source) for source in ("limits#0", *pages)]
+    assert [fact.state for fact in filed] == ["stored"] * 3
+    assert file_as_owner(db, source=pages[1]).state == "counted"
+    with Admin(db) as admin:
+        assert {fact.source: fact.count for fact in admin.facts()} == {
+            "limits.md:1-1": 1,
+            pages[0]: 1,
+            pages[1]: 2,
+        }
+    bundle = asked(db)
+    ids = {fact.chunk_id for fact in filed}
+    assert len(ids & {chunk.chunk_id for chunk in bundle.selected}) == 1
+    codes = [rejection.code for rejection in bundle.rejected if rejection.chunk_id in ids]
+    assert codes == ["duplicate", "duplicate"]
+    with Admin(db) as admin:
+        admin.forget_fact(filed[0].document_id, "Ana")
+        assert len(admin.facts()) == 2
+    assert problems(db) == []
+
+
 def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rolebundle.admin.iso_utc", lambda _: moment)
 

@@ -99,10 +99,17 @@ def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
     return facts[0] if facts else None
 
 
-def fact_with(corpus: Corpus, fact_hash: str) -> Fact | None:
-    """The visible fact with this hash that was filed first, or ``None``."""
+def fact_with(corpus: Corpus, fact_hash: str, document_id: str, address: str) -> Fact | None:
+    """The visible fact with this hash and source that was filed first, or ``None``.
+
+    The source is a document, or an address if ``document_id`` is empty.
+    """
     facts = _facts(
-        corpus.rows(f"{_FACTS} WHERE r.fact_hash = ? ORDER BY d.id LIMIT 1", (fact_hash,))
+        corpus.rows(
+            f"{_FACTS} WHERE r.fact_hash = ? AND r.source_document = ? "
+            "AND (r.source_document <> '' OR d.uri = ?) ORDER BY d.id LIMIT 1",
+            (fact_hash, document_id, address),
+        )
     )
     return facts[0] if facts else None
 
