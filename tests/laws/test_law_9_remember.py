@@ -170,12 +170,10 @@ def test_filing_shows_nothing_hidden(rules: list[Any], before: list[Any], asked:
 
 
 def test_the_answer_would_differ_if_the_agent_saw_everything(tmp_path: Path) -> None:
-    """The property can fail: the same filing is counted for whoever sees the first one."""
-    policy = {"ada": RULES[0] | WRITE, "bob": RULES[0] | WRITE, "eve": RULES[2] | WRITE}
-    whole = whole_corpus(tmp_path, policy)
-    file_first(whole, ("bob", FACTS[0], "d2#0", None))
-    counts = [
-        answers(whole, agent, [(None, FACTS[0], "d0#0", None)])[0]["count"]
-        for agent in ("ada", "eve")
-    ]
+    """The property can fail: a fact is counted if the first one is seen, as none in quarantine."""
+    whole = whole_corpus(tmp_path, dict.fromkeys(("ada", "bob"), RULES[0] | WRITE))
+    counts = []
+    for fact in (FACTS[0], FACTS[-1]):
+        file_first(whole, ("bob", fact, "d0#0", None))
+        counts.append(answers(whole, "ada", [(None, fact, "d0#0", None)])[0]["count"])
     assert counts == [2, 1]

@@ -300,7 +300,7 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     bundle = asked(db)
     ids = {fact.chunk_id for fact in filed}
     assert len(ids & {chunk.chunk_id for chunk in bundle.selected}) == 1
-    codes = [rejection.code for rejection in bundle.rejected if rejection.chunk_id in ids]
+    codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
     assert codes == ["duplicate", "duplicate"]
     with Admin(db) as admin:
         admin.forget_fact(filed[0].document_id, "Ana")

@@ -104,9 +104,10 @@ def fact_with(corpus: Corpus, fact_hash: str, document_id: str, address: str) ->
 
     The source is a document, or an address if ``document_id`` is empty.
     """
+    # The plus keeps SQLite from the index of sources, because many facts may have one source.
     facts = _facts(
         corpus.rows(
-            f"{_FACTS} WHERE r.fact_hash = ? AND r.source_document = ? "
+            f"{_FACTS} WHERE r.fact_hash = ? AND +r.source_document = ? "
             "AND (r.source_document <> '' OR d.uri = ?) ORDER BY d.id LIMIT 1",
             (fact_hash, document_id, address),
         )
