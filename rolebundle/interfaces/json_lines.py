@@ -95,7 +95,7 @@ def checked_envelope(message: object) -> dict[str, Any]:
         BadEnvelope: it is no request and no notification of JSON-RPC 2.0.
     """
     if isinstance(message, list):
-        raise BadEnvelope("batch_refused", "batches are not supported", "send one request a line")
+        raise BadEnvelope("batch_refused", "batches are not supported", "send single requests")
     if not isinstance(message, dict):
         raise bad_envelope("the message is not an object")
     if message.get("id") is not None and id_of(message) is None:
@@ -112,7 +112,7 @@ def bad_envelope(reason: str) -> BadEnvelope:
     return BadEnvelope(
         "bad_envelope",
         f"not a JSON-RPC 2.0 request: {reason}",
-        'send one object a line: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}',
+        'send one object: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}',
     )
 
 

@@ -104,16 +104,17 @@ def _values(headers: Headers, name: bytes) -> list[str]:
 
 
 async def _refuse(status: int, error: RolebundleError, send: Send) -> None:
-    body = error_line(None, error)
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        # Its body was not read.
-        (b"connection", b"close"),
-    ]
+    # Its body was not read.
+    headers = [(b"connection", b"close")]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send_json(status, error_line(None, error), send, headers)
+
+
+async def send_json(status: int, body: bytes, send: Send, headers: Headers = ()) -> None:
+    """Send a whole answer of JSON."""
+    about = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*about, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -55,6 +55,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.model_text import answer_text, document_text, error_text
+from rolebundle.interfaces.servers.http_bodies import checked_bodies
 from rolebundle.interfaces.servers.loopback import Guard, read_token
 from rolebundle.interfaces.servers.operations import (
     Answer,
@@ -198,7 +199,7 @@ def serve_http(
         max_sessions=MAX_SESSIONS,
     )
     settings = uvicorn.Config(
-        guard.guarded(app),
+        guard.guarded(checked_bodies(app, _refusal, MAX_LINE_BYTES)),
         log_config=None,
         access_log=False,
         log_level="warning",
