@@ -142,7 +142,6 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
     ]
     if keeps:
         drafts.insert(0, DraftFile(path=str(path), state="kept"))
-        remarks.append(f"{path}: kept as it is")
     return InitReport(
         folder=str(found.folder),
         files=len(found.files),

@@ -98,6 +98,7 @@ class Survey:
         folder: its absolute path.
         documents: what was read, in path order.
         files: the paths of all files that an ingest would read, also those that were not read here.
+            A file that turned out to be unreadable is in ``skipped`` instead.
         skipped: what an ingest would leave out, and why.
         read: how many files were read.
     """
@@ -146,32 +147,41 @@ def survey(folder: Path, *, only: str = "") -> Survey:
     entries = walk(folder, folder / only, defaults, ManifestPolicy())
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     skipped = [entry for entry in entries if isinstance(entry, Skipped)]
-    readable = [file for file in files if reader_for(file.path) or not kind_of(file.path)]
-    sample = sampled(readable)
-    skipped += [
-        Skipped(file.path, "unsupported", kind_of(file.path))
-        for file in files
-        if not reader_for(file.path) and kind_of(file.path)
-    ]
+    refused = {file.path: entry for file in files if (entry := _refused_unread(file))}
+    sample = sampled([file for file in files if file.path not in refused])
     settings = RunSettings(ChunkSettings(), DEFAULT_SIZE_CAP, ScanSettings())
     documents: list[SurveyedDocument] = []
     for start in range(0, len(sample), _FILES_AT_ONCE):
         tasks = [FileTask(file, None) for file in sample[start : start + _FILES_AT_ONCE]]
         for task, outcome in zip(tasks, prepare_files(tasks, settings), strict=True):
             if isinstance(outcome, Skipped):
-                skipped.append(outcome)
+                refused[task.file.path] = outcome
             elif isinstance(outcome, Prepared):
                 documents += _documents(task.file.path, outcome)
     return Survey(
-        folder, tuple(documents), tuple(file.path for file in readable), tuple(skipped), len(sample)
+        folder,
+        tuple(documents),
+        tuple(file.path for file in files if file.path not in refused),
+        (*skipped, *refused.values()),
+        sum(file.path not in refused for file in sample),
     )
+
+
+def _refused_unread(file: FileEntry) -> Skipped | None:
+    """Why an ingest leaves out a file by its name or size; ``None`` if it reads the file."""
+    kind = "" if reader_for(file.path) else kind_of(file.path)
+    if kind:
+        return Skipped(file.path, "unsupported", kind)
+    if file.size > DEFAULT_SIZE_CAP:
+        return Skipped(file.path, "too_large", f"over the cap of {DEFAULT_SIZE_CAP:,} bytes")
+    return None
 
 
 def sampled(files: Sequence[FileEntry]) -> list[FileEntry]:
     """At most so many files and bytes as are read: all, or every n-th one."""
     for share in range(1, MAX_FILES + 1):
         step = max(share, -(-len(files) // MAX_FILES))
-        chosen = [file for file in files[::step] if file.size <= DEFAULT_SIZE_CAP]
+        chosen = list(files[::step])
         if sum(file.size for file in chosen) <= MAX_BYTES:
             break
     return chosen

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 from rolebundle.contracts.authoring import InitReport
 from rolebundle.ingest.metadata import parse_manifest
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from support.commands import Outcome, invoke
 
 
@@ -49,6 +50,20 @@ class TestManifest:
         } == report.sources
         listed = invoke("ls", "--json", "--db", db).json()["documents"]
         assert sum(report.document_types.values()) == len(listed) == report.documents
+
+    def test_a_file_that_cannot_be_read_is_left_out_and_no_file(self, notes: Path) -> None:
+        before = InitReport.model_validate_json(init(notes, "--dry-run", "--json").out)
+        (notes / "broken.pdf").write_bytes(b"%PDF-1.4 no more")
+        (notes / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+        with (notes / "huge.md").open("wb") as file:
+            file.truncate(DEFAULT_SIZE_CAP + 1)
+        report = InitReport.model_validate_json(init(notes, "--json").out)
+        assert (report.files, report.read) == (before.files, before.read)
+        assert sum(report.left_out.values()) == sum(before.left_out.values()) + 3
+        db = notes.parent / "c.db"
+        done = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--json", "--db", db)
+        skipped = Counter(skip["code"] for skip in done.json()["skipped"])
+        assert {code: skipped[code] for code in report.left_out} == report.left_out
 
     def test_dates_in_names_become_rules(self, notes: Path) -> None:
         init(notes)
