@@ -97,7 +97,7 @@ class FormatList(Contract):
 
 
 class ApprovedManifest(Contract):
-    """A manifest in a checkout, or of another user, that the owner has approved.
+    """A file that the owner has approved: a foreign manifest, or a contract of a gate.
 
     Attributes:
         location: absolute path.
@@ -111,6 +111,12 @@ class ApprovedManifest(Contract):
 
 
 class ApprovedManifests(Contract):
-    """`trust list`."""
+    """`trust list`.
+
+    Attributes:
+        manifests: those in a checkout of their own, or of another user.
+        contracts: contracts of gates whose commands may be run (`gate approve`).
+    """
 
     manifests: list[ApprovedManifest]
+    contracts: list[ApprovedManifest] = []

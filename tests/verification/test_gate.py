@@ -236,6 +236,16 @@ def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
     assert "no_baseline" in codes(check(db, other))
 
 
+def test_an_approved_contract_is_listed_as_one(contract: Path) -> None:
+    db = contract.parent / "notes"
+    start(db, contract, criteria(exists("report.md")))
+    approve(db, contract)
+    listed = invoke("trust", "list", "--json", "--db", db).json()
+    assert listed["manifests"] == []
+    assert [file["location"] for file in listed["contracts"]] == [str(contract)]
+    assert invoke("trust", "list", "--db", db).out.startswith(f"contract  {contract}  ")
+
+
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     folder = contract.parent
     db = folder / "notes"

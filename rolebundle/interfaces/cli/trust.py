@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from rolebundle.contracts.ingest import ApprovedManifest, ApprovedManifests
+from rolebundle.ingest.manifests import MANIFEST_NAME
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
     group_with_default,
     json_option,
 )
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_json, writable
 
 
 @click.group(cls=group_with_default("approve"))
@@ -49,7 +50,7 @@ def approve_command(path: Path, db: str | None) -> None:
 @db_option
 @json_option
 def list_command(db: str | None, as_json: bool) -> None:
-    """List the approved manifests.
+    """List the approved manifests, and the contracts that `rolebundle gate approve` approved.
 
     \b
     rolebundle trust list
@@ -57,14 +58,20 @@ def list_command(db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         approvals = admin.approved_manifests()
-    if as_json:
-        manifests = [ApprovedManifest(**approval._asdict()) for approval in approvals]
-        print_json(ApprovedManifests(manifests=manifests))
-        return
+    approved = ApprovedManifests(manifests=[], contracts=[])
     for approval in approvals:
-        click.echo(f"{approval.location}  {approval.content_hash[:16]}  {approval.approved_at}")
+        is_manifest = Path(approval.location).name == MANIFEST_NAME
+        kind = approved.manifests if is_manifest else approved.contracts
+        kind.append(ApprovedManifest(**approval._asdict()))
+    if as_json:
+        print_json(approved)
+        return
+    for label, files in (("manifest", approved.manifests), ("contract", approved.contracts)):
+        for file in files:
+            line = f"{label}  {file.location}  {file.content_hash[:16]}  {file.approved_at}"
+            click.echo(writable(line))
     if not approvals:
-        click.echo("no manifest was approved", err=True)
+        click.echo("nothing was approved", err=True)
 
 
 @trust.command("revoke")
