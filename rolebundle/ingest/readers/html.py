@@ -23,6 +23,7 @@ from rolebundle.ingest.readers.html_hidden import HiddenElement, hidden_elements
 from rolebundle.ingest.readers.html_lines import LineScale, end_line, scaled_source, start_line
 from rolebundle.ingest.readers.html_reduce import byte_pattern, reduce_source
 from rolebundle.scan.finding import HiddenPart
+from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, decode
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
@@ -114,7 +115,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
         blocks=blocks,
         inferred={**inferred, "title": title} if title else inferred,
         line_exact=False,
-        notes=(*notes, f"{len(removed)} hidden elements left out") if removed else notes,
+        notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,
     )
 

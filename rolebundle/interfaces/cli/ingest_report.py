@@ -67,7 +67,7 @@ def _summary(report: IngestReport) -> str:
     if report.flagged:
         lines.append(
             f"scan: findings in {counted(report.flagged, 'document')}, "
-            f"{report.quarantined} of them quarantined; see `rolebundle quarantine list`"
+            f"{report.quarantined} of them quarantined; see `rolebundle quarantine list --all`"
         )
     if report.added and not report.trusted:
         lines.append(UNDECLARED_TRUST)
@@ -101,7 +101,7 @@ def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[st
 
 
 def _kind(entry: Skipped) -> str:
-    if entry.code in ("ignored", "root_missing"):
+    if entry.code in ("ignored", "root_missing", "unsupported"):
         return _without_path(entry)
     return PurePath(entry.path).suffix.lower() or "no suffix"
 

@@ -319,6 +319,7 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     (notes / "node_modules").mkdir(parents=True)
     for number in range(5):
         (notes / f"{number}.xyz").write_bytes(bytes(range(256)))
+        (notes / f"{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
         (notes / f".{number}").touch()
     (notes / "line\nbreak.xyzw").write_bytes(bytes(range(256)))
     common = ("ingest", notes, "--lexical-only", "--db", tmp_path / "c.db")
@@ -326,11 +327,12 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     assert [line.partition(": binary")[0] for line in grouped] == [
         "skipped [ignored] 5 × hidden file: .0, .1, .2, …",
         "skipped [ignored] node_modules/: dependencies",
+        "skipped [unsupported] 5 × png: image: 0.png, 1.png, 2.png, …",
         "skipped [binary] 5 × .xyz: 0.xyz, 1.xyz, 2.xyz, …",
         "skipped [binary] line break.xyzw",
     ]
     every = invoke(*common, "--verbose").err.splitlines()
-    assert len(every) == 12
+    assert len(every) == 17
     assert "skipped [ignored] .3: hidden file" in every
 
 
