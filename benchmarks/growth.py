@@ -53,7 +53,7 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
             Path(f"{making}{suffix}").unlink(missing_ok=True)
         _fill(base, making, size)
         with Admin(making) as admin:
-            admin.embed()
+            admin.indexes.embed()
         making.rename(path)
     # A corpus of an earlier version is migrated here. That drops its approximate indexes.
     with open_writer(path) as corpus:
@@ -61,7 +61,7 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
     if index is None or not any(part.approximate for part in index.parts):
         with Admin(path) as admin:
             try:
-                admin.optimize()
+                admin.indexes.optimize()
             except ConfigurationError as refusal:
                 # Below a limit the exact search is as fast.
                 print(f"{size:,}: {refusal.message}", file=sys.stderr)

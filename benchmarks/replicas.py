@@ -264,12 +264,12 @@ class Publications:
         """Publish to the folder."""
         options = PublishOptions("benchmark", timedelta(days=7), timedelta(days=7))
         with Admin(self.corpus) as admin:
-            admin.publish(self._folder, self._key, options, agent=self._agent)
+            admin.replicas.publish(self._folder, self._key, options, agent=self._agent)
 
     def pull(self) -> None:
         """Pull from the folder."""
         with Admin(self._place / "reader.db") as admin:
-            admin.pull(self._folder, self._key.public_key(), ())
+            admin.replicas.pull(self._folder, self._key.public_key(), ())
 
     def step(self, what: str, *, pull: bool = True) -> Step:
         """Publish, and move the replica with every transport."""
@@ -430,7 +430,7 @@ def measure(base: Path, place: Path, documents: Path | None, sequence: int) -> R
     _ingest(path, files[0].parent, scope="even")
     steps["all"].append(everything.step("1 document removed", pull=False))
     with Admin(path) as admin:
-        admin.purge(PurgeSelection([str(files[-2])]))
+        admin.purges.purge(PurgeSelection([str(files[-2])]))
     steps["all"].append(everything.step("1 document purged", pull=False))
     result.sequence = publish_often(files[:-2], place, sequence)
     return result

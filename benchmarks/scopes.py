@@ -73,7 +73,7 @@ def scoped(base: Path, path: Path) -> Path:
                 corpus.run(_SPREAD)
             set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
         with Admin(making) as admin:
-            admin.optimize()
+            admin.indexes.optimize()
         making.rename(path)
         with Admin(path) as admin:
             # As `rolebundle scopes set` leaves it: what agents are shown goes on record.

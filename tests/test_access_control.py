@@ -21,6 +21,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.replay import request_of
+from rolebundle.status import owner_status
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
@@ -64,7 +65,7 @@ OVERLAYS = demo_overlays()
 
 def set_policy(db: Path, policy: Any) -> None:
     with Admin(db) as admin:
-        admin.set_policy(json.dumps(policy), "json")
+        admin.policy.set(json.dumps(policy), "json")
 
 
 def make(folder: Path) -> None:
@@ -329,7 +330,7 @@ def test_an_error_names_the_file_without_its_folder(db: Path) -> None:
     assert str(db.parent) not in error_text(lambda: operations.call("status", {}))
     # The owner of the corpus sees the path.
     with Admin(db.parent / "none.db") as admin:
-        assert str(db.parent) in error_text(admin.status)
+        assert str(db.parent) in error_text(lambda: owner_status(admin.workspace.corpus))
 
 
 def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:
@@ -355,8 +356,8 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
             (tree / name).write_text(f"# Token{hidden}\n\ntext of {name}\n", encoding="utf-8")
         admin = Admin(engine.workspace)
         admin.ingest([tree], lexical_only=True)
-        admin.release_document("tree/a.md")
-        admin.drop_document("tree/b.md")
+        admin.quarantine.release("tree/a.md")
+        admin.quarantine.drop("tree/b.md")
     rows = [row for row in AuditLog(db).rows() if row.kind != "settings"]
     assert [(row.kind, row.agent) for row in rows] == [
         ("scopes", ""),
@@ -564,7 +565,7 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(tmp_path: Path, s
     db = build(tmp_path, [document("plan", ["the token plan"])])
     with Admin(db) as admin:
         policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shown}}
-        admin.set_policy(json.dumps(policy), "json")
+        admin.policy.set(json.dumps(policy), "json")
     with Engine(db, folder="/docs") as engine:
         [item] = engine.ls(ListRequest(agent="ada")).documents
         assert item.absolute_path == ("/docs/plan.md" if shown else None)
@@ -586,7 +587,7 @@ class TestNoDocuments:
         db = build(tmp_path, documents)
         with Admin(db) as admin:
             policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.set_policy(json.dumps(policy), "json")
+            admin.policy.set(json.dumps(policy), "json")
         assert self.reason(db, "ada") == (
             "this agent sees no document here: ask the owner of the corpus"
         )
@@ -621,7 +622,7 @@ def test_an_ingest_is_refused_with_what_would_help(
     db = build(tmp_path, [])
     if policy:
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(POLICY), "json")
+            admin.policy.set(json.dumps(POLICY), "json")
     with Engine(db, agent=agent) as engine, pytest.raises(AccessDenied) as error:
         Operations(engine, allow_write=policy).call("ingest", {"paths": ["/docs"]})
     assert ("--allow-write" in error.value.hint) == offers

@@ -250,8 +250,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "new").mkdir()
     (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
-        admin.approve_manifest(SAMPLE)
-        admin.back_up(place.saved)
+        admin.approvals.approve_manifest(SAMPLE)
+        admin.backups.create(place.saved)
     bundle = invoke("retrieve", "note", "--format", "json", *_at(folder, LEXICAL)).out
     (folder / "bundle.json").write_text(bundle, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")

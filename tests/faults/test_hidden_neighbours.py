@@ -24,7 +24,7 @@ def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
     db = build(tmp_path, [*hidden, *visible], HashingProvider())
     workspace = Workspace(db, HashingProvider())
     with Admin(workspace) as admin:
-        admin.set_policy(POLICY, "toml")
+        admin.policy.set(POLICY, "toml")
     request = RetrievalRequest(task=TASK, limit=LIMIT, allow_weak=True)
     with Engine(workspace, agent="bot") as engine:
         bundle = engine.retrieve(request)

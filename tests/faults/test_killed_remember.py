@@ -72,7 +72,7 @@ STATES = expected_states()
 
 def state_of(db: Path) -> State:
     with Admin(db) as admin:
-        return {fact.fact: (fact.count, fact.trust_tier) for fact in admin.facts()}
+        return {fact.fact: (fact.count, fact.trust_tier) for fact in admin.facts.all()}
 
 
 def prepare(folder: Path) -> None:
@@ -81,7 +81,7 @@ def prepare(folder: Path) -> None:
     (tree / "limits.md").write_text("# Limits\n\nThe limit is forty.\n", encoding="utf-8")
     with Admin(Workspace(folder / "c.db", HashingProvider())) as admin:
         admin.ingest([tree])
-        admin.set_audit("on")
+        admin.audit.set("on")
 
 
 def act(folder: Path, report: Report) -> None:
@@ -93,8 +93,8 @@ def act(folder: Path, report: Report) -> None:
                 source = "limits.md:1-3" if number % 2 else PAGE
                 engine.remember(RememberRequest(fact=fact, source=source, scope="shared"))
             else:
-                [name] = [one.document_id for one in admin.facts() if one.fact == fact]
-                (admin.promote_fact if kind == "promote" else admin.forget_fact)(name, "Ana")
+                [name] = [one.document_id for one in admin.facts.all() if one.fact == fact]
+                (admin.facts.promote if kind == "promote" else admin.facts.forget)(name, "Ana")
             report(str(number))
 
 

@@ -194,13 +194,13 @@ class Decide(Case):
     @staticmethod
     def decisions_of(place: Place) -> dict[str, str]:
         with Admin(place.db) as admin:
-            return {record.id: record.text for record in admin.decisions()}
+            return {record.id: record.text for record in admin.decisions.all()}
 
 
 class Mark(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         with Admin(place.db) as admin:
-            records = {record.target: record for record in admin.marks()}
+            records = {record.target: record for record in admin.marks.all()}
         names = {line.split()[1] for line in reported if line.startswith("marked ")}
         assert names <= records.keys(), "acknowledged, and lost"
         for target, record in records.items():
@@ -224,7 +224,7 @@ class BackUp(AllOrNothing):
         """What has the name of the backup is complete, and can be restored."""
         assert contents_of(place.saved) == self.before
         with Admin(place.db) as admin:
-            report = admin.restore(place.saved)
+            report = admin.backups.restore(place.saved)
             assert report.created_at
 
 

@@ -197,17 +197,17 @@ def test_a_server_that_keeps_an_audit(tmp_path: Path) -> None:
     site = Site(tmp_path / "site")
     site.write(count=DOCUMENTS)
     with Admin(site.db) as admin:
-        admin.set_policy(POLICY, "toml")
+        admin.policy.set(POLICY, "toml")
         site.audience = resolve_audience(admin.workspace.corpus, "", "ana", (), "")
     site.publish()
     with Admin(site.replica) as reader:
-        reader.pull(site.transport, site.key.public_key(), [])
+        reader.replicas.pull(site.transport, site.key.public_key(), [])
         with Served("--agent", "ana", "--db", site.replica) as server:
             for edition in (1, 2, 3):
                 if edition > 1:
                     site.write(edition, DOCUMENTS)
                     site.publish()
-                    reader.pull(site.transport, site.key.public_key(), [])
+                    reader.replicas.pull(site.transport, site.key.public_key(), [])
                 assert asking(server)() == {edition}
     with AuditLog(site.replica) as log:
         assert log.verify().ok

@@ -418,7 +418,7 @@ def approve(tree: Tree, folder: Path) -> None:
     from rolebundle.admin import Admin
 
     with Admin(tree.db) as admin:
-        admin.approve_manifest(folder)
+        admin.approvals.approve_manifest(folder)
 
 
 # -- the levels, one by one ----------------------------------------------------------------------

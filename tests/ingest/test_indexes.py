@@ -248,16 +248,16 @@ def test_use_and_drop(db: Path) -> None:
     build(db, Watched(NEW))
     admin = Admin(db)
     with pytest.raises(UsageError) as refused:
-        admin.drop_index("fake:newer")
+        admin.indexes.drop("fake:newer")
     assert refused.value.code == "index_in_use"
-    admin.use_index("fake:hashed-words")
+    admin.indexes.use("fake:hashed-words")
     assert active(db).identity.model == IDENTITY
-    admin.drop_index("2")
+    admin.indexes.drop("2")
     assert assert_never_mixed(db) == {"hashed-words": FILES}
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'vectors_2%'") == []
     with pytest.raises(UsageError) as unknown:
-        admin.use_index("2")
+        admin.indexes.use("2")
     assert unknown.value.code == "unknown_index"
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
@@ -267,7 +267,7 @@ def test_an_incomplete_index_cannot_be_activated(db: Path) -> None:
         build(db, Watched(NEW, before=_stop))
     before = assert_never_mixed(db)["newer"]
     with pytest.raises(UsageError) as refused:
-        Admin(db).use_index("newer")
+        Admin(db).indexes.use("newer")
     assert refused.value.code == "index_incomplete"
     assert f"{FILES - before} chunks" in refused.value.message
     assert active(db).identity.model == IDENTITY
@@ -282,9 +282,9 @@ def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(replace(NEW, digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError) as refused:
-        Admin(db).use_index("newer")
+        Admin(db).indexes.use("newer")
     assert refused.value.code == "ambiguous_index"
-    Admin(db).use_index("2")
+    Admin(db).indexes.use("2")
     assert active(db).identity.model.digest == "3333"
 
 
@@ -545,7 +545,7 @@ def test_an_open_engine_uses_the_new_model_after_activation(
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
         assert server.asked("/v1/embeddings")
         assert not server.asked("/api/embed")
-        Admin(engine.workspace).use_index("ollama:" + MODEL + ":latest")
+        Admin(engine.workspace).indexes.use("ollama:" + MODEL + ":latest")
         server.seen.clear()
         engine.retrieve(RetrievalRequest(task="n3"))
         assert server.asked("/api/embed")

@@ -92,7 +92,7 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
     assert hidden == {ZERO, FEW_TAGS, f"p{CYRILLIC_A}ssword"}
     assert world.count("token") == world.count("password") == 1
     with Admin(world.db) as admin:
-        admin.release_document("wiki/a.md")
+        admin.quarantine.release("wiki/a.md")
     content = "\n".join(content for _, content in world.passages("wiki/a.md"))
     assert content == "# The token\n\nrefresh the password now"
 
@@ -152,7 +152,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
     assert flagged.title == "Bad"
     assert {finding["kind"] for finding in findings(flagged)} == {"tag_characters", "zero_width"}
     with Engine(world.db) as engine:
-        Admin(engine.workspace).release_document("bad")
+        Admin(engine.workspace).quarantine.release("bad")
         # Only the hidden text was removed from each paragraph.
         content = "\n".join(passage.content for passage in engine.get("bad").passages)
     assert content.split() == ["the", "token", "and", "more"]

@@ -76,7 +76,7 @@ def governed(folder: Path, *, policy: Any = POLICY) -> Path:
     db = build(folder, DOCUMENTS, name="team.db")
     if policy is not None:
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(policy), "json")
+            admin.policy.set(json.dumps(policy), "json")
     return db
 
 

@@ -603,7 +603,7 @@ def pair(tmp_path: Path) -> list[Path]:
         paths.append(build(tmp_path / name, stored, name="corpus.db"))
         with Admin(paths[-1]) as admin:
             policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.set_policy(json.dumps(policy), "json")
+            admin.policy.set(json.dumps(policy), "json")
     return paths
 
 

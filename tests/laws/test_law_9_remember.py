@@ -80,7 +80,7 @@ def whole_corpus(folder: Path, policy: dict[str, Any]) -> Path:
             store.put_file(corpus, file, [stored])
         increment_generation(corpus)
     with Admin(path) as admin:
-        admin.set_policy(json.dumps(policy), "json")
+        admin.policy.set(json.dumps(policy), "json")
     return path
 
 
@@ -116,7 +116,7 @@ def file_first(db: Path, filing: tuple[str | None, str, str, str | None]) -> Non
     try:
         if agent is None:
             with Admin(db) as admin:
-                admin.remember(request, "Ana")
+                admin.facts.remember(request, "Ana")
         else:
             with Engine(db) as engine:
                 engine.remember(request)

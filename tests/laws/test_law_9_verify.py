@@ -63,9 +63,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         (folder / name).mkdir()
         path = build(folder / name, documents, name="corpus.db")
         with Admin(path) as admin:
-            admin.set_policy(json.dumps(POLICY), "json")
+            admin.policy.set(json.dumps(POLICY), "json")
             if name == "whole":
-                admin.mark("salary#1", "rejected", "Ana", "wrong")
+                admin.marks.put("salary#1", "rejected", "Ana", "wrong")
         engines.append(Engine(path, (folder,)))
     with engines[0], engines[1]:
         yield engines[0], engines[1]

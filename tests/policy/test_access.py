@@ -186,7 +186,7 @@ def put(db: Path, values: Any, location: Path | None = None) -> None:
     if location is not None:
         location.write_text(content, encoding="utf-8")
     with Admin(db) as admin:
-        admin.set_policy(content, "json", str(location or ""))
+        admin.policy.set(content, "json", str(location or ""))
 
 
 def visible_documents(db: Path, agent: str | None) -> list[str] | str:
@@ -223,7 +223,7 @@ def test_a_policy_without_agents_denies_everyone(db: Path) -> None:
 def test_a_malformed_policy_is_refused_and_the_former_stays_active(db: Path) -> None:
     put(db, {"ada": ADA})
     with pytest.raises(ConfigurationError), Admin(db) as admin:
-        admin.set_policy("{", "json")
+        admin.policy.set("{", "json")
     assert visible_documents(db, "ada") == ["plan"]
 
 

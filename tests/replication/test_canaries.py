@@ -94,7 +94,7 @@ class World:
             },
         }
         with Admin(self.db) as admin:
-            admin.set_policy(json.dumps(policy), "json")
+            admin.policy.set(json.dumps(policy), "json")
 
     def _fill(self) -> None:
         scanned = Scanned("label", SECRETS["hash"], "[]", SECRETS["finding"], SECRETS["original"])
@@ -203,7 +203,7 @@ class World:
     def publish(self) -> PublishReport:
         options = PublishOptions("office", timedelta(days=7), timedelta(days=7))
         with Admin(self.db) as admin:
-            return admin.publish(self.transport, self.key, options, agent="ada")
+            return admin.replicas.publish(self.transport, self.key, options, agent="ada")
 
     def pull(self) -> None:
         pull(self.transport, self.replica, self.key.public_key())

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from threading import Event
 from urllib.request import urlopen
@@ -22,6 +23,7 @@ from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
+from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
@@ -33,6 +35,7 @@ from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.transports.registry import open_transport
+from rolebundle.status import owner_status
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.publications import save_publication
@@ -71,7 +74,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     (guide / "hidden.md").write_text(f"# Hidden\n\nA token {HIDDEN} too.\n", encoding="utf-8")
     with Admin(folder / "c.db") as admin:
         admin.ingest([guide], IngestOptions(workers=1), lexical_only=True)
-        admin.decide(NewDecision(text="Do not post tokens", decided_by="Ana"))
+        admin.decisions.record(NewDecision(text="Do not post tokens", decided_by="Ana"))
     return (folder / "c.db").read_bytes()
 
 
@@ -86,7 +89,7 @@ def db(image: bytes, tmp_path: Path) -> Path:
 
 def with_policy(db: Path) -> None:
     with Admin(db) as admin:
-        admin.set_policy(POLICY, "toml")
+        admin.policy.set(POLICY, "toml")
     audit_path(db).unlink()
 
 
@@ -159,7 +162,7 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
     whole = ask(db, agent=agent)
     assert whole.rejected_summary["quarantined"] == 1
     with Admin(db) as admin:
-        admin.drop_document("guide/hidden.md")
+        admin.quarantine.drop("guide/hidden.md")
     make_replica(db, quarantined=1)
     replica = ask(db, agent=agent)
     assert replica.rejected_summary == whole.rejected_summary
@@ -227,13 +230,13 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
 def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     reads: list[Callable[[Admin], object]] = [
-        lambda admin: admin.ls(ListRequest()),
-        lambda admin: admin.document(NOTE),
-        lambda admin: admin.flagged_documents(),
-        lambda admin: admin.decisions(),
-        lambda admin: admin.marks(),
-        lambda admin: admin.facts(),
-        lambda admin: admin.find_bridges(0.5, 5),
+        lambda admin: admin.documents.listing(ListRequest()),
+        lambda admin: admin.documents.inspect(NOTE),
+        lambda admin: admin.quarantine.documents(),
+        lambda admin: admin.decisions.all(),
+        lambda admin: admin.marks.all(),
+        lambda admin: admin.facts.all(),
+        lambda admin: admin.policy.find_bridges(0.5, 5),
     ]
     for read in reads:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
@@ -274,7 +277,7 @@ def test_status_and_doctor_know_a_replica(db: Path) -> None:
 
 def test_doctor_warns_about_an_overdue_replica(db: Path) -> None:
     make_replica(db, expires_at=LONG_AGO)
-    states = {check.name: check for check in Admin(db).examine().checks}
+    states = {check.name: check for check in examine(db).checks}
     assert states["replica"].state == "warning"
     assert "rolebundle pull" in states["replica"].remedy
 
@@ -286,7 +289,7 @@ def test_a_damaged_record_is_found(db: Path) -> None:
     raw.close()
     with pytest.raises(CorpusCorrupt):
         ask(db)
-    assert not Admin(db).examine().sound
+    assert not examine(db).sound
 
 
 def test_publications_are_for_the_owner_alone(db: Path) -> None:
@@ -295,15 +298,15 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
         save_publication(corpus, publication_of("/srv/a"))
         save_publication(corpus, publication_of("/srv/b")._replace(purge_generation=2))
     with Admin(db) as admin:
-        known = admin.status().publications
-        report = {(check.name, check.message) for check in admin.examine().checks}
+        known = owner_status(admin.workspace.corpus).publications
+        report = {(check.name, check.message) for check in examine(db).checks}
     assert [(each.target, each.purge_pending) for each in known] == [
         ("/srv/a", False),
         ("/srv/b", True),
     ]
     [message] = [message for name, message in report if name == "publications"]
     assert "/srv/b" in message
-    remedies = {check.remedy for check in Admin(db).examine().checks}
+    remedies = {check.remedy for check in examine(db).checks}
     assert any("rolebundle publish /srv/b --key FILE" in remedy for remedy in remedies)
     shown = invoke("status", "--db", db).out
     assert "published to /srv/a for ana: generation 3" in shown
@@ -378,67 +381,74 @@ def _watch(admin: Admin, _: Path) -> object:
 def _publish(admin: Admin, more: Path) -> object:
     options = PublishOptions("me", timedelta(days=1), timedelta(days=1))
     key = Ed25519PrivateKey.generate()
-    return admin.publish(open_transport(str(more / "share")), key, options, level="internal")
+    return admin.replicas.publish(
+        open_transport(str(more / "share")), key, options, level="internal"
+    )
 
 
 WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "ingest": lambda a, more: a.ingest([more]),
     "update": lambda a, _: a.update(),
     "watcher": _watch,
-    "move_root": lambda a, more: a.move_root(more, more),
-    "remove_root": lambda a, more: a.remove_root(more, confirmed=True),
-    "embed": lambda a, _: a.embed(),
-    "use_index": lambda a, _: a.use_index("1"),
-    "drop_index": lambda a, _: a.drop_index("1"),
-    "optimize": lambda a, _: a.optimize(),
-    "clear_vector_cache": lambda a, _: a.clear_vector_cache(),
-    "release_document": lambda a, _: a.release_document("guide/hidden.md"),
-    "drop_document": lambda a, _: a.drop_document("guide/hidden.md"),
-    "mark": lambda a, _: a.mark(NOTE, "disputed", "Ana", "old"),
-    "remove_mark": lambda a, _: a.remove_mark(NOTE),
-    "decide": lambda a, _: a.decide(NewDecision(text="No", decided_by="Ana")),
-    "end_decision": lambda a, _: a.end_decision("1", "Ana", "over"),
-    "remember": lambda a, _: a.remember(RememberRequest(fact="A fact.", source=NOTE), "Ana"),
-    "promote_fact": lambda a, _: a.promote_fact("fact", "Ana"),
-    "forget_fact": lambda a, _: a.forget_fact("fact", "Ana"),
-    "publish": _publish,
-    "forget_target": lambda a, _: a.forget_target("/mnt/share", confirmed=True),
-    "purge": lambda a, _: a.purge(PurgeSelection([NOTE])),
-    "finish_purges": lambda a, _: a.finish_purges(),
-    "approve_manifest": lambda a, more: a.approve_manifest(more),
-    "revoke_manifest": lambda a, more: a.revoke_manifest(more),
-    "gate_start": lambda a, more: a.gate_start(more / "work.gate.toml"),
-    "approve_contract": lambda a, more: a.approve_contract(more / "work.gate.toml"),
-    "revoke_contract": lambda a, more: a.revoke_contract(more / "work.gate.toml"),
-    "count_blocks": lambda a, more: a.count_blocks(more / "work.gate.toml", 1),
-    "set_policy": lambda a, _: a.set_policy(POLICY, "toml"),
-    "set_audit": lambda a, _: a.set_audit("required"),
-    "back_up": lambda a, more: a.back_up(more / "copy.db"),
-    "rotate_backups": lambda a, more: a.rotate_backups(more),
-    "restore": lambda a, more: a.restore(more / "other.db", confirmed=True),
+    "roots.move": lambda a, more: a.roots.move(more, more),
+    "roots.remove": lambda a, more: a.roots.remove(more, confirmed=True),
+    "indexes.embed": lambda a, _: a.indexes.embed(),
+    "indexes.use": lambda a, _: a.indexes.use("1"),
+    "indexes.drop": lambda a, _: a.indexes.drop("1"),
+    "indexes.optimize": lambda a, _: a.indexes.optimize(),
+    "indexes.clear_vector_cache": lambda a, _: a.indexes.clear_vector_cache(),
+    "quarantine.release": lambda a, _: a.quarantine.release("guide/hidden.md"),
+    "quarantine.drop": lambda a, _: a.quarantine.drop("guide/hidden.md"),
+    "marks.put": lambda a, _: a.marks.put(NOTE, "disputed", "Ana", "old"),
+    "marks.remove": lambda a, _: a.marks.remove(NOTE),
+    "decisions.record": lambda a, _: a.decisions.record(NewDecision(text="No", decided_by="Ana")),
+    "decisions.end": lambda a, _: a.decisions.end("1", "Ana", "over"),
+    "facts.remember": lambda a, _: a.facts.remember(
+        RememberRequest(fact="A fact.", source=NOTE), "Ana"
+    ),
+    "facts.promote": lambda a, _: a.facts.promote("fact", "Ana"),
+    "facts.forget": lambda a, _: a.facts.forget("fact", "Ana"),
+    "replicas.publish": _publish,
+    "replicas.forget_target": lambda a, _: a.replicas.forget_target("/mnt/share", confirmed=True),
+    "purges.purge": lambda a, _: a.purges.purge(PurgeSelection([NOTE])),
+    "purges.finish": lambda a, _: a.purges.finish(),
+    "approvals.approve_manifest": lambda a, more: a.approvals.approve_manifest(more),
+    "approvals.revoke_manifest": lambda a, more: a.approvals.revoke_manifest(more),
+    "gates.start": lambda a, more: a.gates.start(more / "work.gate.toml"),
+    "approvals.approve_contract": lambda a, more: a.approvals.approve_contract(
+        more / "work.gate.toml"
+    ),
+    "approvals.revoke_contract": lambda a, more: a.approvals.revoke_contract(
+        more / "work.gate.toml"
+    ),
+    "gates.count_blocks": lambda a, more: a.gates.count_blocks(more / "work.gate.toml", 1),
+    "policy.set": lambda a, _: a.policy.set(POLICY, "toml"),
+    "audit.set": lambda a, _: a.audit.set("required"),
+    "backups.create": lambda a, more: a.backups.create(more / "copy.db"),
+    "backups.rotate": lambda a, more: a.backups.rotate(more),
+    "backups.restore": lambda a, more: a.backups.restore(more / "other.db", confirmed=True),
 }
 READS = {
-    *("roots", "warm", "plan_embedding", "flagged_documents", "flagged_names", "count_flagged"),
-    *("document", "ls", "source_dates", "documents_by_month", "flags_of", "flagged_document"),
-    *(
-        "marks",
-        "decisions",
-        "facts",
-        "plan_purge",
-        "migration_backups",
-        "examine",
-        "approved_manifests",
-    ),
-    *("find_bridges", "audit_rows", "visit_stores", "close"),
-    *("status", "advised_status", "checked_status"),
+    *("close", "documents.inspect", "documents.listing", "indexes.estimate", "indexes.warm"),
+    *("quarantine.documents", "quarantine.names", "quarantine.find", "marks.all", "decisions.all"),
+    *("facts.all", "purges.plan", "policy.find_bridges", "audit.rows"),
 }
-OTHERS = {"delete_migration_backups", "collect_audits", "repair", "pull"}
-"""They change files beside it, leave a sound corpus alone, or replace the replica."""
+OTHERS = {"audit.collect", "repair", "replicas.pull", "purges.finish_in"}
+"""They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 
 
-def test_every_method_of_the_admin_is_classified() -> None:
-    public = {name for name, _ in inspect.getmembers(Admin, inspect.isfunction) if name[0] != "_"}
+def methods(subject: object) -> set[str]:
+    return {name for name, _ in inspect.getmembers(subject, inspect.ismethod) if name[0] != "_"}
+
+
+def test_every_method_of_the_admin_is_classified(tmp_path: Path) -> None:
+    admin = Admin(tmp_path / "none.db")
+    services = [name for name, value in vars(Admin).items() if isinstance(value, cached_property)]
+    public = methods(admin) | {
+        f"{name}.{method}" for name in services for method in methods(getattr(admin, name))
+    }
     known = WRITES.keys() | READS | OTHERS
+    assert len(services) > 10
     assert public == known
 
 
@@ -462,7 +472,7 @@ def test_no_method_of_the_owner_changes_a_replica(db: Path, more: Path, name: st
     before, beside = contents(db), contents(more / "other.db")
     with Admin(db) as admin, pytest.raises(UsageError) as error:
         WRITES[name](admin, more)
-    is_backup = name in ("back_up", "rotate_backups")
+    is_backup = name in ("backups.create", "backups.rotate")
     expected = "replica_no_backup" if is_backup else "replica_is_read_only"
     assert error.value.code == expected
     assert contents(db) == before and contents(more / "other.db") == beside
@@ -567,12 +577,12 @@ def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
     damage(db)
     before = contents(db)
     with Admin(db) as admin:
-        assert not admin.examine().sound
+        assert not examine(db).sound
         with pytest.raises(UsageError) as error:
             admin.repair()
         assert error.value.code == "replica_is_read_only" and "pull" in error.value.hint
         with pytest.raises(UsageError) as error:
-            admin.restore(more / "other.db", confirmed=True)
+            admin.backups.restore(more / "other.db", confirmed=True)
         assert error.value.code == "replica_is_read_only"
     assert contents(db) == before
 
@@ -590,7 +600,7 @@ def test_a_copy_of_a_replica_is_no_backup(db: Path, more: Path) -> None:
     make_replica(copy)
     before = db.read_bytes()
     with Admin(db) as admin, pytest.raises(UsageError) as error:
-        admin.restore(copy, confirmed=True)
+        admin.backups.restore(copy, confirmed=True)
     assert error.value.code == "replica_no_backup"
     assert db.read_bytes() == before
 
@@ -609,12 +619,12 @@ def test_a_required_audit_is_kept_here(db: Path) -> None:
         ask(db)
     assert error.value.code == "audit_unwritable"
     with Admin(db) as admin:
-        assert admin.set_audit("required", "text").mode == "required"
+        assert admin.audit.set("required", "text").mode == "required"
     assert ask(db).selected
     with Admin(db) as admin:
-        assert [row.kind for row in admin.audit_rows(1)[1]] == ["retrieve"]
+        assert [row.kind for row in admin.audit.rows(1)[1]] == ["retrieve"]
         with pytest.raises(UsageError) as refused:
-            admin.set_audit("on")
+            admin.audit.set("on")
     assert refused.value.code == "replica_is_read_only"
     audit_path(db).unlink()
     with pytest.raises(RolebundleError):
@@ -625,8 +635,8 @@ def test_a_required_audit_is_kept_here(db: Path) -> None:
 def test_settings_in_the_file_of_the_audit_can_be_changed(db: Path) -> None:
     make_replica(db)
     with Admin(db) as admin:
-        assert admin.set_audit("on").mode == "on"
+        assert admin.audit.set("on").mode == "on"
     assert ask(db).selected
     with Admin(db) as admin:
-        assert len(admin.audit_rows(5)[1]) >= 1
-        assert admin.set_audit("off").mode == "off"
+        assert len(admin.audit.rows(5)[1]) >= 1
+        assert admin.audit.set("off").mode == "off"

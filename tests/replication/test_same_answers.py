@@ -146,7 +146,7 @@ class Published:
 def _published(folder: Path, db: Path, make: Callable[[Path], Engine]) -> dict[str, Engine]:
     key = Ed25519PrivateKey.generate()
     with Admin(db) as admin:
-        admin.set_policy(json.dumps(POLICY), "json")
+        admin.policy.set(json.dumps(POLICY), "json")
     replicas = {}
     for agent in READERS:
         with open_reader(db) as corpus:

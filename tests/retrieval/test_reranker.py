@@ -255,7 +255,7 @@ class TestCache:
             assert path.exists()
             for suffix in ("-wal", "-shm"):
                 Path(f"{path}{suffix}").touch()
-            receipt = Admin(engine.workspace).purge(PurgeSelection(["plan"]))
+            receipt = Admin(engine.workspace).purges.purge(PurgeSelection(["plan"]))
         assert receipt.state == "done"
         assert not [*db.parent.glob("*rerank*")]
 
@@ -344,7 +344,7 @@ class TestDeadline:
     def test_what_was_purged_after_the_answer_is_not_kept(self, db: Path) -> None:
         with hanging(2):
             retrieve_reranked(db, deadline_ms=4000)
-            Admin(db).purge(PurgeSelection(["plan"]))
+            Admin(db).purges.purge(PurgeSelection(["plan"]))
         assert not rerank_cache_path(db).exists()
 
     @pytest.mark.parametrize("passages", [-1, 0])
@@ -460,7 +460,7 @@ class TestPolicy:
             "hugo": {"scopes": [], "access_level": "confidential"},
         }
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(policy), "json")
+            admin.policy.set(json.dumps(policy), "json")
         alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
         with known() as model:
             mine = retrieve_reranked(alone, agent="ada")

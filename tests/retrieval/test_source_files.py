@@ -186,7 +186,7 @@ class TestAbsolutePaths:
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
         rule |= {} if shown is None else {"show_paths": shown}
-        Admin(engine.workspace).set_policy(json.dumps({"ada": rule}), "json")
+        Admin(engine.workspace).policy.set(json.dumps({"ada": rule}), "json")
         change(folder / "a.md")
         text = engine.retrieve(REQUEST.model_copy(update={"agent": "ada"})).to_json()
         assert (str(folder) in text) == bool(shown)

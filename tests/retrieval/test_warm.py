@@ -201,7 +201,7 @@ class TestEmbedWarm:
         def purge(text: str) -> None:
             if "moon" in text:
                 with Admin(db) as admin:
-                    assert admin.purge(PurgeSelection(["1.md"]))
+                    assert admin.purges.purge(PurgeSelection(["1.md"]))
 
         with known(RecordingProvider(refuse=purge)):
             embed(db)

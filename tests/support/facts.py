@@ -74,12 +74,12 @@ def file_as_owner(
     db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
 ) -> RememberedFact:
     with Admin(db) as admin:
-        return admin.remember(RememberRequest(fact=fact, source=source, **fields), "Ana")
+        return admin.facts.remember(RememberRequest(fact=fact, source=source, **fields), "Ana")
 
 
 def listed(db: Path) -> dict[str, Any]:
     with Admin(db) as admin:
-        return {fact.fact: fact for fact in admin.facts()}
+        return {fact.fact: fact for fact in admin.facts.all()}
 
 
 def asked(

@@ -139,27 +139,27 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            admin.purge(PurgeSelection(["tree/n1.md", "tree/n2.md"]))
+            admin.purges.purge(PurgeSelection(["tree/n1.md", "tree/n2.md"]))
         except UsageError as error:
             assert error.code == "nothing_to_purge"
-            admin.finish_purges()
+            admin.purges.finish()
 
 
 def _set_policy(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.set_policy(POLICY, "toml")
+        admin.policy.set(POLICY, "toml")
 
 
 def _release(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        for flagged in admin.flagged_documents():
-            admin.release_document(flagged.document_id)
+        for flagged in admin.quarantine.documents():
+            admin.quarantine.release(flagged.document_id)
 
 
 def _drop(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        for flagged in admin.flagged_documents():
-            admin.drop_document(flagged.document_id)
+        for flagged in admin.quarantine.documents():
+            admin.quarantine.drop(flagged.document_id)
 
 
 def audit_entry(number: int) -> AuditEntry:
@@ -177,34 +177,34 @@ def _audit(place: Place, report: Report, rows: int = 6) -> None:
 
 def _require_audit(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.set_audit("required", "text")
+        admin.audit.set("required", "text")
 
 
 def _back_up(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
         try:
-            admin.back_up(place.saved)
+            admin.backups.create(place.saved)
         except UsageError as error:
             assert error.code == "backup_exists"
 
 
 def _restore(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.restore(place.saved, confirmed=True)
+        admin.backups.restore(place.saved, confirmed=True)
 
 
 def _decide(place: Place, report: Report, decisions: int = 6) -> None:
     with Admin(place.db) as admin:
-        for number in range(len(admin.decisions()) + 1, decisions + 1):
+        for number in range(len(admin.decisions.all()) + 1, decisions + 1):
             new = NewDecision(text=f"Do not post note {number}", decided_by="Ana")
-            report(f"decided {admin.decide(new).id}")
+            report(f"decided {admin.decisions.record(new).id}")
 
 
 def _mark(place: Place, report: Report) -> None:
     with Admin(place.db) as admin:
         for name in sorted(path.name for path in place.tree.glob("n*.md")):
             try:
-                report(f"marked {admin.mark(f'tree/{name}', 'disputed', 'Ana', name).target}")
+                report(f"marked {admin.marks.put(f'tree/{name}', 'disputed', 'Ana', name).target}")
             except UsageError as error:
                 assert error.code == "not_found"  # It was purged.
 

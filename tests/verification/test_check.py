@@ -36,7 +36,7 @@ def db(tmp_path: Path) -> Path:
 
 def decide(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     with Admin(db) as admin:
-        return admin.decide(NewDecision(text=text, decided_by="Ana", **fields)).id
+        return admin.decisions.record(NewDecision(text=text, decided_by="Ana", **fields)).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -92,7 +92,7 @@ def test_only_active_decisions_count(db: Path) -> None:
     assert verdict(db) == "pass"
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "block"
     with Admin(db) as admin:
-        admin.end_decision("shared-2", "Bo", "over")
+        admin.decisions.end("shared-2", "Bo", "over")
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "pass"
 
 
@@ -112,7 +112,7 @@ class TestPolicy:
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
         with Admin(db) as admin:
-            admin.set_policy(json.dumps({"agents": {"ada": rule}, "trust": trust}), "json")
+            admin.policy.set(json.dumps({"agents": {"ada": rule}, "trust": trust}), "json")
         answer = ask(db, "water the flowers", action="execute", agent="ada")
         assert answer.verdict == expected
         assert answer.policies[0].action == "execute"
@@ -126,7 +126,7 @@ class TestPolicy:
             "pub": {"scopes": ["hr"], "access_level": "public"},
         }
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(rules), "json")
+            admin.policy.set(json.dumps(rules), "json")
         assert [verdict(db, agent=agent) for agent in rules] == ["block", "pass", "pass"]
         with pytest.raises(AccessDenied):
             ask(db)
@@ -204,7 +204,7 @@ class TestDocuments:
         flagged = build(tmp_path, [document("d", text, FLAGGED, document_type="decision")])
         assert verdict(flagged) == "warn"
         with Admin(db) as admin:
-            admin.mark("d", "rejected", "Ana", "never decided")
+            admin.marks.put("d", "rejected", "Ana", "never decided")
         assert verdict(db) == "pass"
 
 
@@ -266,7 +266,7 @@ def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for one in DECISIONS:
             about = [words for words in one.about.split(", ") if words]
             values = {"text": one.text, "about": about, "effect": "block", "decided_by": "Ana"}
-            admin.decide(
+            admin.decisions.record(
                 parsed(NewDecision, values | ({"action": one.action} if one.action else {}))
             )
     return db
@@ -354,7 +354,7 @@ class TestInterfaces:
 def test_a_check_is_in_the_audit(db: Path) -> None:
     decide(db)
     with Admin(db) as admin:
-        admin.set_audit("on")
+        admin.audit.set("on")
     ask(db, action="execute")
     rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
     [row] = [row for row in rows if row["kind"] == "check"]

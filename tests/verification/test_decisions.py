@@ -147,7 +147,7 @@ class TestPurge:
         words = {b"anzibarf", b"uokkarea", b"ylowortx"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
-            assert admin.purge(PurgeSelection(decisions=["shared-1"])).state == "done"
+            assert admin.purges.purge(PurgeSelection(decisions=["shared-1"])).state == "done"
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
@@ -158,7 +158,7 @@ class TestPurge:
         decide(db)
         decide(db, "Do not post at night", supersedes=["1"])
         with Admin(db) as admin:
-            admin.purge(PurgeSelection(decisions=["2"]))
+            admin.purges.purge(PurgeSelection(decisions=["2"]))
         assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
         with open_reader(db) as corpus:
             record = find_decision(corpus, "2", NOW)
@@ -169,8 +169,8 @@ class TestPurge:
         stage(db, "/share", [decision_name(("shared", 1))])
         with Admin(db) as admin:
             selection = PurgeSelection(decisions=["1"])
-            plan = admin.plan_purge(selection)
-            receipt = admin.purge(selection)
+            plan = admin.purges.plan(selection)
+            receipt = admin.purges.purge(selection)
         assert [copy.target for copy in plan.publications] == ["/share"]
         assert receipt.publications == list(plan.publications)
 
@@ -221,9 +221,9 @@ class TestCommands:
 
     def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
         with Admin(db) as admin:
-            admin.set_audit("on")
-            admin.decide(NewDecision(text="Never sell Zanzibar", decided_by="Ana"))
-            admin.end_decision("1", "Bo", "Quokka")
+            admin.audit.set("on")
+            admin.decisions.record(NewDecision(text="Never sell Zanzibar", decided_by="Ana"))
+            admin.decisions.end("1", "Bo", "Quokka")
         rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
@@ -261,7 +261,7 @@ class TestAgents:
         decide(db, scope="hr")
         decide(db)
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(POLICY), "json")
+            admin.policy.set(json.dumps(POLICY), "json")
         with Engine(db) as engine:
             try:
                 seen = [record.id for record in engine.decisions(agent)]

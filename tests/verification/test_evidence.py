@@ -50,7 +50,7 @@ def engine(db: Path) -> Iterator[Engine]:
 def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     db = build(tmp_path_factory.mktemp("governed"), DOCUMENTS)
     with Admin(db) as admin:
-        admin.set_policy(json.dumps(POLICY), "json")
+        admin.policy.set(json.dumps(POLICY), "json")
     with Engine(db) as one:
         yield one
 

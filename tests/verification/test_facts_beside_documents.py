@@ -12,6 +12,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.repair import repair
+from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.commands import invoke
@@ -34,7 +35,7 @@ def ingested(tmp_path: Path) -> Path:
 
 def remember_in(db: Path, fact: str = FACT, source: str = "limits.md:1-3") -> RememberedFact:
     with Admin(Workspace(db, HashingProvider())) as admin:
-        return admin.remember(RememberRequest(fact=fact, source=source), "Ana")
+        return admin.facts.remember(RememberRequest(fact=fact, source=source), "Ana")
 
 
 def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
@@ -46,7 +47,7 @@ def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
             assert admin.ingest([path]).removed == 0
         (tree / "limits.md").unlink()
         assert admin.ingest([tree]).removed == 1
-        records = {fact.document_id: fact for fact in admin.facts()}
+        records = {fact.document_id: fact for fact in admin.facts.all()}
     assert [records[fact.document_id].source_is_gone for fact in facts_before] == [True, False]
     assert problems(ingested) == []
 
@@ -65,10 +66,10 @@ def test_a_fact_gets_a_vector(ingested: Path) -> None:
 def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
     other = HashingProvider(identity=replace(IDENTITY, model="other"))
     with Admin(Workspace(ingested, other)) as admin:
-        admin.remember(RememberRequest(fact=FACT, source=PAGE), "Ana")
-        assert admin.status().waiting == 1
+        admin.facts.remember(RememberRequest(fact=FACT, source=PAGE), "Ana")
+        assert owner_status(admin.workspace.corpus).waiting == 1
     with Admin(Workspace(ingested, HashingProvider())) as admin:
-        assert admin.embed().embedded == 1
+        assert admin.indexes.embed().embedded == 1
     assert problems(ingested) == []
 
 
@@ -96,7 +97,7 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
         "documents"
     ] == 2  # fmt: skip
     with Admin(ingested) as admin:
-        assert [one.document_id for one in admin.facts()] == [kept.document_id]
+        assert [one.document_id for one in admin.facts.all()] == [kept.document_id]
     for file in ingested.parent.glob(f"{ingested.name}*"):
         assert b"forty requests" not in file.read_bytes()
     assert problems(ingested) == []
@@ -115,8 +116,8 @@ def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: 
 def test_a_fact_is_purged_alone(ingested: Path) -> None:
     fact = remember_in(ingested)
     with Admin(ingested) as admin:
-        assert admin.purge(PurgeSelection([fact.document_id])).documents == 1
-        assert admin.facts() == []
+        assert admin.purges.purge(PurgeSelection([fact.document_id])).documents == 1
+        assert admin.facts.all() == []
     assert problems(ingested) == []
 
 

@@ -61,12 +61,12 @@ def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = 
     if text is not None:
         contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gate_start(contract, restart=restart)
+        admin.gates.start(contract, restart=restart)
 
 
 def approve(db: Path, contract: Path) -> None:
     with Admin(db) as admin:
-        admin.approve_contract(contract)
+        admin.approvals.approve_contract(contract)
 
 
 def codes(report: GateReport) -> list[str]:
@@ -386,9 +386,9 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
 
     contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        assert admin.revoke_contract(contract) == str(contract)
+        assert admin.approvals.revoke_contract(contract) == str(contract)
         with pytest.raises(UsageError, match="not_approved"):
-            admin.revoke_contract(contract)
+            admin.approvals.revoke_contract(contract)
     assert codes(check(db, contract)) == ["skipped_criterion"]
 
 
@@ -515,7 +515,7 @@ def policed(tmp_path: Path) -> Path:
         "bob": {"scopes": ["engineering"], "access_level": "internal"},
     }
     with Admin(path) as admin:
-        admin.set_policy(json.dumps(policy), "json")
+        admin.policy.set(json.dumps(policy), "json")
     return path
 
 

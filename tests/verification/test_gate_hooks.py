@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.gates import Gates
 from rolebundle.contracts.gate import GateReport
 from rolebundle.errors import StorageError
 from rolebundle.verification.gate.hooks import BLOCKS, HookInput, answer_stop
@@ -33,7 +34,7 @@ def contract(tmp_path: Path, db: Path) -> Path:
     path = folder / "work.gate.toml"
     path.write_text(ONE, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gate_start(path)
+        admin.gates.start(path)
     return path
 
 
@@ -90,7 +91,7 @@ def test_a_hook_lets_go_after_its_retries_and_a_prompt_begins_again(
     assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 must criteria are met\n")
     assert [ask().code for _ in range(3)] == [2, 2, 0]
     with Admin(db) as admin:
-        admin.gate_start(contract, restart=True)
+        admin.gates.start(contract, restart=True)
     assert ask().code == 2
 
 
@@ -155,8 +156,8 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
     other.write_text(ONE, encoding="utf-8")
     policed = tmp_path / "policed.db"
     with Admin(policed) as admin:
-        admin.gate_start(contract)
-        admin.set_policy("{}", "json")
+        admin.gates.start(contract)
+        admin.policy.set("{}", "json")
     places = {
         "CONTRACT": contract, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other,
         "POLICED": policed,
@@ -177,7 +178,7 @@ def test_an_event_that_is_none_never_blocks(db: Path, contract: Path, data: byte
 
 def test_what_cannot_be_counted_does_not_block(db: Path, contract: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
-    with patch.object(Admin, "count_blocks", side_effect=full):
+    with patch.object(Gates, "count_blocks", side_effect=full):
         assert hook("exit-code", contract, "--db", db).code == 1
 
 

@@ -33,7 +33,7 @@ def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateRepor
     contract.write_text(scenario.contract, encoding="utf-8")
     write(folder, scenario.before)
     if scenario.started:
-        Admin(workspace).gate_start(contract)
+        Admin(workspace).gates.start(contract)
     scenario.perform(folder)
     if scenario.edited is not None:
         contract.write_text(scenario.edited, encoding="utf-8")

@@ -61,7 +61,7 @@ def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedChunk:
 
 def put(db: Path, target: str, state: Any, reason: str = "checked") -> None:
     with Admin(db) as admin:
-        admin.mark(target, state, "Ana", reason)
+        admin.marks.put(target, state, "Ana", reason)
 
 
 def mark_as(agent: str | None, db: Path, target: str, state: Any, reason: str = "wrong") -> Any:
@@ -197,7 +197,7 @@ def test_a_secret_in_a_reason_is_masked(db: Path) -> None:
     secret = "ghp_" + "k3J9xQ2mT7vLbR4wZ8nYcF1dH6sPaE5gU0iO"
     put(db, "limits#0", "disputed", f"token {secret} works")
     with Admin(db) as admin:
-        [record] = admin.marks()
+        [record] = admin.marks.all()
     assert secret not in record.reason
 
 
@@ -205,7 +205,7 @@ class TestAgents:
     @pytest.fixture
     def db(self, db: Path) -> Path:
         with Admin(db) as admin:
-            admin.set_policy(json.dumps(POLICY), "json")
+            admin.policy.set(json.dumps(POLICY), "json")
         return db
 
     def test_an_agent_marks_what_its_policy_allows(self, db: Path) -> None:

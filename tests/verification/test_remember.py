@@ -52,7 +52,7 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def governed(db: Path) -> Path:
     with Admin(db) as admin:
-        admin.set_policy(json.dumps(POLICY), "json")
+        admin.policy.set(json.dumps(POLICY), "json")
     return db
 
 
@@ -217,9 +217,9 @@ def test_an_attack_is_quarantined(db: Path) -> None:
     again = file_as("agent", db, ATTACK)
     assert (again.state, again.count, again.document_id) == ("quarantined", 1, fact.document_id)
     assert listed(db)[ATTACK].count == 2
-    assert refusal(lambda: Admin(db).promote_fact(fact.document_id, "Ana"))[1] == "quarantined"
+    assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
     with Admin(db) as admin:
-        admin.release_document(fact.document_id)
+        admin.quarantine.release(fact.document_id)
     assert fact.chunk_id in {chunk.chunk_id for chunk in asked(db).selected}
     assert file_as("agent", db, ATTACK).count == 3
     assert problems(db) == []
@@ -228,7 +228,7 @@ def test_an_attack_is_quarantined(db: Path) -> None:
 def test_a_quarantined_fact_can_be_dropped_and_filed_again(db: Path) -> None:
     fact = file_as("agent", db, ATTACK)
     with Admin(db) as admin:
-        admin.drop_document(fact.document_id)
+        admin.quarantine.drop(fact.document_id)
     assert listed(db) == {}
     assert file_as("agent", db, ATTACK).count == 1
     assert problems(db) == []
@@ -238,7 +238,7 @@ def test_secrets_are_masked_everywhere(db: Path) -> None:
     fact = file_as_owner(db, f"the token is {SECRET}", f"https://example.com/?key={SECRET}")
     assert SECRET not in fact.model_dump_json()
     with Admin(db) as admin:
-        admin.remember(RememberRequest(fact="x", source=PAGE), SECRET)
+        admin.facts.remember(RememberRequest(fact="x", source=PAGE), SECRET)
     for file in db.parent.glob(f"{db.name}*"):
         assert SECRET.encode() not in file.read_bytes()
 
@@ -283,7 +283,7 @@ def test_the_same_fact_in_another_scope_is_another_fact(db: Path) -> None:
     assert file_as_owner(db).document_id != file_as_owner(db, scope="hr").document_id
     assert [fact.count for fact in listed(db).values()] == [1]
     with Admin(db) as admin:
-        assert len(admin.facts()) == 2
+        assert len(admin.facts.all()) == 2
 
 
 def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
@@ -292,7 +292,7 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     assert [fact.state for fact in filed] == ["stored"] * 3
     assert file_as_owner(db, source=pages[1]).state == "counted"
     with Admin(db) as admin:
-        assert {fact.source: fact.count for fact in admin.facts()} == {
+        assert {fact.source: fact.count for fact in admin.facts.all()} == {
             "limits.md:1-1": 1,
             pages[0]: 1,
             pages[1]: 2,
@@ -303,13 +303,13 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
     assert codes == ["duplicate", "duplicate"]
     with Admin(db) as admin:
-        admin.forget_fact(filed[0].document_id, "Ana")
-        assert len(admin.facts()) == 2
+        admin.facts.forget(filed[0].document_id, "Ana")
+        assert len(admin.facts.all()) == 2
     assert problems(db) == []
 
 
 def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.admin.iso_utc", lambda _: moment)
+    monkeypatch.setattr("rolebundle.admin.facts.iso_utc", lambda _: moment)
 
 
 def test_the_newest_wins_and_the_older_stays_listed(
@@ -343,7 +343,7 @@ def test_an_agent_does_not_renew_what_a_person_promoted(
     at("2026-01-01T00:00:00Z", monkeypatch)
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        admin.promote_fact(fact.document_id, "Ana")
+        admin.facts.promote(fact.document_id, "Ana")
 
     def updated() -> str:
         with open_reader(db) as corpus:
@@ -372,7 +372,7 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
     for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
         fact = file_as_owner(db, text)
         with Admin(db) as admin:
-            admin.promote_fact(fact.document_id, "Ana")
+            admin.facts.promote(fact.document_id, "Ana")
         selected = {chunk.chunk_id for chunk in asked(db, task="refresh window shop").selected}
         assert "window#0" in selected
 
@@ -383,9 +383,9 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
 def test_a_person_promotes_a_fact(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        promoted = admin.promote_fact(fact.document_id, "Ben")
+        promoted = admin.facts.promote(fact.document_id, "Ben")
         assert (promoted.trust_tier, promoted.promoted_by) == ("general", "Ben")
-        again = refusal(lambda: admin.promote_fact(fact.document_id, "Cleo"))
+        again = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
     assert again[1] == "already_promoted"
     assert "Ben" in again[2]
     [chunk] = [chunk for chunk in asked(db).selected if chunk.chunk_id == fact.chunk_id]
@@ -400,9 +400,9 @@ def test_a_person_promotes_a_fact(db: Path) -> None:
 def test_a_fact_is_forgotten(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        assert admin.forget_fact(fact.document_id, "Ana").document_id == fact.document_id
-        assert refusal(lambda: admin.forget_fact(fact.document_id, "Ana"))[1] == "no_such_fact"
-        assert refusal(lambda: admin.forget_fact("limits", "Ana"))[1] == "no_such_fact"
+        assert admin.facts.forget(fact.document_id, "Ana").document_id == fact.document_id
+        assert refusal(lambda: admin.facts.forget(fact.document_id, "Ana"))[1] == "no_such_fact"
+        assert refusal(lambda: admin.facts.forget("limits", "Ana"))[1] == "no_such_fact"
     assert listed(db) == {}
     assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(db).selected}
     assert file_as_owner(db).count == 1

@@ -36,7 +36,7 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def governed(db: Path) -> Path:
     with Admin(db) as admin:
-        admin.set_policy(json.dumps(POLICY), "json")
+        admin.policy.set(json.dumps(POLICY), "json")
     return db
 
 
@@ -136,7 +136,7 @@ class TestAgents:
             if not calls:
                 calls.append(1)
                 with Admin(governed) as admin:
-                    admin.set_policy(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
+                    admin.policy.set(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
 
         monkeypatch.setattr(AccessControl, "check_write", check)
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
@@ -157,8 +157,8 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     file_as("ada", governed)
     refusal(lambda: file_as("eve", governed))
     with Admin(governed) as admin:
-        admin.promote_fact(fact.document_id, "Ben")
-        admin.forget_fact(fact.document_id, "Ana")
+        admin.facts.promote(fact.document_id, "Ben")
+        admin.facts.forget(fact.document_id, "Ana")
     rows = invoke("audit", "list", "--json", "--db", governed).json()["rows"]
     acts = [
         (row["kind"], row["agent"], row["details"])

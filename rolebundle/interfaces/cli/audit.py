@@ -239,7 +239,7 @@ def set_command(
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
     with admin_for(db) as admin:
-        settings = admin.set_audit(mode, query)
+        settings = admin.audit.set(mode, query)
     if as_json:
         _print_contract(settings)
     else:
@@ -275,7 +275,7 @@ def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) ->
     path = corpus_path(db)
     if sources:
         with admin_for(db) as admin:
-            collection = admin.collect_audits(sources)
+            collection = admin.audit.collect(sources)
     else:
         open_reader(path).close()
         collection = CollectedAudits(logs=collected_logs(path))

@@ -44,9 +44,9 @@ def backup(
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
         if file is not None and folder is None:
-            report = admin.back_up(file, folders)
+            report = admin.backups.create(file, folders)
         elif folder is not None and file is None:
-            report = admin.rotate_backups(folder, folders)
+            report = admin.backups.rotate(folder, folders)
         else:
             raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     if as_json:

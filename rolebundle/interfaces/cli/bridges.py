@@ -35,7 +35,7 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     rolebundle bridges --threshold 0.8 --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
-        report = admin.find_bridges(threshold, limit, progress=progress)
+        report = admin.policy.find_bridges(threshold, limit, progress=progress)
     if as_json:
         print_json(report, indent=2)
         return

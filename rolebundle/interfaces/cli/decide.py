@@ -53,4 +53,4 @@ def decide(db: str | None, as_json: bool, about: tuple[str, ...], **values: Any)
     fields = {key: value for key, value in values.items() if value is not None}
     new = parsed(NewDecision, {**fields, "about": words})
     with admin_for(db) as admin:
-        show_decision(admin.decide(new), as_json)
+        show_decision(admin.decisions.record(new), as_json)

@@ -49,7 +49,7 @@ def list_command(
     """
     if agent is None:
         with admin_for(db) as admin:
-            records = admin.decisions()
+            records = admin.decisions.all()
     else:
         with engine_for(db) as engine:
             records = engine.decisions(agent)
@@ -105,7 +105,7 @@ def end_command(
 
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
     with admin_for(db) as admin:
-        show_decision(admin.end_decision(decision_id, end.ended_by, end.reason), as_json)
+        show_decision(admin.decisions.end(decision_id, end.ended_by, end.reason), as_json)
 
 
 def show_decision(record: DecisionRecord, as_json: bool) -> None:

@@ -149,7 +149,7 @@ def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestR
         if not is_cached or error.code != "model_mismatch":
             raise
     # The cached corpus is of an earlier version and has the vectors of another model.
-    admin.embed(ProviderSpec("static"))
+    admin.indexes.embed(ProviderSpec("static"))
     return admin.ingest(folders, **fields)
 
 

@@ -11,6 +11,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.location import corpus_path
 
 _LINE_CHARS = 300
 _MAX_LISTED = 20
@@ -40,15 +41,17 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
     rolebundle doctor --repair
     rolebundle doctor --json --db team.db
     """
-    with admin_for(db) as admin:
-        if repair:
+    from rolebundle.doctor import examine
+
+    if repair:
+        with admin_for(db) as admin:
             repaired = admin.repair()
-            if as_json:
-                print_json(repaired)
-            else:
-                click.echo(writable(_repair_text(repaired)))
-            return
-        report = admin.examine()
+        if as_json:
+            print_json(repaired)
+        else:
+            click.echo(writable(_repair_text(repaired)))
+        return
+    report = examine(corpus_path(db))
     if as_json:
         print_json(report)
     else:

@@ -105,8 +105,8 @@ def embed(
         _show_plan(admin, spec, as_json)
         return
     with progress_bar() as progress:
-        report = admin.embed(spec, progress=progress)
-    optimized = admin.optimize() if optimize and not report.waiting else None
+        report = admin.indexes.embed(spec, progress=progress)
+    optimized = admin.indexes.optimize() if optimize and not report.waiting else None
     if as_json:
         print_json(
             EmbedResult(
@@ -134,7 +134,7 @@ def embed(
 
 def _warm(admin: Admin, spec: ProviderSpec, as_json: bool) -> None:
     with progress_bar() as progress:
-        report = admin.warm(spec, progress=progress)
+        report = admin.indexes.warm(spec, progress=progress)
     if as_json:
         print_json(EmbedResult(embedded=report.embedded, waiting=report.waiting))
     else:
@@ -162,8 +162,10 @@ def _refuse_stray_options(ctx: click.Context) -> None:
 @json_option
 def list_indexes(db: str | None, as_json: bool) -> None:
     """List the indexes of the corpus. * marks the active one."""
+    from rolebundle.status import owner_status
+
     with admin_for(db) as admin:
-        indexes = admin.status().indexes
+        indexes = owner_status(admin.workspace.corpus).indexes
     if as_json:
         print_json(EmbeddingIndexes(indexes=indexes))
         return
@@ -178,7 +180,7 @@ def list_indexes(db: str | None, as_json: bool) -> None:
 @db_option
 def use_index(index: str, db: str | None) -> None:
     """Make a complete index the active one. INDEX: its number, or provider:model."""
-    admin_for(db).use_index(index)
+    admin_for(db).indexes.use(index)
     click.echo(f"{index} is active now", err=True)
 
 
@@ -187,7 +189,7 @@ def use_index(index: str, db: str | None) -> None:
 @db_option
 def drop_index(index: str, db: str | None) -> None:
     """Remove an inactive index and its vectors."""
-    admin_for(db).drop_index(index)
+    admin_for(db).indexes.drop(index)
     click.echo(f"{index} was removed", err=True)
 
 
@@ -195,11 +197,11 @@ def drop_index(index: str, db: str | None) -> None:
 @db_option
 def clear_cache(db: str | None) -> None:
     """Delete the cached vectors of removed and changed texts."""
-    click.echo(f"{counted(admin_for(db).clear_vector_cache(), 'vector')} deleted", err=True)
+    click.echo(f"{counted(admin_for(db).indexes.clear_vector_cache(), 'vector')} deleted", err=True)
 
 
 def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
-    plan = admin.plan_embedding(spec)
+    plan = admin.indexes.estimate(spec)
     if as_json:
         print_json(
             EmbedPlan(

@@ -74,7 +74,7 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     rolebundle gate start report.gate.toml --restart
     """
     with admin_for(db) as admin:
-        started = admin.gate_start(contract, restart=restart)
+        started = admin.gates.start(contract, restart=restart)
     if as_json:
         print_json(started)
         return
@@ -157,9 +157,9 @@ def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
     """
     with admin_for(db) as admin:
         if revoke:
-            click.echo(f"{one_line(admin.revoke_contract(contract))}: not approved")
+            click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
         else:
-            location = admin.approve_contract(contract).location
+            location = admin.approvals.approve_contract(contract).location
             click.echo(f"{one_line(location)}: approved until its content changes")
 
 
@@ -258,7 +258,7 @@ def hook_command(
         click.echo(writable(_lines(report.facts)))
         if event.is_prompt and report.blocks:
             with admin_for(db) as admin:
-                admin.count_blocks(contract, 0)
+                admin.gates.count_blocks(contract, 0)
         return
     answer = answer_stop(
         report,
@@ -270,7 +270,7 @@ def hook_command(
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
         with admin_for(db) as admin:
-            admin.count_blocks(contract, answer.blocks)
+            admin.gates.count_blocks(contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:

@@ -67,7 +67,7 @@ def set_command(
         )
     else:
         with admin_for(db) as admin:
-            record = admin.mark(request.id, request.state, by, request.reason)
+            record = admin.marks.put(request.id, request.state, by, request.reason)
     _show(record, as_json)
 
 
@@ -82,7 +82,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle mark list --json
     """
     with admin_for(db) as admin:
-        marks = admin.marks()
+        marks = admin.marks.all()
     if as_json:
         print_json(MarkList(marks=marks))
         return
@@ -103,7 +103,7 @@ def remove_command(target: str, db: str | None, as_json: bool) -> None:
     rolebundle mark remove wiki/limits.md
     """
     with admin_for(db) as admin:
-        record = admin.remove_mark(target)
+        record = admin.marks.remove(target)
     _show(record, as_json)
 
 

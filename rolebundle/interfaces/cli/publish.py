@@ -140,7 +140,9 @@ def to(
             grace,
             overlay_folders(overlay_dirs, admin.workspace.path),
         )
-        report = admin.publish(transport, key, options, agent=agent, scopes=chosen, level=level)
+        report = admin.replicas.publish(
+            transport, key, options, agent=agent, scopes=chosen, level=level
+        )
     if as_json:
         print_json(report)
     else:
@@ -215,5 +217,5 @@ def forget(target: str, db: str | None, yes: bool) -> None:
     with suppress(RolebundleError):
         target = open_transport(target).target
     with admin_for(db) as admin:
-        admin.forget_target(target, confirmed=yes)
+        admin.replicas.forget_target(target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))

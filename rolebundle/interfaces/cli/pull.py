@@ -74,7 +74,7 @@ def pull(
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
 
         def pull_once() -> PullReport:
-            return admin.pull(transport, key, folders)
+            return admin.replicas.pull(transport, key, folders)
 
         if every is not None:
             _repeat(pull_once, every.total_seconds())

@@ -15,6 +15,8 @@ from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_left
 from rolebundle.storage.location import published_folder
+from rolebundle.storage.purge import backups as backups_of
+from rolebundle.storage.purge import delete_backups
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
@@ -91,6 +93,7 @@ def purge(
     rolebundle purge --erase-published --dry-run
     """
     from rolebundle.policy.purge import PurgeSelection
+    from rolebundle.replication.erasure import visit_stores
 
     selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or matching or decisions)
@@ -103,9 +106,9 @@ def purge(
         )
     with admin_for(db) as admin:
         if dry_run:
-            plan = admin.plan_purge(selection) if chosen else None
-            stores = admin.visit_stores(erase=False) if erase_published else None
-            _show_plan(plan, admin.migration_backups(), stores, as_json)
+            plan = admin.purges.plan(selection) if chosen else None
+            stores = visit_stores(admin.workspace.corpus, erase=False) if erase_published else None
+            _show_plan(plan, backups_of(admin.workspace.path), stores, as_json)
             return
         also = _other_removals(admin, backups, erase_published)
         returning: Sequence[str] = ()
@@ -115,10 +118,10 @@ def purge(
             if also and not yes:
                 question = " and ".join(also)
                 _confirm(f"{question[0].upper()}{question[1:]}?")
-            receipts = admin.finish_purges()
-        deleted = admin.delete_migration_backups() if backups else 0
-        left = admin.migration_backups()
-        stores = admin.visit_stores(erase=True) if erase_published else []
+            receipts = admin.purges.finish()
+        deleted = delete_backups(admin.workspace.path) if backups else 0
+        left = backups_of(admin.workspace.path)
+        stores = visit_stores(admin.workspace.corpus, erase=True) if erase_published else []
     if as_json:
         print_json(
             PurgeResult(
@@ -141,7 +144,9 @@ def purge(
 
 def _other_removals(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
     """What is removed beside documents, as parts of a question."""
-    parts = [f"delete {counted(len(admin.migration_backups()), 'backup')}"] if backups else []
+    parts = (
+        [f"delete {counted(len(backups_of(admin.workspace.path)), 'backup')}"] if backups else []
+    )
     if erase_published:
         parts.append("remove older states from the stores of all publications")
     return parts
@@ -151,10 +156,10 @@ def _erase(
     admin: Admin, selection: PurgeSelection, yes: bool, also: Sequence[str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = admin.plan_purge(selection)
+        plan = admin.purges.plan(selection)
     except UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
-        pending = admin.finish_purges() if error.code == "nothing_to_purge" else []
+        pending = admin.purges.finish() if error.code == "nothing_to_purge" else []
         if not pending:
             raise
         click.echo(
@@ -172,7 +177,7 @@ def _erase(
             + "".join(f", and {part}" for part in also)
             + "?"
         )
-    return [admin.purge(selection)], plan.returning
+    return [admin.purges.purge(selection)], plan.returning
 
 
 def _confirm(question: str) -> None:

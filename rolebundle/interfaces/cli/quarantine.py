@@ -39,7 +39,7 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
     rolebundle quarantine list --all --json
     """
     with admin_for(db) as admin:
-        documents = admin.flagged_documents("" if everything else "quarantine")
+        documents = admin.quarantine.documents("" if everything else "quarantine")
     if as_json:
         summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
         print_json(QuarantineList(documents=summaries))
@@ -66,7 +66,7 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
     rolebundle quarantine show wiki/notes.md --json
     """
     with admin_for(db) as admin:
-        flagged = admin.flagged_document(document)
+        flagged = admin.quarantine.find(document)
     findings = json.loads(flagged.scanned.findings)
     if as_json:
         print_json(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
@@ -89,7 +89,7 @@ def release_command(document: str, db: str | None) -> None:
     rolebundle quarantine release wiki/notes.md
     """
     with admin_for(db) as admin:
-        admin.release_document(document)
+        admin.quarantine.release(document)
     click.echo(f"{document}: released")
 
 
@@ -103,7 +103,7 @@ def drop_command(document: str, db: str | None) -> None:
     rolebundle quarantine drop wiki/notes.md
     """
     with admin_for(db) as admin:
-        admin.drop_document(document)
+        admin.quarantine.drop(document)
     click.echo(f"{document}: dropped")
 
 

@@ -93,7 +93,7 @@ def add_command(
         raise click.UsageError("say who files it: --by NAME")
     else:
         with admin_for(db) as admin:
-            filed = admin.remember(request, by)
+            filed = admin.facts.remember(request, by)
     if as_json:
         print_json(filed)
     else:
@@ -111,7 +111,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle remember list --json
     """
     with admin_for(db) as admin:
-        facts = admin.facts()
+        facts = admin.facts.all()
     if as_json:
         print_json(FactList(facts=facts))
         return
@@ -135,7 +135,7 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        _show(admin.promote_fact(fact, by), "promoted", as_json)
+        _show(admin.facts.promote(fact, by), "promoted", as_json)
 
 
 @remember.command("forget")
@@ -150,7 +150,7 @@ def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        _show(admin.forget_fact(fact, by), "forgotten", as_json)
+        _show(admin.facts.forget(fact, by), "forgotten", as_json)
 
 
 def _show(fact: FactRecord, done: str, as_json: bool) -> None:

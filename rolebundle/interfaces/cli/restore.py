@@ -40,7 +40,7 @@ def restore(
     """
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
-        report = admin.restore(file, folders, confirmed=yes)
+        report = admin.backups.restore(file, folders, confirmed=yes)
     if as_json:
         print_json(report)
     else:

@@ -11,6 +11,7 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.records.roots import load
 
 _LINE_CHARS = 2_000
 _PATH = click.Path(path_type=Path)
@@ -38,7 +39,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle roots list --json
     """
     with admin_for(db) as admin:
-        known = admin.roots()
+        known = load(admin.workspace.corpus)
     if as_json:
         print_json(RootList(roots=known))
         return
@@ -77,7 +78,7 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
     rolebundle roots move notes /media/disk/notes
     """
     with admin_for(db) as admin:
-        change = admin.move_root(old, new)
+        change = admin.roots.move(old, new)
     if as_json:
         print_json(change)
     else:
@@ -100,7 +101,7 @@ def remove_command(path: Path, yes: bool, db: str | None, as_json: bool) -> None
     rolebundle roots remove old-project --yes
     """
     with admin_for(db) as admin:
-        change = admin.remove_root(path, confirmed=yes)
+        change = admin.roots.remove(path, confirmed=yes)
     if as_json:
         print_json(change)
     else:

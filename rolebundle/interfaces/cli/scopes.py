@@ -65,7 +65,7 @@ def set_command(
     content, kind, location = _read(file, kind)
     policy = parse_policy(content, kind, file)
     with admin_for(db) as admin:
-        moved = admin.set_policy(content, kind, location)
+        moved = admin.policy.set(content, kind, location)
         findings = lint_policy(
             policy, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
         )

@@ -63,6 +63,8 @@ def status(
     rolebundle status
     rolebundle status --check --json
     """
+    from rolebundle.status import advised_status, checked_status
+
     if repair:
         raise click.UsageError("`rolebundle doctor --repair` repairs a corpus")
     problem = ""
@@ -74,7 +76,10 @@ def status(
             raise
         problem = f"{error.message}; {error.hint}"
     with admin_for(db) as admin:
-        status = admin.checked_status() if check else admin.advised_status(folders)
+        if check:
+            status = checked_status(admin.workspace)
+        else:
+            status = advised_status(admin.workspace.corpus, folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
     if as_json:

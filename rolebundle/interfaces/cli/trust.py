@@ -15,6 +15,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
 )
 from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.storage.records.approvals import approvals
 
 
 @click.group(cls=group_with_default("approve"))
@@ -42,7 +43,7 @@ def approve_command(path: Path, db: str | None) -> None:
     rolebundle trust approve projects/library
     """
     with admin_for(db) as admin:
-        approval = admin.approve_manifest(path)
+        approval = admin.approvals.approve_manifest(path)
     click.echo(f"{approval.location}: approved until its content changes")
 
 
@@ -57,9 +58,9 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle trust list --json
     """
     with admin_for(db) as admin:
-        approvals = admin.approved_manifests()
+        stored = approvals(admin.workspace.corpus)
     approved = ApprovedManifests(manifests=[], contracts=[])
-    for approval in approvals:
+    for approval in stored:
         is_manifest = Path(approval.location).name == MANIFEST_NAME
         kind = approved.manifests if is_manifest else approved.contracts
         kind.append(ApprovedManifest(**approval._asdict()))
@@ -70,7 +71,7 @@ def list_command(db: str | None, as_json: bool) -> None:
         for file in files:
             line = f"{label}  {file.location}  {file.content_hash[:16]}  {file.approved_at}"
             click.echo(writable(line))
-    if not approvals:
+    if not stored:
         click.echo("nothing was approved", err=True)
 
 
@@ -84,5 +85,5 @@ def revoke_command(path: Path, db: str | None) -> None:
     rolebundle trust revoke projects/library
     """
     with admin_for(db) as admin:
-        location = admin.revoke_manifest(path)
+        location = admin.approvals.revoke_manifest(path)
     click.echo(f"{location}: no longer approved; the next ingest reads its documents again")

@@ -72,7 +72,7 @@ def warm_afterwards(admin: Admin) -> None:
         if spec is None:
             return
         with progress_bar() as progress:
-            report = admin.warm(spec, progress=show_progress)
+            report = admin.indexes.warm(spec, progress=show_progress)
     except RolebundleError as error:
         _print(INCOMPLETE.format(error))
     except KeyboardInterrupt:
@@ -108,7 +108,7 @@ def warming_for(
     def warm(pause: Callable[[], None]) -> WarmReport:
         # A connection of its own, because a connection takes one call at a time.
         with Admin(workspace.path) as admin:
-            return admin.warm(spec, pause=pause)
+            return admin.indexes.warm(spec, pause=pause)
 
     warming = Warming(warm, print_line, is_served=spec.provider in SERVED)
     click.get_current_context().call_on_close(warming.stop)

@@ -31,6 +31,7 @@ from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
+from rolebundle.status import owner_status
 
 DEADLINE_MS = 30_000
 """How long an answer may take."""
@@ -238,7 +239,7 @@ class Inspector:
             AccessDenied: the agent may see nothing.
         """
         if admin := self.owner_of(parameters):
-            return admin.status()
+            return owner_status(admin.workspace.corpus)
         return self.engine.status(self.agent_of(parameters))
 
     def request(self, parameters: Parameters, **changes: object) -> RetrievalRequest:

@@ -7,10 +7,14 @@ from datetime import UTC, datetime
 from rolebundle.admin import Admin
 from rolebundle.contracts.audit import AuditRow, AuditSettings
 from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.doctor import examine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.corpus import MAX_ROWS, Documents, OwnerFacts, corpus_page
 from rolebundle.interfaces.parse import parsed
+from rolebundle.storage.content import documents
+from rolebundle.storage.content.quarantine import count_flagged
+from rolebundle.storage.records import roots
 
 MAX_DOCUMENTS = 200
 MAX_AUDIT_ROWS = 2_000
@@ -34,7 +38,7 @@ def _documents(app: Inspector, parameters: Parameters) -> Documents:
     request = parsed(ListRequest, {**fields, "limit": MAX_DOCUMENTS})
     admin = app.owner_of(parameters)
     try:
-        listing = admin.ls(request) if admin else app.engine.ls(request)
+        listing = admin.documents.listing(request) if admin else app.engine.ls(request)
         return Documents(listing, prefix, after)
     except UsageError as error:
         if error.code != "not_found":
@@ -47,19 +51,20 @@ def _owner_facts(admin: Admin, *, is_checked: bool) -> OwnerFacts:
     records: list[AuditRow] = []
     problem = ""
     try:
-        settings, records = admin.audit_rows(MAX_AUDIT_ROWS)
+        settings, records = admin.audit.rows(MAX_AUDIT_ROWS)
     except RolebundleError as error:
         problem = error.message
+    corpus = admin.workspace.corpus
     return OwnerFacts(
-        dates=admin.source_dates(),
-        months=admin.documents_by_month(),
-        flagged=admin.flagged_names(MAX_ROWS),
-        verdicts=admin.count_flagged(),
-        roots=admin.roots(),
-        marks=admin.marks(),
-        decisions=admin.decisions(),
+        dates=documents.source_dates(corpus),
+        months=documents.documents_by_month(corpus),
+        flagged=admin.quarantine.names(MAX_ROWS),
+        verdicts=count_flagged(corpus),
+        roots=roots.load(corpus),
+        marks=admin.marks.all(),
+        decisions=admin.decisions.all(),
         audit=settings,
         audit_problem=problem,
         records=records,
-        report=admin.examine() if is_checked else None,
+        report=examine(admin.workspace.path) if is_checked else None,
     )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from rolebundle.admin import Admin
 from rolebundle.errors import UsageError
+from rolebundle.ingest.run_flags import flags_of
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.document import OwnerFacts, document_page
 from rolebundle.retrieval.inspection import DocumentInspection
@@ -21,19 +22,19 @@ def show(app: Inspector, parameters: Parameters) -> str:
         agent = app.agent_of(parameters)
         inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
         return document_page(inspection, now, site)
-    inspection = admin.document(reference, chunk=chunk, first=first)
+    inspection = admin.documents.inspect(reference, chunk=chunk, first=first)
     return document_page(inspection, now, site, _owner_facts(admin, inspection))
 
 
 def _owner_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
     document_id = inspection.document.document_id
     try:
-        flagged = admin.flagged_document(document_id)
+        flagged = admin.quarantine.find(document_id)
     except UsageError:
         flagged = None
     marks = [
         mark
-        for mark in admin.marks()
+        for mark in admin.marks.all()
         if mark.target == document_id or mark.target.startswith(f"{document_id}#")
     ]
-    return OwnerFacts(admin.flags_of(inspection.location), flagged, marks)
+    return OwnerFacts(flags_of(admin.workspace.corpus, inspection.location), flagged, marks)

@@ -298,12 +298,10 @@ def test_while_others_write(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rolebundle.admin import Admin
-
-    def fail(_: Admin) -> None:
+    def fail(_: Path) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Admin, "examine", fail)
+    monkeypatch.setattr("rolebundle.doctor.examine", fail)
     outcome = invoke("doctor", "--db", db)
     assert outcome.code == 1
     assert "[internal]" in outcome.err

@@ -166,7 +166,7 @@ class TestOptimize:
         verdict: str,
     ) -> None:
         made = Optimized(kept, 0.987, 44, 1.5)
-        monkeypatch.setattr("rolebundle.admin.Admin.optimize", lambda _admin: made)
+        monkeypatch.setattr("rolebundle.admin.indexes.Indexes.optimize", lambda _indexes: made)
         out = new(db, server, "--optimize").out
         assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out
         reply = new(db, server, "--optimize", "--json").json()

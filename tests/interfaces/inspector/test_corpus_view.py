@@ -38,9 +38,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
     path = build(folder, [*VISIBLE, HIDDEN], HashingProvider(), waiting=1, name="team.db")
     with Admin(path) as admin:
-        admin.set_audit("on", "text")
-        admin.mark("plan#0", "disputed", "Ana", f"wrong {HOSTILE}")
-        admin.decide(NewDecision(text="Do not publish the plan", decided_by="Ana"))
+        admin.audit.set("on", "text")
+        admin.marks.put("plan#0", "disputed", "Ana", f"wrong {HOSTILE}")
+        admin.decisions.record(NewDecision(text="Do not publish the plan", decided_by="Ana"))
     with Engine(path) as engine:
         for task in ("the token plan", "quokka husbandry", "quokka husbandry"):
             engine.retrieve(RetrievalRequest(task=task, agent="ada", lexical_only=True))
@@ -109,7 +109,7 @@ def test_marks_and_decisions_are_listed(app: Inspector) -> None:
 def test_a_damaged_audit_is_a_problem_on_the_page(tmp_path: Path) -> None:
     path = build(tmp_path, VISIBLE)
     with Admin(path) as admin:
-        admin.set_audit("on")
+        admin.audit.set("on")
     Path(f"{path}.audit").write_bytes(b"no audit")
     with Engine(path) as engine:
         page = page_of(Inspector(engine, "/token/", VIEWS, FORMS))
@@ -150,7 +150,7 @@ def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path
         path = build(tmp_path / name, documents, HashingProvider(), name="team.db")
         with Admin(path) as admin:
             rule = {"scopes": ["shared"], "access_level": "internal"}
-            admin.set_policy(json.dumps({"ada": rule}), "json")
+            admin.policy.set(json.dumps({"ada": rule}), "json")
         with Engine(path, agent="ada") as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
             asked = ({}, {"prefix": "mail"}, {"prefix": "docs"}, {"after": "auth"}, {"check": "1"})

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, documents in (("with", [*HIDDEN, *VISIBLE]), ("without", VISIBLE)):
         (folder / name).mkdir()
         with Admin(build(folder / name, documents, name="team.db")) as admin:
-            admin.set_policy(json.dumps(POLICY), "json")
+            admin.policy.set(json.dumps(POLICY), "json")
     return folder
 
 

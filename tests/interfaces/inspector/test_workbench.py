@@ -275,7 +275,7 @@ def test_the_tasks_are_those_of_the_address_or_of_the_golden_set(app: Inspector,
     assert tasks() == [*GENERAL_TASKS]
     assert tasks("one", "two") == ["one", "two"]
     with Admin(db) as admin:
-        admin.set_audit("on", "text")
+        admin.audit.set("on", "text")
     page_of(app.answer("answer", Parameters([("task", "asked"), ("role", "releaser")])))
     assert tasks() == ["asked"]
     folder = db.parent / "roles"

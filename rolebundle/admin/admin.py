@@ -1,0 +1,299 @@
+"""The owner of one corpus: ingests and updates it, and the other things that are maintained.
+
+Each method opens the corpus, calls the function that does the work, and records that in the audit.
+No method here checks who asks. What agents may ask is in ``engine.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Self
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import true_generation
+from rolebundle.storage.records import roots
+from rolebundle.storage.records.replica import refuse_changes
+from rolebundle.workspace import Workspace
+
+# A command imports only what it runs.
+if TYPE_CHECKING:
+    from rolebundle.admin.approvals import Approvals
+    from rolebundle.admin.audit import Audit
+    from rolebundle.admin.backups import Backups
+    from rolebundle.admin.decisions import Decisions
+    from rolebundle.admin.documents import Documents
+    from rolebundle.admin.facts import Facts
+    from rolebundle.admin.gates import Gates
+    from rolebundle.admin.indexes import Indexes
+    from rolebundle.admin.marks import Marks
+    from rolebundle.admin.policy import Policy
+    from rolebundle.admin.purges import Purges
+    from rolebundle.admin.quarantine import Quarantine
+    from rolebundle.admin.replicas import Replicas
+    from rolebundle.admin.roots import Roots
+    from rolebundle.contracts.doctor import RepairReport
+    from rolebundle.ingest.indexes import Progress
+    from rolebundle.ingest.options import IngestOptions
+    from rolebundle.ingest.reading_progress import OnReading
+    from rolebundle.ingest.report import IngestReport
+    from rolebundle.ingest.watch import Watcher, WatchOptions
+    from rolebundle.retrieval.rerank.background import Warming
+
+INGEST_PURGE_PATIENCE_MS = 1_000
+"""How long an ingest waits for other readers before it leaves a pending purge pending."""
+
+
+class Admin:
+    """The maintenance of one corpus file.
+
+    Args:
+        workspace: the corpus file, or a workspace with its embedding model.
+    """
+
+    def __init__(self, workspace: Path | Workspace) -> None:
+        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+
+    def ingest(
+        self,
+        paths: Sequence[Path],
+        options: IngestOptions | None = None,
+        *,
+        lexical_only: bool = False,
+        progress: Progress | None = None,
+        on_reading: OnReading | None = None,
+    ) -> IngestReport:
+        """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
+
+        The corpus file is created if it is missing. Pending purges are completed first.
+        """
+        from rolebundle.ingest.indexes import no_progress
+        from rolebundle.ingest.options import IngestOptions
+        from rolebundle.ingest.reading_progress import no_reading
+        from rolebundle.ingest.sync import ingest
+
+        options = replace(options or IngestOptions(), lexical_only=lexical_only)
+        with self.workspace.open_writer(create=True) as corpus:
+            self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
+            provider = None if lexical_only else self.workspace.passage_provider(corpus)
+            report = ingest(
+                corpus,
+                paths,
+                provider,
+                options,
+                progress or no_progress,
+                on_reading or no_reading,
+            )
+            self._record_ingest(corpus, report)
+            return report
+
+    def update(
+        self,
+        options: IngestOptions | None = None,
+        *,
+        lexical_only: bool = False,
+        progress: Progress | None = None,
+        on_reading: OnReading | None = None,
+    ) -> IngestReport:
+        """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
+
+        Chunks are embedded unless ``lexical_only`` is set or the last ingest of every root did not
+        embed. Pending purges are completed first.
+        """
+        from rolebundle.ingest.indexes import no_progress
+        from rolebundle.ingest.reading_progress import no_reading
+        from rolebundle.ingest.sync import update
+
+        with self.workspace.open_writer() as corpus:
+            self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
+            all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
+            is_lexical = lexical_only or all_lexical
+            provider = None if is_lexical else self.workspace.passage_provider(corpus)
+            report = update(
+                corpus, provider, options, progress or no_progress, on_reading or no_reading
+            )
+            if report.added or report.updated or report.removed:
+                self._record_ingest(corpus, report)
+            return report
+
+    def watcher(
+        self,
+        options: WatchOptions,
+        print_line: Callable[[str], None],
+        stop: Event,
+        *,
+        lexical_only: bool = False,
+        warming: Warming | None = None,
+    ) -> Watcher:
+        """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
+
+        Args:
+            options: how it works.
+            print_line: called with each line for a person.
+            stop: ends the watch.
+            lexical_only: do not embed.
+            warming: fills the rerank cache at the start and after changes; a pass pauses it.
+
+        Raises:
+            CorpusBusy: ``watch_running``: another process watches.
+            UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
+        """
+        from rolebundle.ingest.heartbeat import first_heartbeat
+        from rolebundle.ingest.watch import WatchedCorpus, Watcher
+
+        path = self.workspace.path
+        if path.exists():
+            refuse_changes(self.workspace.corpus)
+        heartbeat = first_heartbeat(path, polling=options.poll)
+
+        def watched_paths() -> list[str]:
+            self.workspace.refresh()
+            known = roots.load(self.workspace.corpus)
+            patterns = {root.options.scan.patterns for root in known} - {""}
+            return [*(root.location for root in known), *sorted(patterns)]
+
+        def update(run: IngestOptions) -> IngestReport:
+            with warming.paused() if warming else nullcontext():
+                report = self.update(run, lexical_only=lexical_only)
+            if warming and (report.added or report.updated):
+                warming.start()
+            return report
+
+        watched = WatchedCorpus(
+            path,
+            update=update,
+            paths=watched_paths,
+            generation=lambda: true_generation(self.workspace.corpus),
+        )
+        if warming and path.exists():
+            warming.start()  # An earlier watch may have left it incomplete.
+        return Watcher(watched, options, heartbeat, print_line, stop)
+
+    def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
+        changes = {
+            "added": report.added,
+            "updated": report.updated,
+            "removed": report.removed,
+            "quarantined": report.quarantined,
+        }
+        self.workspace.recorder.note(corpus, "ingest", details=changes)
+
+    def repair(self) -> RepairReport:
+        """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        from rolebundle.repair import repair
+
+        self.close()
+        return repair(self.workspace.path)
+
+    @cached_property
+    def roots(self) -> Roots:
+        """The roots: move and remove them."""
+        from rolebundle.admin.roots import Roots
+
+        return Roots(self.workspace)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The documents, also those in quarantine."""
+        from rolebundle.admin.documents import Documents
+
+        return Documents(self.workspace)
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """The embedding indexes: embed, use and drop them."""
+        from rolebundle.admin.indexes import Indexes
+
+        return Indexes(self.workspace)
+
+    @cached_property
+    def quarantine(self) -> Quarantine:
+        """The documents with findings of the scan: release and drop them."""
+        from rolebundle.admin.quarantine import Quarantine
+
+        return Quarantine(self.workspace)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """The marks on passages and documents."""
+        from rolebundle.admin.marks import Marks
+
+        return Marks(self.workspace)
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """The recorded decisions."""
+        from rolebundle.admin.decisions import Decisions
+
+        return Decisions(self.workspace)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The remembered facts."""
+        from rolebundle.admin.facts import Facts
+
+        return Facts(self.workspace)
+
+    @cached_property
+    def purges(self) -> Purges:
+        """Purges: erase documents."""
+        from rolebundle.admin.purges import Purges
+
+        return Purges(self.workspace)
+
+    @cached_property
+    def replicas(self) -> Replicas:
+        """Replicas: publish and pull."""
+        from rolebundle.admin.replicas import Replicas
+
+        return Replicas(self.workspace)
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Backups: create and restore them."""
+        from rolebundle.admin.backups import Backups
+
+        return Backups(self.workspace)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """The approvals of manifests and of contracts."""
+        from rolebundle.admin.approvals import Approvals
+
+        return Approvals(self.workspace)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """The baselines of gates."""
+        from rolebundle.admin.gates import Gates
+
+        return Gates(self.workspace)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy: which agent may see what."""
+        from rolebundle.admin.policy import Policy
+
+        return Policy(self.workspace)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit: its settings and rows."""
+        from rolebundle.admin.audit import Audit
+
+        return Audit(self.workspace)
+
+    def close(self) -> None:
+        """Close the corpus file. It is opened again on demand."""
+        self.workspace.close()
+
+    def __enter__(self) -> Self:
+        """The admin itself; it is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
