@@ -29,6 +29,8 @@ OFF_TOPIC_WORDS = 0.7
 task. So a missing word of a short task is no reason."""
 CLOSE_TO_TASK = 0.65
 """If the best passage is this close in meaning, the task is not off-topic, whatever its words."""
+UNREAD_CONFIDENCE = 0.2
+"""A model that reads a task with less confidence knows pairs of letters, and no words of it."""
 MAX_TASK_SIZE = 8.0
 """A longer task counts as a task of this many words: no passage has half of a long story."""
 NEARLY_NOTHING = 0.25
@@ -161,6 +163,7 @@ class Evidence(NamedTuple):
         has_name: whether one of the passages that decide has a rare name of the task.
         has_topic: whether the task names a topic, and not only what it wants to read of all topics,
             such as a beginning or the newest.
+        confidence: how well the embedding model reads the task, in (0, 1].
     """
 
     words: TaskWords
@@ -171,6 +174,7 @@ class Evidence(NamedTuple):
     specificity: float
     has_name: bool = False
     has_topic: bool = True
+    confidence: float = 1.0
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
@@ -183,7 +187,8 @@ class Evidence(NamedTuple):
         ``off_topic``: some of its words are absent and nothing is close in meaning. ``weak``: its
         words occur but are common or far apart, or little is close in meaning. A task is not
         off-topic if a rare name of it occurs: names do not match by accident. General words of
-        English, which may be rare where they are seldom used, do not make a task off-topic.
+        English, which may be rare where they are seldom used, do not make a task off-topic. If none
+        of its words occur and the model does not read them either, closeness says nothing.
         """
         strength, words, topic = self.best.strength, self.words.topical, self.best_by_topic
         if not self.words.total:
@@ -193,6 +198,9 @@ class Evidence(NamedTuple):
             if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"
             return "weak" if strength < WEAK_COVERAGE else "supported"
+        is_unread = self.confidence < UNREAD_CONFIDENCE
+        if may_be_off_topic and is_unread and words.frequencies and not any(words.frequencies):
+            return "off_topic"
         size = min(MAX_TASK_SIZE, words.total / words.unit)
         lacking = (OFF_TOPIC_STRENGTH - topic.strength) * size
         may_be_off_topic &= self.best.closeness < CLOSE_TO_TASK
@@ -258,6 +266,7 @@ def weigh_evidence(
     cosines: Mapping[int, float],
     words: TaskWords,
     noise: Noise | None,
+    confidence: float = 1.0,
 ) -> Evidence:
     """The evidence for a task in everything that is visible, allowed by the role or not.
 
@@ -266,6 +275,7 @@ def weigh_evidence(
         cosines: rowid → cosine with the task; in the order that breaks ties.
         words: with the matches of :func:`best_passages`.
         noise: of the embedding model; ``None`` if meanings were not searched.
+        confidence: how well it reads the task, in (0, 1].
     """
     rowids, topical = best_passages(bm25, cosines), words.topical
     masses = [words.weight(words.matches.get(rowid, ())) for rowid in _best(bm25, BEST_BY_WORDS)]
@@ -284,6 +294,7 @@ def weigh_evidence(
         # Rounding may make the mean of twelve equal masses larger than each of them.
         specificity=max(0.0, max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS),
         has_name=words.has_name,
+        confidence=confidence,
     )
 
 

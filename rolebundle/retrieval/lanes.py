@@ -190,7 +190,7 @@ class Lanes:
             rowid: pool.semantic[rowid].cosine for rowid in ordered if rowid in pool.semantic
         }
         words = lexical.task_words(self.corpus, self.query, best_passages(bm25, cosines))
-        return weigh_evidence(bm25, cosines, words, self.noise)
+        return weigh_evidence(bm25, cosines, words, self.noise, self.confidence)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""

@@ -157,6 +157,16 @@ class TestTheTask:
         assert evidence({}, cosines={1: 0.6}, **RARE).task == "weak"
         assert evidence({1: {0, 1}}, cosines={1: 0.6}, **RARE).task == "supported"
 
+    @pytest.mark.parametrize(
+        ("frequencies", "confidence", "task"),
+        [((0, 0), 0.1, "off_topic"), ((0, 0), 0.2, "weak"), ((0, 1), 0.1, "weak")],
+    )
+    def test_closeness_says_nothing_of_words_that_neither_the_corpus_nor_the_model_knows(
+        self, frequencies: tuple[int, ...], confidence: float, task: str
+    ) -> None:
+        words = TaskWords(frequencies, MANY)
+        assert weigh_evidence({}, {1: 0.6}, words, NOISE, confidence).task == task
+
     def test_what_it_lacks_of_half_of_its_words_decides(self) -> None:
         # It has 1 of n words and nothing is close: strength 1 / 2n, it lacks n · (0.55 − 1/2n)
         # = 0.55 n − 1/2 words, and more than 0.7 of a word is too much.
