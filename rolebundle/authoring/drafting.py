@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 from rolebundle.authoring.fields import label_of, read_role_name
 from rolebundle.authoring.files import check_new, write_new
 from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
-from rolebundle.authoring.overlay_draft import (
-    Named,
-    OverlayDraft,
-    draft_for_role,
-    draft_from_examples,
-)
+from rolebundle.authoring.overlay_draft import OverlayDraft, draft_for_role, draft_from_examples
+from rolebundle.authoring.subject import Named
 from rolebundle.authoring.survey import Passage, Survey, SurveyedDocument, survey
 from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay

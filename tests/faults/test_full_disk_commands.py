@@ -267,7 +267,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _at(place: Path, arguments: tuple[str, ...], tree: Path = Path("tree")) -> list[str]:
     # The name of the only fact is a hash of its text and its source.
-    fact = "remembered/fact-2bcc8d56568b908316d42577"
+    fact = "remembered/fact-48ff869f781226113754576a"
     values = {"{}": str(place), "{fact}": fact, "{tree}": str(tree)}
     return [re.sub(r"\{\w*\}", lambda name: values[name[0]], text) for text in arguments]
 
