@@ -27,7 +27,7 @@ from rolebundle.embedding.static import StaticProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlay_lint import corpus_facts
-from rolebundle.policy.overlays import ResolvedOverlay, load_role
+from rolebundle.policy.overlays import ResolvedOverlay, is_shipped, load_role
 from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.filter import age_days
 from rolebundle.retrieval.lanes import open_lanes
@@ -77,6 +77,8 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
         UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus or the audit cannot be read.
     """
     resolved = load_role(role_id, target.folders)
+    # A role of rolebundle has words and paths of many kinds of corpora, and none has all of them.
+    own = {} if is_shipped(resolved.path) else resolved.layers[0].values
     with closing(Workspace(target.corpus)) as workspace:
         corpus = workspace.answering_corpus
         recorded = recorded_questions(role_id, target.corpus)
@@ -84,8 +86,8 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
         suggestions = [
             *_forbidden(asked, resolved.overlay),
             *_unanswered(asked, corpus),
-            *_never_matching_words(resolved.overlay, corpus),
-            *_never_matching_rules(resolved.overlay, corpus),
+            *_never_matching_words(own, resolved.overlay, corpus),
+            *_never_matching_rules(own, resolved.overlay, corpus),
             *_stale(asked, resolved.overlay),
         ]
     patch: dict[str, Any] = {}
@@ -284,9 +286,13 @@ def _similar_words(words: Sequence[str], corpus: Corpus) -> dict[str, list[str]]
         return {}
 
 
-def _never_matching_words(overlay: Overlay, corpus: Corpus) -> Iterator[Suggestion]:
-    """Terms that no passage has. To take them out changes no answer."""
+def _never_matching_words(
+    own: Mapping[str, Any], overlay: Overlay, corpus: Corpus
+) -> Iterator[Suggestion]:
+    """Terms of the role's own file that no passage has. To take them out changes no answer."""
     for key in _VOCABULARY_LISTS:
+        if key not in (own.get("vocabulary") or {}):
+            continue
         terms: list[str] = getattr(overlay.vocabulary, key)
         absent = [term for term in terms if not chunks_with(corpus, term)[0]]
         if absent:
@@ -301,8 +307,12 @@ def _never_matching_words(overlay: Overlay, corpus: Corpus) -> Iterator[Suggesti
             )
 
 
-def _never_matching_rules(overlay: Overlay, corpus: Corpus) -> Iterator[Suggestion]:
-    """Preferred sources that no document is of. What is forbidden stays forbidden."""
+def _never_matching_rules(
+    own: Mapping[str, Any], overlay: Overlay, corpus: Corpus
+) -> Iterator[Suggestion]:
+    """Preferred sources of the role's own file that no document is of; no forbidden ones."""
+    if "preferred_sources" not in (own.get("source_policy") or {}):
+        return
     facts = corpus_facts(document_kinds(corpus))
     rules = overlay.source_policy.preferred_sources
     kept = [rule for rule in rules if facts.matched(rule)]

@@ -20,6 +20,7 @@ from rolebundle.policy.overlay_values import did_you_mean
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     found_by_name,
+    is_shipped,
     list_overlays,
     load_file,
     load_role,
@@ -28,7 +29,6 @@ from rolebundle.policy.overlays import (
 )
 from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
-from rolebundle.resources import data_folder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import DocumentKind, document_kinds
 from rolebundle.storage.indexes import lexical_index
@@ -171,8 +171,7 @@ def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
     Raises:
         OverlayError: a folder cannot be read.
     """
-    shipped = data_folder("overlays")
-    entries = [entry for entry in list_overlays(folders) if entry.path.parent != shipped]
+    entries = [entry for entry in list_overlays(folders) if not is_shipped(entry.path)]
     # To read what rules can match takes long in a large corpus.
     facts = corpus_facts(document_kinds(corpus)) if entries else None
     statuses = []
@@ -202,13 +201,12 @@ def unmatched_values(
         *unmatched_rules(resolved.overlay, facts),
         *unmatched_words(resolved.overlay.vocabulary, corpus),
     ]
-    shipped = data_folder("overlays")
-    if resolved.path.parent == shipped:
+    if is_shipped(resolved.path):
         return unmatched
     places = tuple(
         start
         for value in explained_values(resolved)
-        if value.path is not None and Path(value.path).parent == shipped
+        if value.path is not None and is_shipped(Path(value.path))
         for start in (f"{value.place}.", f"{value.place}[")
     )
     return [finding for finding in unmatched if not f"{finding.place}.".startswith(places)]

@@ -133,6 +133,11 @@ def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) ->
     return (*folders, data_folder("overlays"))
 
 
+def is_shipped(path: Path) -> bool:
+    """Whether a file is an overlay of rolebundle, which is written for any corpus."""
+    return path.parent == data_folder("overlays")
+
+
 def _is_own_folder(folder: Path) -> bool:
     """Return whether a corpus has a folder of overlays.
 

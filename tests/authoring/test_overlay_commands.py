@@ -188,6 +188,22 @@ class TestSuggest:
         assert overlay.vocabulary.boost_phrases == ["jetty"]
         assert [rule.path for rule in overlay.source_policy.preferred_sources] == ["boats/**"]
 
+    def test_what_comes_from_rolebundle_may_match_nothing(self, corpus: Path) -> None:
+        assert not self.suggest(corpus, "code-reviewer").suggestions
+        write(corpus, "boatman", extends="code-reviewer", vocabulary={"boost_phrases": ["yak"]})
+        places = [each.place for each in self.suggest(corpus).suggestions]
+        assert places == ["vocabulary.boost_phrases"]
+
+    def test_a_role_of_rolebundle_is_copied_before_it_is_edited(self, corpus: Path) -> None:
+        assert invoke("audit", "set", "--mode", "on", "--query", "text", "--db", corpus).code == 0
+        task = ("quantum chromodynamics lagrangian", "--role", "code-reviewer")
+        assert invoke("retrieve", *task, "--db", corpus).code == 0
+        said = invoke("overlay", "suggest", "code-reviewer", "--db", corpus).out
+        command = said.split("`")[-2].split()
+        assert command[0] == "rolebundle"
+        assert invoke(*command[1:]).code == 0
+        assert (corpus.parent / f"{corpus.name}.overlays" / "code-reviewer.json").exists()
+
     def test_a_question_without_an_answer_names_the_missing_words(self, corpus: Path) -> None:
         write(corpus, "boatman")
         self.ask(corpus, "quantum chromodynamics lagrangian")

@@ -16,7 +16,7 @@ from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
-from rolebundle.policy import overlay_lint
+from rolebundle.policy import overlays
 from rolebundle.policy.overlay_lint import (
     CorpusFacts,
     corpus_facts,
@@ -485,7 +485,7 @@ def test_what_a_shipped_overlay_gives_is_not_expected_in_every_corpus(
         vocabulary={"boost_phrases": ["lion"]},
         source_policy={"forbidden_sources": [{"path": "lions/**"}]},
     )
-    monkeypatch.setattr(overlay_lint, "data_folder", lambda _: tmp_path)
+    monkeypatch.setattr(overlays, "data_folder", lambda _: tmp_path)
     database = corpora.build(tmp_path, [corpora.document("d", ["text"])])
     with open_reader(database) as corpus:
         assert len(lint_overlay(parent, [tmp_path], corpus)) == 2

@@ -30,13 +30,13 @@ from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
     extended_files,
+    is_shipped,
     list_overlays,
     load_file,
     load_role,
     locate,
     overlay_folders,
 )
-from rolebundle.resources import data_folder
 from rolebundle.storage.content.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -190,7 +190,7 @@ def lint_command(
                 message = f"{error.message}; {error.hint}"
                 findings[name] = [lint_error("", error.code, message)]
                 continue
-            tried = None if not names and path.parent == data_folder("overlays") else corpus
+            tried = None if not names and is_shipped(path) else corpus
             findings[str(path)] = lint_overlay(path, folders, tried, facts)
             if _has_error(findings[str(path)]):
                 # Mistakes of what it extends are its own, too.

@@ -11,7 +11,7 @@ import click
 from rolebundle.contracts.authoring import OverlaySuggestions
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.policy.overlays import overlay_folders
+from rolebundle.policy.overlays import is_shipped, overlay_folders
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 
@@ -29,8 +29,9 @@ def suggest_command(
     """Propose edits of a role's overlay, from what the role has asked. Nothing is written.
 
     The newest recorded questions are asked again: which forbidden sources keep back an answer,
-    which questions have none, which terms and rules match nothing, which answers are stale. The
-    audit has to keep the texts of questions: `rolebundle audit set --mode on --query text`.
+    which questions have none, which terms and rules of a role of yours match nothing, which answers
+    are stale. The audit has to keep the texts of questions:
+    `rolebundle audit set --mode on --query text`.
 
     --json has the edits as JSON merge patches (RFC 7396). The patch of all together only has edits
     that forbid and allow the same as before.
@@ -48,11 +49,14 @@ def suggest_command(
     if as_json:
         print_json(found, indent=2)
         return
-    for line in _lines(found):
+    copies = ["overlay", "new", found.role_id, "--template", found.role_id]
+    first = target.command(*copies) if is_shipped(Path(found.path)) else ""
+    for line in _lines(found, first):
         click.echo(writable(line))
 
 
-def _lines(found: OverlaySuggestions) -> Iterator[str]:
+def _lines(found: OverlaySuggestions, first: str) -> Iterator[str]:
+    """The lines of text. ``first`` is the command that copies a role of rolebundle, or empty."""
     yield (
         f"{found.role_id}: {counted(found.recorded, 'recorded answer')}, "
         f"{counted(found.asked, 'question')} asked again"
@@ -68,5 +72,7 @@ def _lines(found: OverlaySuggestions) -> Iterator[str]:
             yield f"   edit: {json.dumps(suggestion.patch, ensure_ascii=False)}"
     if not found.suggestions:
         yield "nothing to suggest"
+    elif first:
+        yield f"\n{found.role_id} is a role of rolebundle, so edit a copy: `{first}`"
     elif found.patch:
         yield f"\nedit {one_line(found.path, _LINE_CHARS)}; --json has all safe edits as one patch"

@@ -36,6 +36,7 @@ from rolebundle.policy.overlay_lint import (
 from rolebundle.policy.overlay_reach import rule_reach
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
+    is_shipped,
     list_overlays,
     load_role,
     locate,
@@ -165,9 +166,8 @@ def _overlay(app: Inspector, role: str, folders: Sequence[Path], parameters: Par
 def _findings(
     path: Path, folders: Sequence[Path], corpus: Corpus, facts: CorpusFacts
 ) -> list[LintProblem]:
-    # A shipped overlay is written for any corpus, so that unmatched rules are no fault.
-    is_shipped = path.parent == data_folder("overlays")
-    return lint_overlay(path, folders, None if is_shipped else corpus, facts)
+    # Unmatched rules of a shipped overlay are no fault.
+    return lint_overlay(path, folders, None if is_shipped(path) else corpus, facts)
 
 
 def _free_name(role: str, folders: Sequence[Path]) -> str:
