@@ -10,10 +10,10 @@ cosine does not tell them apart (docs/quality.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from rolebundle.contracts.document import Passage
 from rolebundle.retrieval.candidate import Candidate
@@ -32,12 +32,17 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 _EXACT = frozenset(("code", "table"))
 """In source code and in tables any word or sign may make the difference."""
 
-_Shingles = frozenset[tuple[str, ...]]
-
-
 class _Text(NamedTuple):
-    passage: Passage
-    shingles: _Shingles
+    """What of a passage is compared. ``subject`` is its title and its headings."""
+
+    content: str
+    subject: str
+    is_exact: bool
+
+    @classmethod
+    def of(cls, passage: Passage) -> Self:
+        subject = " ".join((passage.document.title, *passage.headings))
+        return cls(passage.content, subject, passage.content_type in _EXACT)
 
 
 def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
@@ -48,7 +53,7 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
     others wrote.
     """
     originals: dict[str, Passage] = {}
-    compared: list[_Text] = []
+    compared: list[tuple[_Text, Passage]] = []
     marked: list[Candidate] = []
     for candidate in ranked:
         if candidate.is_superseded:
@@ -60,20 +65,17 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
             original = None
         # The window counts different texts, so that copies of the best cannot fill it.
         if original is None and len(compared) < NEAR_DUPLICATE_WINDOW:
-            text = _Text(passage, _shingles(passage.content))
-            sample = _sample(text.shingles)
+            text = _Text.of(passage)
             original = next(
                 (
-                    other.passage
-                    for other in compared
-                    if not other.shingles.isdisjoint(sample)
-                    and _may_displace(other.passage, passage)
-                    and _are_near(text, other)
+                    other
+                    for other_text, other in compared
+                    if _may_displace(other, passage) and _are_near(text, other_text)
                 ),
                 None,
             )
             if original is None:
-                compared.append(text)
+                compared.append((text, passage))
         known = originals.get(passage.content_hash)
         if known is None or not _may_displace(known, passage):
             originals[passage.content_hash] = original or passage
@@ -87,13 +89,39 @@ def _may_displace(one: Passage, other: Passage) -> bool:
     return one.document.origin != "agent" or other.document.origin == "agent"
 
 
-# Cached, because the next request often has many of the same candidates.
+# Cached, because a deeper search and the next request compare many of the same passages again.
+@lru_cache(maxsize=1 << 15)
+def _are_near(one: _Text, other: _Text) -> bool:
+    first, second = _shingles(one.content), _shingles(other.content)
+    # The Jaccard similarity cannot exceed the ratio of the sizes, which is cheap to compare.
+    if len(first) < NEAR_DUPLICATE * len(second) or len(second) < NEAR_DUPLICATE * len(first):
+        return False
+    if second.isdisjoint(_sample(first)):
+        return False
+    shared = len(first & second)
+    if shared < NEAR_DUPLICATE * (len(first) + len(second) - shared):
+        return False
+    if shared == len(first) == len(second) and _folded(one.content) == _folded(other.content):
+        return True
+    is_short = min(len(first), len(second)) < MIN_SHINGLES
+    return not is_short and not _are_told_apart(one, other)
+
+
 @lru_cache(maxsize=1024)
-def _shingles(text: str) -> _Shingles:
+def _shingles(text: str) -> frozenset[int]:
+    """The hashes of the runs of three words."""
     words = _words(text) or [text]
     if len(words) < SHINGLE_WORDS:
-        return frozenset([tuple(words)])
-    return frozenset(zip(words, words[1:], words[2:], strict=False))
+        return frozenset([hash(tuple(words))])
+    return frozenset(map(hash, zip(words, words[1:], words[2:], strict=False)))
+
+
+def _sample(shingles: frozenset[int]) -> Iterator[int]:
+    """So many shingles that a near-duplicate must share one: it lacks at most a fifth of them.
+
+    One is added for rounding.
+    """
+    return islice(shingles, int((1 - NEAR_DUPLICATE) * len(shingles)) + 2)
 
 
 def _words(text: str) -> list[str]:
@@ -101,58 +129,53 @@ def _words(text: str) -> list[str]:
     return text.casefold().translate(_SPACES).split()
 
 
-def _sample(shingles: _Shingles) -> list[tuple[str, ...]]:
-    """So many shingles that a near-duplicate must share one: it lacks at most a fifth of them.
-
-    One is added for rounding.
-    """
-    return list(islice(shingles, int((1 - NEAR_DUPLICATE) * len(shingles)) + 2))
+def _folded(text: str) -> list[str]:
+    return text.casefold().split()
 
 
-def _are_near(one: _Text, other: _Text) -> bool:
-    first, second = one.shingles, other.shingles
-    # The Jaccard similarity cannot exceed the ratio of the sizes, which is cheap to compare.
-    if len(first) < NEAR_DUPLICATE * len(second) or len(second) < NEAR_DUPLICATE * len(first):
-        return False
-    shared = len(first & second)
-    if shared < NEAR_DUPLICATE * (len(first) + len(second) - shared):
-        return False
-    if one.passage.content.casefold().split() == other.passage.content.casefold().split():
+def _are_told_apart(one: _Text, other: _Text) -> bool:
+    if one.is_exact or other.is_exact:
         return True
-    is_short = min(len(first), len(second)) < MIN_SHINGLES
-    return not is_short and not _are_told_apart(one.passage, other.passage)
-
-
-def _are_told_apart(one: Passage, other: Passage) -> bool:
-    if {one.content_type, other.content_type} & _EXACT:
+    # Near-duplicates differ in few words, so that only few are looked at.
+    first, second = _word_pairs(one.content), _word_pairs(other.content)
+    differing = _distinctions(first - second) ^ _distinctions(second - first)
+    if differing and not differing <= _distinctions(first & second):
         return True
-    if _distinctions(one.content) != _distinctions(other.content):
-        return True
-    words, others = set(_words(one.content)), set(_words(other.content))
+    words, others = _distinct_words(one.content), _distinct_words(other.content)
     return not (
-        _subject(one).isdisjoint(words - others) and _subject(other).isdisjoint(others - words)
+        _distinct_words(one.subject).isdisjoint(words - others)
+        and _distinct_words(other.subject).isdisjoint(others - words)
     )
 
 
-def _subject(passage: Passage) -> set[str]:
-    return set(_words(" ".join((passage.document.title, *passage.headings))))
+@lru_cache(maxsize=1024)
+def _distinct_words(text: str) -> frozenset[str]:
+    return frozenset(_words(text))
 
 
 @lru_cache(maxsize=1024)
-def _distinctions(text: str) -> frozenset[str]:
+def _word_pairs(text: str) -> frozenset[tuple[str, str]]:
+    """Each word after the one before it, with punctuation; an empty one before the first."""
+    words = text.replace("’", "'").split()
+    return frozenset(zip(["", *words], words, strict=False))
+
+
+def _distinctions(pairs: Iterable[tuple[str, str]]) -> set[str]:
     """What tells a text from another one: figures, names, identifiers, negations."""
+    return {_distinction(before, word) for before, word in pairs} - {""}
+
+
+@lru_cache(maxsize=8192)
+def _distinction(before: str, word: str) -> str:
+    """The word in lower case if it tells texts apart, else an empty text."""
     from rolebundle.text.sentences import denies  # Needed for few texts.
     from rolebundle.text.stop_words import NUMBER_WORDS
 
-    found = set()
-    is_start = True
-    for part in text.replace("’", "'").split():
-        word = part.strip(_PUNCTUATION)
-        folded = word.lower()
-        is_name = not word.islower() and not (is_start and word.istitle())
-        is_plain = word.replace("-", "").replace("'", "").isalpha()
-        if word and (is_name or not is_plain or folded in NUMBER_WORDS or denies(folded)):
-            found.add(folded)
-        # A name at the start of a sentence cannot be recognized.
-        is_start = not word or part[-1] in ".!?:"
-    return frozenset(found)
+    # A name at the start of a sentence cannot be recognized.
+    is_start = not before.strip(_PUNCTUATION) or before[-1] in ".!?:"
+    word = word.strip(_PUNCTUATION)
+    folded = word.lower()
+    is_name = not word.islower() and not (is_start and word.istitle())
+    is_plain = word.replace("-", "").replace("'", "").isalpha()
+    tells_apart = is_name or not is_plain or folded in NUMBER_WORDS or denies(folded)
+    return folded if tells_apart else ""
