@@ -14,7 +14,8 @@ of one driver, and "the buffer has 32 bytes" of another one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -96,25 +97,35 @@ class Comparison:
         self._negated: _Index = defaultdict(list)
         self._plain: _Index = defaultdict(list)
 
-    def add(self, passage: Passage) -> list[Conflict]:
-        """Add a passage, and return its conflicts with the earlier ones, in their order."""
+    def add(self, passage: Passage, among: Container[str] | None = None) -> list[Conflict]:
+        """Add a passage, and return its conflicts with earlier ones, in their order.
+
+        Args:
+            passage: the passage.
+            among: the chunk ids of the earlier passages that count; ``None`` for all.
+        """
         if len(self._passages) >= MAX_COMPARED:
             return []
+        counting = {
+            number: other
+            for number, other in enumerate(self._passages)
+            if among is None or other.chunk_id in among
+        }
         own = () if _is_record(passage) else sentences(passage.content)
         similar: dict[int, list[tuple[Sentence, Sentence]]] = defaultdict(list)
         for sentence in own:
-            for number, other in self._similar(sentence):
+            for number, other in self._similar(sentence, counting):
                 similar[number].append((other, sentence))
         conflicts = [
             _conflict(other, passage, similar.get(number, ()), self._topic)
-            for number, other in enumerate(self._passages)
+            for number, other in counting.items()
         ]
         for sentence in own:
             self._remember(len(self._passages), sentence)
         self._passages.append(passage)
         return [conflict for conflict in conflicts if conflict]
 
-    def _similar(self, sentence: Sentence) -> list[tuple[int, Sentence]]:
+    def _similar(self, sentence: Sentence, counting: Container[int]) -> list[tuple[int, Sentence]]:
         """The earlier sentences that may disagree, each with the number of its passage."""
         indexes = [self._negated, self._plain] if sentence.negations else [self._negated]
         if sentence.has_figure:
@@ -125,7 +136,11 @@ class Comparison:
             )
         )
         entries = (self._sentences[number] for number, count in shared.items() if count > 1)
-        return [entry for entry in entries if may_disagree(entry[1], sentence)]
+        return [
+            (number, other)
+            for number, other in entries
+            if number in counting and may_disagree(other, sentence)
+        ]
 
     def _remember(self, passage: int, sentence: Sentence) -> None:
         indexes = [self._negated if sentence.negations else self._plain]
@@ -149,7 +164,7 @@ def _conflict(
         return None
     if _declares(first, second) or _declares(second, first):
         return Conflict(first, second)
-    if not similar or _own_identifiers(first) != _own_identifiers(second):
+    if not similar or _identifiers(first) != _identifiers(second):
         return None
     # Imported here: most answers do not need its patterns.
     from rolebundle.text.disagreements import disagreement
@@ -179,13 +194,18 @@ def _is_record(passage: Passage) -> bool:
     return not _RECORDS.isdisjoint(words) or "release notes" in " ".join(words)
 
 
-def _own_identifiers(passage: Passage) -> frozenset[str]:
+def _identifiers(passage: Passage) -> frozenset[str]:
+    subject = " ".join((passage.document.title, *passage.headings[-1:]))
+    return _own_identifiers(subject, passage.content)
+
+
+@lru_cache(maxsize=1024)
+def _own_identifiers(subject: str, content: str) -> frozenset[str]:
     """The identifiers in title and heading that the text has, too.
 
     The others may be a number of the document.
     """
     from rolebundle.text.statements import identifiers
 
-    content = passage.content.lower()
-    names = identifiers(" ".join((passage.document.title, *passage.headings[-1:])))
-    return frozenset(name for name in names if name in content)
+    content = content.lower()
+    return frozenset(name for name in identifiers(subject) if name in content)

@@ -32,6 +32,7 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 _EXACT = frozenset(("code", "table"))
 """In source code and in tables any word or sign may make the difference."""
 
+
 class _Text(NamedTuple):
     """What of a passage is compared. ``subject`` is its title and its headings."""
 

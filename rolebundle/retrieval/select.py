@@ -150,11 +150,7 @@ class _Selecting:
             self._comparison = Comparison(self.request.task)
             for other in self.selected.values():
                 self._comparison.add(other.passage)
-        conflicts = [
-            conflict
-            for conflict in self._comparison.add(candidate.passage)
-            if conflict.first.chunk_id in self.selected
-        ]
+        conflicts = self._comparison.add(candidate.passage, among=self.selected)
         if not self.request.policy.prefer_newest:
             return conflicts
         older = [conflict.older() for conflict in conflicts]

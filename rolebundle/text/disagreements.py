@@ -16,6 +16,7 @@ and opposites are English; figures are of any language with spaces between its w
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 
 from rolebundle.text.statements import Figure, Statement, read
 from rolebundle.text.words import stem
@@ -32,6 +33,8 @@ _MODAL = frozenset(map(stem, "use allow require".split()))
 _NEUTRAL = _MODAL | frozenset(map(stem, "size number amount limit accept contain".split()))
 
 
+# Cached, because the next request often has many of the same passages.
+@lru_cache(maxsize=4096)
 def disagreement(first_text: str, second_text: str) -> tuple[str, str] | None:
     """In what two sentences disagree: the values of the first and of the second, as text.
 

@@ -15,6 +15,7 @@ from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.candidate import Selection
 from rolebundle.retrieval.conflicts import MAX_COMPARED, Comparison, Conflict
 from rolebundle.retrieval.select import ALWAYS_COMPARED, MAX_COMPARED_PAST_LIMIT, select
+from rolebundle.text.disagreements import disagreement
 from support.corpora import resolved
 from support.values import passage, ranked
 
@@ -294,3 +295,17 @@ class TestNewest:
         assert [date for date in kept if date] == ["2026-01-01T00:00:00Z"]
         scores = [one.score.final for one in selection.selected]
         assert all(first >= second for first, second in pairwise(scores))
+
+
+def test_passages_are_compared_with_selected_ones_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each of them is newer than the last one, and takes its place.
+    passages = [days(f"{n}", n, f"2026-01-{n}") for n in range(10, 29)]
+    pairs = []
+
+    def counted(first: str, second: str) -> tuple[str, str] | None:
+        pairs.append((first, second))
+        return disagreement(first, second)
+
+    monkeypatch.setattr("rolebundle.text.disagreements.disagreement", counted)
+    assert selected(chosen(*passages, limit=3)) == ["28"]
+    assert len(pairs) == len(passages) - 1

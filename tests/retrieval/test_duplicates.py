@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Superseder
+from rolebundle.retrieval import duplicates
 from rolebundle.retrieval.duplicates import NEAR_DUPLICATE_WINDOW, mark_duplicates
 from support.values import passage, ranked
 
@@ -139,6 +140,26 @@ def test_a_copy_of_a_near_copy_is_a_copy() -> None:
 def test_many_near_duplicates_are_all_recognized() -> None:
     texts = [f"{TEXT} {'x' * n}" for n in range(1, NEAR_DUPLICATE_WINDOW * 2)]
     assert copies(*texts) == [None, *["0"] * (len(texts) - 1)]
+
+
+def test_near_duplicates_are_compared_once_and_by_the_words_that_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [RULES.replace("curtains", f"{'y' * n} curtains") for n in range(1, 1200)]
+    looked_at: list[str] = []
+    distinction = duplicates._distinction
+
+    def counted(before: str, word: str) -> str:
+        looked_at.append(word)
+        return distinction(before, word)
+
+    monkeypatch.setattr(duplicates, "_distinction", counted)
+    first = copies(*texts)
+    assert first == [None, *["0"] * (len(texts) - 1)]
+    assert len(looked_at) < 8 * len(texts)
+    # A deeper search has all of them again.
+    monkeypatch.delattr(duplicates, "_shingles")
+    assert copies(*texts) == first
 
 
 def test_only_the_best_texts_are_compared() -> None:
