@@ -254,6 +254,9 @@ _LEFT_BEHIND = (
 
 _TEXT_READERS = frozenset("markdown text rst org html docx opendocument pdf".split())
 _LEADING_NUMBER = re.compile(r"^\d{1,4}[-_. ]+(?=\D)")
+_REQUIREMENTS_OF_PIP = re.compile(
+    r"(?:(?:dev|docs?|tests?)[-_])?requirements(?:[-_](?:base|ci|dev|docs?|lint|prod|tests?))?\.(?:txt|in)"
+).fullmatch
 _MAX_NAMED_HEADINGS = 4
 
 
@@ -268,22 +271,21 @@ def kind_of_document(path: str, reader: str, headings: Sequence[str]) -> KindFou
         reader: the name of the reader that reads it.
         headings: of the document, in order.
     """
-    *folders, name = path.lower().split("/")
-    name = _LEADING_NUMBER.sub("", _without_suffix(name))
+    *folders, file_name = path.lower().split("/")
     for kind in _LEFT_BEHIND:
         for folder in folders:
             if _folded(folder) in kind.folders:
                 return KindFound(kind, "folder", f"the folder {folder}")
     if reader == "source":
-        return _kind_of_code(name, folders)
+        return _kind_of_code(_plain(file_name), folders)
     for kind in KINDS:
         if reader in kind.readers:
             return KindFound(kind, "format", f"read as {reader}")
     if reader not in _TEXT_READERS:
         return None
-    for kind in _TEXT_KINDS:
-        if kind.names and re.fullmatch(kind.names, name):
-            return KindFound(kind, "name", f"the name of {path.rpartition('/')[2]}")
+    named = _kind_by_name(file_name)
+    if named is not None:
+        return KindFound(named, "name", f"the name of {path.rpartition('/')[2]}")
     for folder in reversed(folders):
         for kind in _TEXT_KINDS:
             if _folded(folder) in kind.folders:
@@ -310,6 +312,19 @@ def _kind_of_code(name: str, folders: Sequence[str]) -> KindFound:
     if inside:
         return KindFound(tests, "folder", f"the folder {inside}")
     return KindFound(code, "format", "read as source")
+
+
+def _kind_by_name(file_name: str) -> Kind | None:
+    if _REQUIREMENTS_OF_PIP(file_name):
+        return KINDS[-1]
+    name = _plain(file_name)
+    kinds = (kind for kind in _TEXT_KINDS if kind.names and re.fullmatch(kind.names, name))
+    return next(kinds, None)
+
+
+def _plain(file_name: str) -> str:
+    """The name of a file without its suffix and a number before it."""
+    return _LEADING_NUMBER.sub("", _without_suffix(file_name))
 
 
 def _kind_by_headings(headings: Sequence[str]) -> KindFound | None:

@@ -29,6 +29,8 @@ ADR = ["Wood", "Status", "Context", "Decision", "Consequences"]
         # The name of a file counts before the folder.
         ("docs/reference/glossary.md", "markdown", [], ("glossary", "name")),
         ("recipes.py", "text", [], ("guide", "name")),
+        ("product/requirements.md", "markdown", [], ("requirements", "name")),
+        ("requirements-dev.txt", "text", [], ("source-code", "name")),
         ("garden.md", "markdown", ["Roses"], None),
     ],
 )

@@ -46,7 +46,7 @@ _SUFFIXES = {
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`
-_SECTION_OF_MANUAL = re.compile(r"[1-9n][a-z]{0,9}").fullmatch
+_SECTION_OF_MANUAL = re.compile(r"[1-9][a-z]{0,9}|n").fullmatch
 # Headers that no other text begins with, in any order.
 _MAIL = re.compile(
     rb"(?=[!-9;-~]{1,80}:|From [^\n]{1,300}\d\d:\d\d)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for
 from support.reading import read_document
 
 
@@ -112,3 +113,10 @@ def test_another_file_with_such_a_name_is_plain_text() -> None:
     document = read("12:00 start\n.SH no\n")
     assert document.line_exact
     assert [block.text for block in document.blocks] == ["12:00 start\n.SH no"]
+
+
+def test_only_sections_of_the_manual_are_suffixes_of_pages() -> None:
+    for name in ("ls.1", "printf.3posix", "Tcl.n"):
+        reader = reader_for(name)
+        assert reader is not None and reader.name == "man", name
+    assert [reader_for(name) for name in ("map.njk", "build.ninja", "read.nfo")] == [None] * 3
