@@ -179,6 +179,8 @@ def test_compare_shows_no_control_characters(capsys: pytest.CaptureFixture[str])
     print_table(compare_roles(bundles))
     shown = capsys.readouterr().out
     assert "one" in shown
+    cells = [cell for line in shown.splitlines() for cell in line.split("│")[1:-1]]
+    assert all(cell.startswith(" ") and cell.endswith(" ") for cell in cells)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
 
 

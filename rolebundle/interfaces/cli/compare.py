@@ -119,12 +119,8 @@ def print_table(comparison: Comparison, style: Style = PLAIN) -> None:
     width = terminal_width()
     # A column has a space on both sides and a border on its right; the table one on its left.
     inner = (width - 1) // max(1, len(comparison.roles)) - 3
-    table = Table(
-        title=Text(one_line(comparison.task_text, width)),
-        expand=True,
-        show_lines=True,
-        pad_edge=False,
-    )
+    title = Text(one_line(comparison.task_text, width))
+    table = Table(title=title, expand=True, show_lines=True)
     for view in comparison.roles:
         table.add_column(one_line(view.role_id), ratio=1, overflow="fold")
     columns = [_cells(comparison, place, inner, style) for place in range(len(comparison.roles))]
