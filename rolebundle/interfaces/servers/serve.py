@@ -48,6 +48,7 @@ from rolebundle.interfaces.servers.stdio import (
     OutputClosed,
     ReadStopper,
 )
+from rolebundle.interfaces.servers.tools import TOOLS
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     Job,
@@ -293,8 +294,10 @@ def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
     if method == CANCEL:
         return UnknownMethod("unknown_method", f"{CANCEL} is a notification", "send it without id")
     known = (*OWN_METHODS, *offered)
-    near = get_close_matches(method[:80].lower(), known, n=1, cutoff=0.5)
-    guess = f"did you mean {near[0]}? " if near else ""
+    names = {tool.name: tool.method for tool in TOOLS if tool.method in offered}
+    names |= {name: name for name in known}
+    near = get_close_matches(method[:80].lower(), names, n=1, cutoff=0.5)
+    guess = f"did you mean {names[near[0]]}? " if near else ""
     return UnknownMethod(
         "unknown_method",
         f"{method[:80]}: there is no such method",

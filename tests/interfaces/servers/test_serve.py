@@ -233,3 +233,16 @@ def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None
 def test_an_unknown_method_is_answered_with_what_is_offered(shared_server: Any) -> None:
     hint = shared_server.ask("retrive")["error"]["data"]["hint"]
     assert "retrieve" in hint and "ingest" not in hint and "remember" not in hint
+
+
+def test_the_name_of_a_tool_of_mcp_leads_to_the_method(shared_server: Any) -> None:
+    hint = shared_server.ask("list_roles")["error"]["data"]["hint"]
+    assert hint.startswith("did you mean roles.list?")
+
+
+def test_a_wrong_value_is_answered_with_what_the_field_means(shared_server: Any) -> None:
+    data = shared_server.ask("retrieve", task="x", limit="many")["error"]["data"]
+    assert data["message"] == "limit: must be a whole number"
+    assert data["hint"].startswith("limit: Number of passages, 1 to 1000.")
+    data = shared_server.ask("retrieve", task="x", lim=1)["error"]["data"]
+    assert "did you mean limit?" in data["message"] and "token_budget" in data["hint"]
