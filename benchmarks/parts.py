@@ -28,7 +28,6 @@ from rolebundle.evaluation.runner import Runner
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
 
-ROOT = Path(__file__).parent.parent
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COLLECTIONS = ("cranfield", "cisi", "cacm")
 GOLDEN_SETS = (
@@ -61,8 +60,8 @@ PARTS: Mapping[str, tuple[str, Any]] = {
         lambda selecting, candidate: [],
     ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
-    "vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
-    "the role": ("rolebundle.retrieval.evidence.MAX_ROLE_FACTOR", 0.0),
+    "the role's vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
+    "the role": ("rolebundle.retrieval.evidence.Evidence.role_factor", 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
 
@@ -91,7 +90,7 @@ def main() -> int:
         sets[name] = engine, from_collection(collection, references, None, NOW)[0]
     engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
-        golden = load_golden(ROOT / "overlays" / "golden" / f"{name}-v1.toml")
+        golden = load_golden(demo_overlays() / "golden" / f"{name}-v1.toml")
         references = References(engine.workspace.corpus)
         sets[name] = engine, from_golden(golden, references, name, NOW)[0]
     print(f"| points of nDCG@10 | {' | '.join(COLLECTIONS)} | golden sets |")

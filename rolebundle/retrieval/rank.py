@@ -332,18 +332,25 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
 def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
     """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
 
+    The first passage of a document loses 0.15 at most: it may be the only answer, and other
+    documents of its source may have taken the source's share (docs/decisions/0029).
+
     No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
     not be selected, so they do not count.
     """
     if not request.policy.require_source_diversity:
         return list(ranked)
     numbers: Counter[str] = Counter()
+    documents: set[str] = set()
     penalized: list[Candidate] = []
     for candidate in ranked:
         if candidate.duplicate_of is None and not candidate.is_superseded:
-            source = candidate.passage.document.source_id
-            numbers[source] += 1
-            excess = numbers[source] - request.policy.max_chunks_per_source
+            document = candidate.passage.document
+            numbers[document.source_id] += 1
+            excess = numbers[document.source_id] - request.policy.max_chunks_per_source
+            if document.document_id not in documents:
+                documents.add(document.document_id)
+                excess = min(excess, 1)
             if excess > 0:
                 score = candidate.score.with_diversity_penalty(
                     DIVERSITY_STEP * excess, request.min_score

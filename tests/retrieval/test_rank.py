@@ -220,7 +220,7 @@ class TestDiversity:
     def ones(self, *sources: str) -> list[Any]:
         # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
         return [
-            allowed(passage(f"c{n}", source_id=source), lexical=1 - n / 10)
+            allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=1 - n / 10)
             for n, source in enumerate(sources, start=1)
         ]
 
@@ -236,6 +236,18 @@ class TestDiversity:
         assert ranked["c5"].score.final == pytest.approx(plain["c5"].score.final - 0.45)
         assert ranked["c5"].score.before_diversity == pytest.approx(plain["c5"].score.final)
 
+    def test_the_first_passage_of_a_document_loses_0_15_at_most(self) -> None:
+        # "favourite" takes the whole share of source w and more; "other" may be the only answer.
+        documents = ["favourite"] * 5 + ["other", "other"]
+        ones = [
+            allowed(passage(f"c{n}", source_id="w", document_id=document), lexical=3 - n / 10)
+            for n, document in enumerate(documents, start=1)
+        ]
+        ranked = by_id(rerank(ones, self.ROLE))
+        assert ranked["c5"].score.diversity_penalty == pytest.approx(0.45)
+        assert ranked["c6"].score.diversity_penalty == pytest.approx(0.15)
+        assert ranked["c7"].score.diversity_penalty == pytest.approx(0.75)
+
     @given(
         st.lists(st.tuples(st.floats(0, 1), st.sampled_from("vw")), max_size=9),
         st.sampled_from([0.0, 0.1, 0.2]),
@@ -244,7 +256,7 @@ class TestDiversity:
         self, drawn: list[tuple[float, str]], floor: float
     ) -> None:
         ones = [
-            allowed(passage(f"c{n}", source_id=source), lexical=lexical)
+            allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=lexical)
             for n, (lexical, source) in enumerate(drawn)
         ]
         policy = {"max_chunks_per_source": 1, "min_score": floor}
@@ -254,7 +266,7 @@ class TestDiversity:
             before = plain[one.chunk_id].score.final
             assert (one.score.final >= floor) == (before >= floor)
             assert 0 <= one.score.final <= before == pytest.approx(one.score.before_diversity)
-        # Within a source, the order is as before.
+        # Within a document, the order is as before.
         for source in "vw":
             names = [one.chunk_id for one in ranked if one.passage.document.source_id == source]
             scores = [plain[name].score.final for name in names]

@@ -44,6 +44,7 @@ from rolebundle.retrieval.passage_text import one_line
     help="text for a person, json for a program, prompt for a model's context, md for a report, "
     "csv for a table with a row for each passage, paths for the files, one a line.",
 )
+@click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
 @click.option(
     "-0", "--null", is_flag=True, help="End each path with a NUL character, for xargs -0."

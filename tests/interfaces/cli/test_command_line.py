@@ -217,9 +217,9 @@ def test_the_same_question_has_the_same_answer(sample_db: Path) -> None:
     common = ("retrieve", "offline sync", "--lexical-only", "--now", "2026-11-15")
     bundles = [
         RetrievalBundle.model_validate_json(
-            invoke(*common, "--format", "json", "--db", sample_db).out
+            invoke(*common, *form, "--db", sample_db).out
         ).without_timings()
-        for _ in range(2)
+        for form in (("--format", "json"), ("--json",))
     ]
     assert bundles[0] == bundles[1]
 
