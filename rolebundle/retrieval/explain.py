@@ -65,7 +65,7 @@ from rolebundle.retrieval.selected_chunk import (
 )
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.damage.verify import verify_passages
+from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.rerank.reranker import Reranker

@@ -24,10 +24,10 @@ from rolebundle.storage.content.passages import (
     passages_of_documents,
     search_hints,
 )
-from rolebundle.storage.damage.verify import verify_documents, verify_passages
 from rolebundle.storage.indexes import vector_index, vector_search
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.records.replica import PUBLISHED
+from rolebundle.storage.verify import verify_documents, verify_passages
 
 MAX_PASSAGES = 50
 """How many passages are shown at once."""

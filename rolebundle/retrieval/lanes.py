@@ -15,7 +15,6 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
-from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
     HasFluency,
@@ -37,12 +36,12 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.passages import content_hashes, passages_by_rowid
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.damage.verify import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.indexes import vector_index, vector_search
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.records.replica import load_record
+from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 
 if TYPE_CHECKING:
     from rolebundle.text.intents import Intent
@@ -342,7 +341,16 @@ def _semantic_lanes(
         return Lanes(corpus, query, degraded=f"{problem}; {DAMAGE_HINT}")
     vector = query_vector(query, provider)
     confidence = query_confidence(query, provider)
-    return Lanes(corpus, query, index, vector, confidence, noise=index.noise or noise_of(provider))
+    return Lanes(corpus, query, index, vector, confidence, noise=_noise(index, provider))
+
+
+def _noise(index: EmbeddingIndex, provider: EmbeddingProvider) -> Noise:
+    if index.noise is not None:
+        return index.noise
+    # Imported here: the index has it, unless it was not measured yet.
+    from rolebundle.embedding.noise import noise_of
+
+    return noise_of(provider)
 
 
 def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex | None:

@@ -14,7 +14,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName
 from rolebundle.storage.content.passages import passages_of_documents
-from rolebundle.storage.damage.verify import verify_documents
+from rolebundle.storage.verify import verify_documents
 from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 

@@ -20,7 +20,7 @@ from rolebundle.storage.content.passages import (
     passages_of_documents,
     positions,
 )
-from rolebundle.storage.damage.verify import verify_documents, verify_passages
+from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
 from rolebundle.text.paths import locations
 from rolebundle.text.references import Lines, Passages, may_be_stored

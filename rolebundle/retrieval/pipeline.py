@@ -30,7 +30,7 @@ from rolebundle.retrieval.score import Weights
 from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import has_trusted
-from rolebundle.storage.damage.verify import verify_passages
+from rolebundle.storage.verify import verify_passages
 from rolebundle.text.stop_words import INTENT_HINTS
 
 if TYPE_CHECKING:

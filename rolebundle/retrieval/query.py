@@ -14,7 +14,7 @@ from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.text.capitals import lower_capitals
-from rolebundle.text.languages import likely_languages
+from rolebundle.text.languages import is_unspaced, likely_languages
 from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, GENERAL_WORDS, STOP_WORDS
 
@@ -154,7 +154,7 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
 
 def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Term, ...]]:
     """Each word with its stems; scripts without spaces as pairs of letters, each like a word."""
-    from rolebundle.text.forms import forms, is_unspaced
+    from rolebundle.text.forms import forms
 
     content: list[tuple[Term, ...]] = []
     for word in words:

@@ -29,7 +29,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.retrieval.candidate import Candidate, best_by_lanes
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.score import Weights
-from rolebundle.text.forms import forms, is_unspaced
+from rolebundle.text.languages import is_unspaced
 from rolebundle.text.stop_words import ENGLISH
 
 if TYPE_CHECKING:
@@ -250,6 +250,9 @@ def _terms(description: str, content: str) -> dict[str, int]:
     words = [word for word in words_of(text) if word not in ENGLISH]
     if not is_unspaced(text):
         return Counter([word[:PREFIX_LETTERS] for word in words])
+    # Imported here: its patterns would take a tenth of a cold start.
+    from rolebundle.text.forms import forms
+
     pieces = forms(text, ())
     prefixes = Counter([word[:PREFIX_LETTERS] for word in words if not is_unspaced(word)])
     return {**prefixes, **Counter(pieces.pairs or pieces.letters)}

@@ -26,7 +26,12 @@ from itertools import islice
 from operator import add
 from typing import NamedTuple
 
-from rolebundle.text.languages import latin_language, non_latin_language
+from rolebundle.text.languages import (
+    UNSPACED,
+    is_unspaced,
+    latin_language,
+    non_latin_language,
+)
 
 FORMS_VERSION = "forms-2"
 _MAX_WORD_CHARS = 64
@@ -79,15 +84,10 @@ _MARKS = (
     "\u200c\u200d"
 )
 _WORD = re.compile(rf"[^\W_][^\W_{_MARKS}]*+(?:[{_MARKS}]++[^\W_]*+)*+")
-# Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
-_UNSPACED = (
-    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_RUN = re.compile(rf"[{_UNSPACED}]+")
+_RUN = re.compile(rf"[{UNSPACED}]+")
 # A letter with its marks, the vowel that Thai and Lao write before it, and Khmer subscripts.
 _LETTER = re.compile(
-    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
 )
 # Matches if a letter may consist of several characters.
 _HAS_PARTS = re.compile(rf"[{_MARKS}\u0e40-\u0e44\u0ec0-\u0ec4]")
@@ -98,8 +98,8 @@ _FORM = "\ue000"
 _PRIVATE, _PRIVATE_LETTERS = 0xE001, 0x18FF
 _ASCII = bytes(range(128))
 _SHORT = 300
-_OTHER_LETTER = rf"[^\W{_UNSPACED}]"
-_GLUED = re.compile(rf"(?<=[{_UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{_UNSPACED}])")
+_OTHER_LETTER = rf"[^\W{UNSPACED}]"
+_GLUED = re.compile(rf"(?<=[{UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{UNSPACED}])")
 
 
 class Forms(NamedTuple):
@@ -121,11 +121,6 @@ def index_tokens(forms: str) -> str:
 def spaced(text: str) -> str:
     """Insert spaces between an unspaced script and others: 用v2.1 becomes 用 v2.1."""
     return text if text.isascii() else _GLUED.sub(" ", text)
-
-
-def is_unspaced(text: str) -> bool:
-    """Whether a text contains letters of a script without spaces."""
-    return not text.isascii() and _RUN.search(text) is not None
 
 
 def index_text(texts: Iterable[str], language: str) -> str:

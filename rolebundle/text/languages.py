@@ -55,8 +55,15 @@ _BY_LETTERS = (
     ("[\u0904-\u0963]", ("hi",)),
     ("[\u0b83-\u0bcd]", ("ta",)),
 )
+UNSPACED = (
+    # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""The letters of scripts without spaces, and of Korean, as a range of a pattern."""
 # An address, a path or an identifier is one word, and belongs to no language.
 _LATIN = re.compile(r"[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+(?:[.@/:_]+\w+|\d\w*)*")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 # Spaces for all bytes but small letters.
 _LETTERS = bytes(byte if 0x61 <= byte <= 0x7A else 0x20 for byte in range(256))
@@ -75,6 +82,11 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
 # Without English words: the others also identify the language of a text that is half English.
 _LANGUAGES_OF = _languages_of_words()
 _ASCII_WORDS = frozenset(word.encode() for word in _LANGUAGES_OF if word.isascii())
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text contains letters of a script without spaces."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def likely_languages(text: str) -> tuple[str, ...]:

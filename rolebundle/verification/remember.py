@@ -43,10 +43,10 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
 from rolebundle.storage.content.facts import Fact, Record
 from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
-from rolebundle.storage.damage.verify import verify_passages
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.indexes.compartments import visible_compartments
 from rolebundle.storage.indexes.vector_index import active_index
+from rolebundle.storage.verify import verify_passages
 
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""

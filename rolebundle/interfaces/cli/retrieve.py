@@ -24,7 +24,6 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import writable
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
@@ -95,6 +94,8 @@ def retrieve(
     if request_file is not None:
         if fields or overlay_file or html_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
+        from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
+
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
     request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.

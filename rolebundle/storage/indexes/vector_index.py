@@ -19,7 +19,6 @@ from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import check_rows, check_types
 from rolebundle.storage.indexes import approximate_index, compartments
 from rolebundle.storage.indexes.approximate_index import IndexPart
-from rolebundle.storage.indexes.vector_cache import cache_vectors
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
@@ -299,6 +298,9 @@ def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
     """Remove the vectors of these chunks from an index, and keep them in the cache."""
+    # Imported here: readers never need it.
+    from rolebundle.storage.indexes.vector_cache import cache_vectors
+
     chosen = json.dumps(list(rowids))
     stored = corpus.rows(
         "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "

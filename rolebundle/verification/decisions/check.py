@@ -37,8 +37,8 @@ from rolebundle.retrieval.lexical import chunks_with
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_of_type
-from rolebundle.storage.damage.verify import verify_passages
 from rolebundle.storage.records.decisions import DECISION_TYPE
+from rolebundle.storage.verify import verify_passages
 from rolebundle.text.sentences import sentences
 from rolebundle.verification.decisions.matching import (
     LEAST_RARITY,

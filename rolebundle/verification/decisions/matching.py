@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rolebundle.text.forms import forms, is_unspaced, spaced
-from rolebundle.text.languages import likely_languages
+from rolebundle.text.forms import forms, spaced
+from rolebundle.text.languages import is_unspaced, likely_languages
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, STOP_WORDS
 
 MATCH_STRENGTH = 0.5

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Span
-from rolebundle.text.forms import is_unspaced
-from rolebundle.text.languages import latin_language, non_latin_language
+from rolebundle.text.languages import is_unspaced, latin_language, non_latin_language
 from rolebundle.text.sentences import topic_words
 from rolebundle.verification.draft.evidence import cited_lines
 from rolebundle.verification.draft.findings import shown

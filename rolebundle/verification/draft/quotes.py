@@ -20,7 +20,7 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Span
-from rolebundle.text.forms import is_unspaced
+from rolebundle.text.languages import is_unspaced
 from rolebundle.verification.draft.fold import fold
 from rolebundle.verification.draft.parse import Draft, DraftQuote
 from rolebundle.verification.draft.quote_context import denies, is_figure, words_of

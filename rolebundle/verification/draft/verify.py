@@ -24,7 +24,7 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.damage.verify import verify_passages
+from rolebundle.storage.verify import verify_passages
 from rolebundle.verification.draft.citations import check_citations, uncited_sentences
 from rolebundle.verification.draft.coverage import check_coverage
 from rolebundle.verification.draft.evidence import (

@@ -1,7 +1,7 @@
 """What retrieval verifies before it shows anything: the rows of passages, and sizes of indexes.
 
 It looks only at what is visible through the connection (law 9). The check of everything is in
-`check.py`.
+`damage/check.py`.
 """
 
 from __future__ import annotations
