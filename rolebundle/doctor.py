@@ -372,13 +372,16 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         return _warning(
             "roots",
             f"{message}; not there: {', '.join(missing)}",
-            "bring them back before the next ingest, which would remove their documents",
+            "bring them back, or, if they were moved, `rolebundle roots move OLD NEW`; their "
+            "documents stay",
         )
     if gone or changed:
+        what = [f"{changed} changed"] if changed else []
+        what += [f"{gone} cannot be read"] if gone else []
         folders = " ".join(sorted(quote(str(root)) for root in roots))
         return _warning(
             "roots",
-            f"{message}; {changed} changed and {gone} cannot be read since",
+            f"{message}; since then {' and '.join(what)}",
             "rolebundle update" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
     return _ok("roots", f"{message}, unchanged")

@@ -36,7 +36,9 @@ _LONG = 1_000
 _FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
 NOTES = frozenset({"EVIDENCE_KIND_MISSING", "WORDS_MISSING"})
 """Warnings of answers that are sound in all else."""
-_IN_THE_MESSAGE = frozenset({"NO_HIGH_TRUST_MATCH", "WEAK_EVIDENCE", "NAMES_MISSING"})
+_IN_THE_MESSAGE = frozenset(
+    {"NO_HIGH_TRUST_MATCH", "STALE_DOMINANT", "WEAK_EVIDENCE", "NAMES_MISSING"}
+)
 """Warnings that add nothing to the fallback's message."""
 _INDENT = " " * 5
 _TRUST: Mapping[str, Kind] = {"strong": "good", "mixed": "caution", "weak": "rejected"}

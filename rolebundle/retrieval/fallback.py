@@ -142,7 +142,7 @@ _IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"
 _CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "over_budget": frozenset({"budget_cut"}),
     "nothing_found": frozenset({"low_score"}),
-    "no_evidence": frozenset({"low_score"}),
+    "no_evidence": frozenset(),  # Their notes only repeat the verdict.
     "all_below_floor": frozenset({"low_score"}),
     "approval_needed": frozenset({"requires_approval"}),
     "none_valid": _BY_TIME,

@@ -214,10 +214,15 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
     (tree / "a.md").write_text("changed", encoding="utf-8")
     (tree / "b.md").unlink()
     message, remedy = finding(examined(db), "roots")
-    assert "1 changed and 1 cannot be read since" in message
+    assert message.endswith("; since then 1 changed and 1 cannot be read")
     assert remedy == "rolebundle update"
     shutil.rmtree(tree)
-    assert f"not there: {tree}" in finding(examined(db), "roots")[0]
+    message, remedy = finding(examined(db), "roots")
+    assert f"not there: {tree}" in message
+    assert "their documents stay" in remedy
+    before = invoke("ls", "--db", db).out
+    assert invoke("update", "--db", db).code == 2
+    assert invoke("ls", "--db", db).out == before != ""
 
 
 def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
