@@ -10,7 +10,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.retrieval.candidate import LexicalHit, Pool, SemanticHit, Term
 from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.lexical import Statistics
-from rolebundle.storage.indexes.tokens import tokens
+from rolebundle.storage.indexes.lexical_index import tokens
 from rolebundle.text.forms import index_tokens
 
 Phrase = tuple[str, ...]

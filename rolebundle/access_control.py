@@ -23,7 +23,7 @@ from rolebundle.workspace import Workspace
 # A one-shot `retrieve` of the owner needs none of these.
 if TYPE_CHECKING:
     from rolebundle.contracts.document import Passage
-    from rolebundle.retrieval.lookup import ReferenceScope
+    from rolebundle.retrieval.lookups.lookup import ReferenceScope
 
 
 class AccessControl:
@@ -190,7 +190,7 @@ class AccessControl:
 
     def reference_scope(self, view: AgentView) -> ReferenceScope:
         """What the references of somebody with this view may name."""
-        from rolebundle.retrieval.lookup import ReferenceScope
+        from rolebundle.retrieval.lookups.lookup import ReferenceScope
 
         return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
 
@@ -222,7 +222,7 @@ class AccessControl:
             yield
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
-                from rolebundle.retrieval.kept_back import quarantined_error
+                from rolebundle.retrieval.lookups.kept_back import quarantined_error
 
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := quarantined_error(self.workspace.corpus, reference, scope):

@@ -139,7 +139,7 @@ class Answering:
         bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
         if not quarantined or not self.access.is_owner(request.agent):
             return bundle
-        from rolebundle.retrieval.kept_back import kept_back
+        from rolebundle.retrieval.lookups.kept_back import kept_back
 
         documents = kept_back(self._workspace.corpus, request.task)
         return bundle.model_copy(update={"kept_back": documents or None})
@@ -149,7 +149,7 @@ class Answering:
     ) -> RetrievalBundle:
         if not files:
             return bundle
-        from rolebundle.retrieval.source_files import with_paths, with_warning
+        from rolebundle.retrieval.answer.source_files import with_paths, with_warning
 
         if shows_paths:
             bundle = with_paths(bundle, files)
@@ -163,7 +163,7 @@ class Answering:
         Raises:
             CorpusBusy: the role's overlay was written in this moment.
         """
-        from rolebundle.retrieval.packet import packet
+        from rolebundle.retrieval.answer.packet import packet
 
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.access.overlay_folders)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
-    from rolebundle.retrieval.inspection import DocumentInspection
+    from rolebundle.retrieval.lookups.inspection import DocumentInspection
     from rolebundle.verification.draft.judge import Judge
     from rolebundle.verification.gate.check import Output
 
@@ -133,7 +133,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.explain import explain
+        from rolebundle.retrieval.explanation.explain import explain
 
         with self.access.errors_for(request.agent):
             if self.answering.approvals.source != "request":
@@ -178,8 +178,8 @@ class Engine:
             AccessDenied: as for :meth:`retrieve`, or the bundle is of another agent.
             OverlayError: its role has no valid overlay today.
         """
-        from rolebundle.retrieval.lookup import whereabouts
-        from rolebundle.retrieval.replay import compare_bundles, request_of
+        from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
+        from rolebundle.retrieval.lookups.lookup import whereabouts
 
         request = request_of(bundle)
         if agent is not None and request.agent not in (None, agent):
@@ -208,7 +208,7 @@ class Engine:
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        from rolebundle.retrieval.compare import compare_roles
+        from rolebundle.retrieval.explanation.compare import compare_roles
 
         return compare_roles(self.retrieve_for_roles(request, roles))
 
@@ -251,7 +251,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookup import look_up
+        from rolebundle.retrieval.lookups.lookup import look_up
 
         with self.access.errors_for(agent):
             with (
@@ -281,7 +281,7 @@ class Engine:
         Raises:
             UsageError, AccessDenied: as for :meth:`get`.
         """
-        from rolebundle.retrieval.inspection import inspect_document
+        from rolebundle.retrieval.lookups.inspection import inspect_document
 
         with self.access.errors_for(agent):
             with (
@@ -309,7 +309,7 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.listing import look_up_all
+        from rolebundle.retrieval.lookups.listing import look_up_all
 
         with self.access.errors_for(agent):
             with self.access.open_view(agent) as (corpus, view):
@@ -333,7 +333,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.contracts.operation_requests import ListRequest
-        from rolebundle.retrieval.listing import list_documents
+        from rolebundle.retrieval.lookups.listing import list_documents
 
         request = request or ListRequest()
         with (

@@ -20,7 +20,7 @@ from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.resources import demo_overlays
-from rolebundle.retrieval.replay import request_of
+from rolebundle.retrieval.explanation.replay import request_of
 from rolebundle.status import owner_status
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument

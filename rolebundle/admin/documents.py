@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.operation_requests import ListRequest
-from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
-from rolebundle.retrieval.listing import list_documents
-from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.lookups.listing import list_documents
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.workspace import Workspace
 
 

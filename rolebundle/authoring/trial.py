@@ -12,7 +12,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import Why
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.compare import overlap
+from rolebundle.retrieval.explanation.compare import overlap
 
 
 def missing_passages(with_role: RetrievalBundle, without: RetrievalBundle) -> list[str]:

@@ -95,7 +95,7 @@ EmptyReason = Literal[
     "all_seen",
     "rejected_by_policy",
 ]
-"""Why nothing was selected. :func:`rolebundle.retrieval.fallback.empty_verdict` has the rules."""
+"""Why nothing was selected; see :func:`rolebundle.retrieval.answer.fallback.empty_verdict`."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 TRUSTED_TIERS: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from rolebundle.interfaces.matches import Match, Terms
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 EXCERPT_CHARS = 240
 _WORD_SEARCH = 40

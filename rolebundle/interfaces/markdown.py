@@ -9,7 +9,7 @@ from pathlib import Path
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.render import bundle_cautions, place_line, replica_note
-from rolebundle.retrieval.passage_text import (
+from rolebundle.retrieval.answer.passage_text import (
     constraint_line,
     fenced,
     flag_note,

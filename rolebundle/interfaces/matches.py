@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rolebundle.storage.indexes.tokens import Token, tokens
+from rolebundle.storage.indexes.lexical_index import Token, tokens
 
 _FORM = "~"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.interfaces.render import NOTES, cautions
-from rolebundle.retrieval.passage_text import (
+from rolebundle.retrieval.answer.passage_text import (
     constraint_line,
     fenced,
     flag_note,

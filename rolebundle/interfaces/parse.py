@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 R = TypeVar("R", bound=Contract)
 

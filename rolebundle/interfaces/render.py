@@ -18,7 +18,7 @@ from rolebundle.interfaces.excerpt import EXCERPT_CHARS, excerpt
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, spans, wrapped
 from rolebundle.interfaces.matches import Terms, covered
 from rolebundle.interfaces.style import PLAIN, Kind, Style
-from rolebundle.retrieval.passage_text import (
+from rolebundle.retrieval.answer.passage_text import (
     bridge_note,
     constraint_line,
     flag_note,

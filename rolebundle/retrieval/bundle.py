@@ -19,13 +19,13 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
+from rolebundle.retrieval.answer.fallback import decide_fallback
+from rolebundle.retrieval.answer.posture import freshness_posture, trust_posture
+from rolebundle.retrieval.answer.selected_chunk import rounded, score_weights, selected_chunk
+from rolebundle.retrieval.answer.warnings import warnings_for
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Retrieval
-from rolebundle.retrieval.fallback import decide_fallback
 from rolebundle.retrieval.filter import labels_of
-from rolebundle.retrieval.posture import freshness_posture, trust_posture
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.selected_chunk import rounded, score_weights, selected_chunk
-from rolebundle.retrieval.warnings import warnings_for
 
 
 def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:

@@ -15,7 +15,7 @@ from rolebundle.contracts.marks import MarkRecord, MarkRequest
 from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
-from rolebundle.retrieval.lookup import ReferenceScope, find_reference, resolve_reference
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference, resolve_reference
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.records import marks as storage

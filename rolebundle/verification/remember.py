@@ -36,7 +36,7 @@ from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.policy_file import level_rank
 from rolebundle.policy.trust import AgentView
-from rolebundle.retrieval.lookup import find_reference
+from rolebundle.retrieval.lookups.lookup import find_reference
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.connection import Corpus

@@ -25,10 +25,10 @@ from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup
-from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.explain import explain
-from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.lookups.lookup import look_up
 from rolebundle.storage.connection import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder
 

@@ -31,7 +31,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.lookups.lookup import look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"

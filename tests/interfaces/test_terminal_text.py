@@ -19,8 +19,8 @@ from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.retrieval.lookups.lookup import look_up
 from support.commands import SAMPLE, invoke, run
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 

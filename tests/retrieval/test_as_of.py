@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.why import Why
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, build, built, document, overlay, resolved

@@ -9,7 +9,7 @@ import pytest
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document
 
 TEXTS = [f"configure the server with a file number{n}" for n in range(8)]

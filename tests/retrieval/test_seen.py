@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
 from support.corpora import ask, built, document, overlay, resolved

@@ -19,12 +19,12 @@ from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
-from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.pipeline import retrieve
-from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument

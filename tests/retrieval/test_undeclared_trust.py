@@ -8,8 +8,8 @@ import pytest
 
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.fallback import UNDECLARED
-from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.answer.fallback import UNDECLARED
+from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay
 
 OTHERS = [document(f"d{n}", [f"something else {n}"]) for n in range(3)]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.why import Why
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents, store

@@ -25,7 +25,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.policy.audit import AuditLog, iso_moment
 from rolebundle.policy.audit_collection import CollectedLog, collected_logs
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.records.stored_audit import load_stored_audit

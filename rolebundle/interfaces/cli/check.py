@@ -27,7 +27,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import parsed
-from rolebundle.retrieval.passage_text import constraint_line, one_line
+from rolebundle.retrieval.answer.passage_text import constraint_line, one_line
 
 _EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2
 _STOPPING = frozenset({"block", "require_approval"})

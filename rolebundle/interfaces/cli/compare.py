@@ -32,8 +32,8 @@ from rolebundle.interfaces.layout import folded, terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import score_bar
 from rolebundle.interfaces.style import PLAIN, Style
-from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.passage_text import flag_note, one_line
+from rolebundle.retrieval.answer.passage_text import flag_note, one_line
+from rolebundle.retrieval.explanation.compare import compare_roles
 
 _NOTES_CHARS = 120
 _COPY_CHARS = 1_000

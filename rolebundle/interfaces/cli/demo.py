@@ -37,7 +37,7 @@ from rolebundle.interfaces.render import (
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
 TASK = "What should we worry about before release 3.0?"

@@ -10,7 +10,7 @@ from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 
 _LINE_CHARS = 300

@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.json_lines import json_value
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:

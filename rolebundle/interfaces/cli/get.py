@@ -22,7 +22,7 @@ from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
 from rolebundle.interfaces.shape_lookup import shaped_lookup
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
+from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
 
 _LONG = 1_000
 

@@ -13,7 +13,7 @@ from rolebundle.contracts.ingest import IngestResult
 from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 _MAX_LISTED = 20
 _EXAMPLES = 3

@@ -12,7 +12,7 @@ from rolebundle.interfaces.cli.options import NonEmptyPath, db_option, json_opti
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.layout import copyable
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 
 _MAX_NAMES = 8

@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.layout import columns, cut, terminal_width
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 _TITLE_CHARS = 60
 _ID_CHARS = 1_000

@@ -18,7 +18,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.parse import parsed
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 
 @click.group(cls=group_with_default("set"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rolebundle.contracts.base import Contract
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
 __all__ = [

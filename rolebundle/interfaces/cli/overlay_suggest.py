@@ -12,7 +12,7 @@ from rolebundle.contracts.authoring import OverlaySuggestions
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.policy.overlays import is_shipped, overlay_folders
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 
 _LINE_CHARS = 1_000

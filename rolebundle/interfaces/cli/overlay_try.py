@@ -22,7 +22,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 _RANK_WIDTH = 9
 _LINE_CHARS = 1_000

@@ -16,7 +16,7 @@ from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_left
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 
 class _TargetGroup(click.Group):

@@ -19,7 +19,7 @@ from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.signals import on_end
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import overlays_path
 
 

@@ -23,7 +23,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.parse import bundle_from, malformed_bundle
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
 MAX_BUNDLE_BYTES = 64 << 20

@@ -27,7 +27,7 @@ from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 
 @click.command()

@@ -10,7 +10,7 @@ from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.records.roots import load
 
 _LINE_CHARS = 2_000

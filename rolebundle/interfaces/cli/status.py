@@ -32,7 +32,7 @@ from rolebundle.interfaces.cli.output import duration
 from rolebundle.interfaces.layout import folded, harmless, terminal_width
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.text.counts import counted
 

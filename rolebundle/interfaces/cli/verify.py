@@ -35,7 +35,7 @@ from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400

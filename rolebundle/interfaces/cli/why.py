@@ -26,7 +26,7 @@ from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, te
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
+from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
 from rolebundle.text.counts import counted
 
 _WIDTH = 100

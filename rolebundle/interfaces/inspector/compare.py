@@ -6,7 +6,7 @@ from rolebundle.contracts.operation_requests import MAX_ROLES
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.compare import compare_form, compare_page
-from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.explanation.compare import compare_roles
 
 
 def show(app: Inspector, parameters: Parameters) -> str:

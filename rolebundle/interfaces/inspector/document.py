@@ -9,7 +9,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest.run_flags import flags_of
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.document import OwnerFacts, document_page
-from rolebundle.retrieval.inspection import DocumentInspection
+from rolebundle.retrieval.lookups.inspection import DocumentInspection
 
 
 def show(app: Inspector, parameters: Parameters) -> str:

@@ -24,8 +24,8 @@ from rolebundle.interfaces.pages.marked import marked_text
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms, replica_note
-from rolebundle.retrieval.packet import WARNINGS_OF_PASSAGES
-from rolebundle.retrieval.passage_text import limited_use
+from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
+from rolebundle.retrieval.answer.passage_text import limited_use
 from rolebundle.text.intents import INTENTS
 from rolebundle.text.stop_words import INTENT_HINTS
 

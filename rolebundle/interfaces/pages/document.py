@@ -18,7 +18,7 @@ from rolebundle.interfaces.pages.marked import marked_parts
 from rolebundle.interfaces.pages.page import render, visible
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.retrieval.filter import age_days, freshness_at
-from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
+from rolebundle.retrieval.lookups.inspection import MAX_PASSAGES, DocumentInspection
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import Finding
 from rolebundle.storage.content.quarantine import Flagged

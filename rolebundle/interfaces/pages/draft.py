@@ -19,7 +19,7 @@ from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_parts
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import one_line
 
 MAX_PROBLEMS = 50
 """How many problems of a kind are listed before a fold."""

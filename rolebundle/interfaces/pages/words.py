@@ -19,7 +19,7 @@ from rolebundle.contracts.terms import (
 from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
-from rolebundle.retrieval import packet
+from rolebundle.retrieval.answer import packet
 from rolebundle.text.intents import KINDS
 
 REJECTION: Mapping[RejectionCode, str] = {

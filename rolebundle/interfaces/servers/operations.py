@@ -41,7 +41,7 @@ from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
-from rolebundle.retrieval.replay import request_of
+from rolebundle.retrieval.explanation.replay import request_of
 from rolebundle.retrieval.rerank.background import Warming
 
 Answer = dict[str, Any]

@@ -7,9 +7,12 @@ may not see would reveal them (docs/decisions/0011).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import apsw
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
@@ -38,6 +41,10 @@ _PLACES = (
     "SELECT term, count(*), sum(doc), sum(offset), sum(unicode(col) * length(col)), "
     "sum((doc % 65537) * (offset % 65537)) FROM {} GROUP BY term ORDER BY term"
 )
+
+
+Token = tuple[int, int, str]
+"""Its first character in the text, the one after its last, and what is indexed."""
 
 
 class Extent(NamedTuple):
@@ -367,3 +374,28 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
 
 def _columns(alias: str) -> str:
     return ", ".join(f"{alias}.{column}" for column in _COLUMNS.split(", "))
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, in order: folded, without Latin diacritics, and with English stems."""
+    data = text.encode("utf-8", "replace")
+    result: list[Token] = []
+    read = characters = 0
+    found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+    if text.isascii():
+        return found
+    for start, end, indexed in found:
+        # The tokenizer counts bytes.
+        characters += len(data[read:start].decode())
+        first, read = characters, end
+        characters += len(data[start:end].decode())
+        result.append((first, characters, indexed))
+    return result
+
+
+@cache
+def _tokenizer() -> Callable[..., list[tuple[int, int, str]]]:
+    name, *arguments = TOKENIZER.split()
+    # apsw's types do not tell that the options decide what is returned.
+    tokenizer: Any = apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
+    return tokenizer  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.retrieval.fallback import UNDECLARED
+from rolebundle.retrieval.answer.fallback import UNDECLARED
 from support.commands import invoke
 from support.corpora import build, document
 from support.overlay_files import write

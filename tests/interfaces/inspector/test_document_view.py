@@ -15,7 +15,7 @@ from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
+from rolebundle.retrieval.lookups.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

@@ -11,7 +11,7 @@ from rolebundle.contracts.comparison import Comparison
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.compare import compare_form, compare_page
 from rolebundle.interfaces.pages.site import Site
-from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.explanation.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write

@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.why import steps_of, why_page
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.storage.connection import Corpus
 from support.commands import invoke
 from support.corpora import built, document, overlay, resolved

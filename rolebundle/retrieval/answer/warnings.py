@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import RejectionCode, WarningCode
+from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.retrieval.answer.posture import trust_posture
 from rolebundle.retrieval.candidate import Candidate, Retrieval, SemanticReport
 from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
-from rolebundle.retrieval.passage_text import one_line
-from rolebundle.retrieval.posture import trust_posture
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import age, counted
 from rolebundle.text.languages import likely_languages

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupFailure, Lookups
 from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.lookup import ReferenceScope, look_up
-from rolebundle.retrieval.source_files import shown_path
+from rolebundle.retrieval.answer.source_files import shown_path
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName

@@ -8,7 +8,7 @@ from shlex import quote
 from rolebundle.contracts.bundle import KeptBack
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lexical import match_expression
-from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope
+from rolebundle.retrieval.lookups.lookup import IDS_AND_PATHS, ReferenceScope
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import quarantine

@@ -1,9 +1,9 @@
 """The packet: an answer as one text that a model can be given as it is. Pure.
 
 What the reader must know of all passages comes first, then the role's brief, how to cite, and the
-passages, each in a fence (:func:`rolebundle.retrieval.passage_text.fenced`). Every other text of a
-document or an overlay stands on a line that begins with words of this module. So no text ends its
-block or looks like another part of the packet.
+passages, each in a fence (:func:`rolebundle.retrieval.answer.passage_text.fenced`). Every other
+text of a document or an overlay stands on a line that begins with words of this module. So no text
+ends its block or looks like another part of the packet.
 
 A token budget is divided in this order:
 
@@ -32,7 +32,7 @@ from rolebundle.contracts.terms import (
     TrustPosture,
     WarningCode,
 )
-from rolebundle.retrieval.passage_text import (
+from rolebundle.retrieval.answer.passage_text import (
     Values,
     constraint_line,
     fenced,

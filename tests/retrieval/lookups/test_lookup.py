@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.lookup import (
+from rolebundle.retrieval.lookups.lookup import (
     IDS_AND_PATHS,
     ReferenceScope,
     look_up,

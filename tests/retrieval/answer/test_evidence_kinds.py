@@ -11,7 +11,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.answer.packet import packet
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, built, chunk, document, overlay
 

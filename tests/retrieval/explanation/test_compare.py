@@ -14,7 +14,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import OverlayError, UsageError
-from rolebundle.retrieval.compare import compare_roles, jaccard, overlap
+from rolebundle.retrieval.explanation.compare import compare_roles, jaccard, overlap
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples

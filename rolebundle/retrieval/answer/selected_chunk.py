@@ -14,9 +14,9 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.document import REMEMBERED_KIND, Passage
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.answer.evidence_kinds import shown_kinds
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Support
-from rolebundle.retrieval.evidence_kinds import shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights

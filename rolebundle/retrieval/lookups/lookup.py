@@ -9,7 +9,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, LookupKind
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.selected_chunk import passage_mark
+from rolebundle.retrieval.answer.selected_chunk import passage_mark
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName

@@ -10,12 +10,12 @@ import pytest
 from rolebundle.contracts.bundle import SelectedChunk
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.answer.fallback import decide_fallback
+from rolebundle.retrieval.answer.warnings import warnings_for
 from rolebundle.retrieval.candidate import Selection, SemanticReport
 from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.evidence import Evidence
-from rolebundle.retrieval.fallback import decide_fallback
 from rolebundle.retrieval.vague import Vagueness
-from rolebundle.retrieval.warnings import warnings_for
 from rolebundle.text.intents import INTENTS, KINDS, task_intent
 from support.corpora import overlay, resolved
 from support.values import (

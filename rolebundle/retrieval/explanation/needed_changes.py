@@ -19,6 +19,7 @@ from rolebundle.retrieval.candidate import (
     Candidate,
     Retrieval,
 )
+from rolebundle.retrieval.explanation.placement import Execution, Placement
 from rolebundle.retrieval.filter import (
     age_days,
     first_rejection,
@@ -30,7 +31,6 @@ from rolebundle.retrieval.filter import (
     seen_rejection,
 )
 from rolebundle.retrieval.lanes import first_depth
-from rolebundle.retrieval.placement import Execution, Placement
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens
 from rolebundle.retrieval.where import Condition, values_of

@@ -27,6 +27,14 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.retrieval.answer.selected_chunk import (
+    passage_mark,
+    raw_scores_of,
+    rounded,
+    rounded_if_any,
+    score_weights,
+    scores_of,
+)
 from rolebundle.retrieval.bundle import overlay_ref
 from rolebundle.retrieval.candidate import (
     Candidate,
@@ -34,6 +42,14 @@ from rolebundle.retrieval.candidate import (
     RejectedCandidate,
     Retrieval,
 )
+from rolebundle.retrieval.explanation.needed_changes import (
+    lane_changes,
+    policy_changes,
+    seen_changes,
+    selection_changes,
+    where_changes,
+)
+from rolebundle.retrieval.explanation.placement import Execution, Placement, positions
 from rolebundle.retrieval.filter import (
     as_valid,
     first_rejection,
@@ -42,27 +58,11 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope, resolve_reference
-from rolebundle.retrieval.needed_changes import (
-    lane_changes,
-    policy_changes,
-    seen_changes,
-    selection_changes,
-    where_changes,
-)
+from rolebundle.retrieval.lookups.lookup import IDS_AND_PATHS, ReferenceScope, resolve_reference
 from rolebundle.retrieval.pipeline import run
-from rolebundle.retrieval.placement import Execution, Placement, positions
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.selected_chunk import (
-    passage_mark,
-    raw_scores_of,
-    rounded,
-    rounded_if_any,
-    score_weights,
-    scores_of,
-)
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.index import Noise
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.lookup import (
+from rolebundle.retrieval.lookups.lookup import (
     IDS_AND_PATHS,
     ReferenceScope,
     readable_passages,

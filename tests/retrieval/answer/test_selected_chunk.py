@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rolebundle.retrieval.answer.selected_chunk import selected_chunk
 from rolebundle.retrieval.evidence import Support
-from rolebundle.retrieval.selected_chunk import selected_chunk
 from support.corpora import overlay, resolved
 from support.values import evidence, passage, ranked
 

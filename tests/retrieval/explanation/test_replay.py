@@ -20,7 +20,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, OverlayError, UsageError
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.replay import compare_bundles, request_of
+from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples

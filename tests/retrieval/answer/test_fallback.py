@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
+from rolebundle.retrieval.answer.fallback import Limitation, decide_fallback, fallback_of
 from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
-from rolebundle.retrieval.fallback import Limitation, decide_fallback, fallback_of
 from support.corpora import overlay, resolved
 from support.values import CORPUS, answer_passage, rejected, retrieval
 

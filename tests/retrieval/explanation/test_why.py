@@ -18,10 +18,10 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.why import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.explanation.needed_changes import distinct_decimals
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.needed_changes import distinct_decimals
+from rolebundle.retrieval.lookups.lookup import look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader

@@ -31,11 +31,11 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.answer.packet import packet
 from rolebundle.retrieval.select import estimated_tokens
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "packet.txt"
+GOLDEN = Path(__file__).parents[2] / "golden" / "packet.txt"
 CODES: tuple[WarningCode, ...] = get_args(WarningCode)
 POINTS, BRIEF, CITE, PASSAGES = (
     "## Before you use the passages",
@@ -245,7 +245,7 @@ def test_every_warning_says_what_to_do(code: WarningCode) -> None:
 
 
 def test_the_golden_packet() -> None:
-    """After an intended change: ROLEBUNDLE_GOLDEN=write pytest tests/retrieval/test_packet.py"""
+    """After an intended change: ROLEBUNDLE_GOLDEN=write pytest tests/retrieval/answer/test_packet.py"""
     text = packet(bundle_of(), ROLE) + "\n"
     if os.environ.get("ROLEBUNDLE_GOLDEN") == "write":
         GOLDEN.write_text(text, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What a reference names, and what the corpus has: without a task."""
