@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from rolebundle.authoring.kinds import CODE, domain_of_folder, domain_of_type
+from rolebundle.authoring.kinds import CODE, Kind, domain_of_folder, domain_of_type
 from rolebundle.authoring.survey import Survey, SurveyedDocument, counts_by_folder
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.metadata import MANIFEST_NAME, Manifest, parse_manifest
@@ -291,7 +291,7 @@ def _file_rules(survey: Survey, rules: Sequence[DraftRule]) -> list[DraftRule]:
         if _type_by(rules, document.path) != kind.kind.document_type:
             left.append(document)
     added: list[DraftRule] = []
-    for glob, documents in _groups(left, survey.files):
+    for glob, documents in _groups(left, survey):
         kind = documents[0].kind
         assert kind is not None
         is_certain = kind.by != "headings"
@@ -304,11 +304,12 @@ def _file_rules(survey: Survey, rules: Sequence[DraftRule]) -> list[DraftRule]:
 
 
 def _groups(
-    documents: Sequence[SurveyedDocument], files: Sequence[str]
+    documents: Sequence[SurveyedDocument], survey: Survey
 ) -> list[tuple[str, list[SurveyedDocument]]]:
-    """The documents by the glob of a rule for them: of their kind, their name, or their path."""
+    """The documents by the glob of a rule for them: of their kind, name, folder, or path."""
     groups: defaultdict[str, list[SurveyedDocument]] = defaultdict(list)
-    same_name = Counter(path.rpartition("/")[2] for path in files)
+    same_name = Counter(path.rpartition("/")[2] for path in survey.files)
+    of_a_folder = Counter(map(_folder_glob, documents))
     for document in documents:
         kind = document.kind
         assert kind is not None
@@ -316,8 +317,28 @@ def _groups(
         glob = next((glob for glob in kind.kind.globs if matches(glob, document.path)), "")
         if not glob and kind.by == "name" and same_name[name] > 1:
             glob = f"**/{_glob(name)}"
+        in_folder = _folder_glob(document)
+        if not glob and of_a_folder[in_folder] > 1 and _is_all_of(kind.kind, in_folder, survey):
+            glob = in_folder
         groups[glob or _glob(document.path)].append(document)
     return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _folder_glob(document: SurveyedDocument) -> str:
+    """The glob of the files with its suffix in the folder that tells its kind; or empty."""
+    if document.kind is None or document.kind.by != "folder":
+        return ""
+    folder = _folder_named(document.path, document.kind.evidence)
+    return f"{_glob(folder)}/**/*{_suffix(document.path)}"
+
+
+def _is_all_of(kind: Kind, glob: str, survey: Survey) -> bool:
+    """Whether all documents that a glob matches are of one kind."""
+    return all(
+        document.document_type == kind.document_type
+        for document in survey.documents
+        if matches(glob, document.path)
+    )
 
 
 def _type_by(rules: Iterable[DraftRule], path: str) -> object:

@@ -202,7 +202,7 @@ def _address(reference: str) -> _Source:
 def _unknown_source(reference: str) -> UsageError:
     return UsageError(
         "not_found",
-        f"{reference[:200]}: no chunk, document or lines of that name in this corpus",
+        f"{reference[:200]}: no passage, document or lines of that name in this corpus",
         "copy a chunk_id or locator from a bundle, or give an http(s) address",
     )
 

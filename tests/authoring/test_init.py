@@ -51,6 +51,19 @@ class TestManifest:
         listed = invoke("ls", "--json", "--db", db).json()["documents"]
         assert sum(report.document_types.values()) == len(listed) == report.documents
 
+    def test_code_that_a_folder_tells_has_one_rule(self, notes: Path) -> None:
+        for name in ("one.py", "two.py", "pages/plan.md", "pages/idea.md"):
+            file = notes / "tests" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("# A text\n")
+        init(notes)
+        manifest = parse_manifest((notes / "rolebundle.toml").read_bytes(), "m")
+        globs = [
+            rule.glob for rule in manifest.rules if rule.values.get("document_type") == "test-code"
+        ]
+        assert "tests/**/*.py" in globs
+        assert not any(glob.endswith(("one.py", "two.py")) for glob in globs)
+
     def test_a_file_that_cannot_be_read_is_left_out_and_no_file(self, notes: Path) -> None:
         before = InitReport.model_validate_json(init(notes, "--dry-run", "--json").out)
         (notes / "broken.pdf").write_bytes(b"%PDF-1.4 no more")

@@ -359,7 +359,7 @@ def test_a_figure_of_another_passage_fails_only_if_the_sentence_cites_one() -> N
     assert (false.code, false.fails) == ("should_cite", True)
     assert (unknown.code, unknown.fails) == ("should_cite", True)
     assert false.chunk_id == "c1"
-    assert false.remedy == "Cite a.md:1-2."
+    assert false.remedy == "Cite a.md:1-2, if that is meant."
 
 
 def test_an_ambiguous_date_needs_both_of_its_readings() -> None:

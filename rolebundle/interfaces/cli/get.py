@@ -36,9 +36,9 @@ _LONG = 1_000
 def get(
     reference: str, db: str | None, fields: dict[str, Any], as_json: bool, style: Style
 ) -> None:
-    """Show a chunk, a document, or a part of one.
+    """Show a passage, a document, or a part of one.
 
-    REFERENCE is a chunk id, a document id, the path of a file (in the corpus or on this machine),
+    REFERENCE is a chunk_id, a document_id, the path of a file (in the corpus or on this machine),
     path:start-end (lines), or #document:from:count (passages, counted from 1).
 
     \b

@@ -1,4 +1,4 @@
-"""`rolebundle mark CHUNK|DOC | list | remove`: what people and agents state about passages."""
+"""`rolebundle mark TARGET | list | remove`: what people and agents state about passages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mark() -> None:
 
 
 @mark.command("set")
-@click.argument("target", metavar="CHUNK|DOC")
+@click.argument("target", metavar="PASSAGE|DOCUMENT")
 @request_options(MarkRequest, only=["state", "reason", "agent"])
 @click.option("--by", metavar="NAME", help="The person or tool that says so.")
 @db_option
@@ -44,7 +44,7 @@ def mark() -> None:
 def set_command(
     target: str, fields: dict[str, Any], by: str | None, db: str | None, as_json: bool
 ) -> None:
-    """Mark a passage or a document. `rolebundle mark CHUNK|DOC` does the same.
+    """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
 
     With --agent an agent marks, as far as the policy allows it; else the owner does.
 
@@ -93,7 +93,7 @@ def list_command(db: str | None, as_json: bool) -> None:
 
 
 @mark.command("remove")
-@click.argument("target", metavar="CHUNK|DOC")
+@click.argument("target", metavar="PASSAGE|DOCUMENT")
 @db_option
 @json_option
 def remove_command(target: str, db: str | None, as_json: bool) -> None:

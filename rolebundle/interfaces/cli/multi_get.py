@@ -44,7 +44,7 @@ def multi_get(
     as_json: bool,
     style: Style,
 ) -> None:
-    """Show several chunks, documents or parts of them.
+    """Show several passages, documents or parts of them.
 
     REFERENCE is as for `get`, or a glob of paths. --max-chars bounds the answer as JSON. The exit
     code is 2 if a reference gave nothing; the others are shown.

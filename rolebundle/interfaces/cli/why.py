@@ -38,7 +38,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 
 
 @click.command()
-@click.argument("reference", metavar="CHUNK_OR_DOCUMENT", shell_complete=document_names)
+@click.argument("reference", metavar="PASSAGE|DOCUMENT", shell_complete=document_names)
 @click.argument("task")
 @db_option
 @json_option
@@ -63,7 +63,7 @@ def why(
 ) -> None:
     """Explain why a passage was selected for ROLE and TASK, or was not.
 
-    CHUNK_OR_DOCUMENT is a chunk id, a document id, a path or path:start-end. If it names several
+    PASSAGE|DOCUMENT is a chunk_id, a document_id, a path or path:start-end. If it names several
     passages, the one with the best rank is followed: through the lanes, the filter, the score and
     the selection, with the passages that ranked above it and what would have to be different.
 

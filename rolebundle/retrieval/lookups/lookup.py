@@ -212,7 +212,7 @@ def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
 def _not_found(reference: str, near: Sequence[str]) -> UsageError:
     return UsageError(
         "not_found",
-        f"{reference}: no chunk, document or lines of that name in this corpus",
+        f"{reference}: no passage, document or lines of that name in this corpus",
         f"did you mean {' or '.join(near)}?"
         if near
         else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",

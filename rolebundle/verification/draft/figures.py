@@ -161,7 +161,7 @@ def _finding(
         locator=passage.locator,
         true_text=shown(match.text),
         note="it does not stand in what the sentence cites" if is_elsewhere else None,
-        remedy=None if is_cited else f"Cite {passage.locator}.",
+        remedy=None if is_cited else f"Cite {passage.locator}, if that is meant.",
     )
 
 
