@@ -45,6 +45,7 @@ from rolebundle.interfaces.cli.options import (
     rerank_url_setting,
 )
 from rolebundle.interfaces.cli.output import progress_bar
+from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
 from rolebundle.workspace import Workspace
@@ -67,10 +68,7 @@ _WIDTH = 160
     help="Measure how far the answers of these roles differ.",
 )
 @click.option("--harm", is_flag=True, help="Measure what each overlay changes in nDCG@10.")
-@request_options(RetrievalRequest, only=["lexical_only", "rerank"])
-@click.option(
-    "--now", type=click.DateTime(), help="The time that ages are measured against.  [default: now]"
-)
+@request_options(RetrievalRequest, only=["lexical_only", "rerank", "now"])
 @click.option(
     "--compare",
     "reports",
@@ -98,7 +96,6 @@ def eval(  # the name of the command
     roles: str,
     harm: bool,
     fields: dict[str, Any],
-    now: datetime | None,
     reports: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
     html_file: Path | None,
@@ -141,21 +138,20 @@ def eval(  # the name of the command
     test_set = load_collection(path) if path.is_dir() else load_golden(path)
     if isinstance(test_set, GoldenSet):
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
-    moment = (now.replace(tzinfo=now.tzinfo or UTC) if now else datetime.now(UTC)).replace(
-        microsecond=0
-    )
+    request = request_from({"task": "that of each question", **fields})
+    moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
     if len(role_ids) == 1:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     compared_roles = tuple(_role(role_id, folders) for role_id in role_ids)
     overlays = list_overlays(folders) if harm else []
     harm_roles = tuple(_role(overlay.role_id, folders) for overlay in overlays)
-    lexical_only = bool(fields.get("lexical_only"))
+    lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
         corpus = _corpus(stack, test_set, path, db)
         workspace = Workspace(corpus.path, embed_url=embed_url, allow_host=allow_host)
-        rerank = fields.get("rerank") or rerank_setting()
+        rerank = request.rerank or rerank_setting()
         engine = stack.enter_context(
             Engine(workspace, folders, rerank=rerank, rerank_url=rerank_url_setting())
         )

@@ -77,6 +77,14 @@ def test_a_document_that_is_not_there_is_noted(collection: Path) -> None:
     assert "! 1 of 4 relevant documents are not in the corpus" in reply.out
 
 
+def test_now_is_a_time_as_everywhere(collection: Path) -> None:
+    common = ("eval", collection, "--lexical-only", "--now")
+    assert invoke(*common, "2026-11-01T01:00:00+01:00").code == 0
+    refused = invoke(*common, "soon")
+    assert refused.code == 2
+    assert "now: must be an ISO 8601 time" in refused.err
+
+
 def test_floors(collection: Path) -> None:
     run = ("eval", collection, "--lexical-only", "--fail-under")
     held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")
