@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         # Before xdist starts its workers: one server for all, which imports while they collect.
         program_server.share()
+        config.option.tx = [program_server.forked_worker()] * len(config.option.tx)
     else:
         _prepare_for_tests()
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,26 @@ def test_no_import_cycle_between_files() -> None:
     assert cycles(graph) == []
 
 
+def missing_imports(source: str) -> list[str]:
+    """What a file imports of this package, also later in a function, and is not there."""
+    missing = []
+    for node in imports(source):
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        for alias in node.names:
+            name = f"{module}.{alias.name}" if module else alias.name
+            if name.split(".")[0] != PACKAGE.name or name in MODULES:
+                continue
+            if module not in MODULES or not hasattr(import_module(str(module)), alias.name):
+                missing.append(name)
+    return missing
+
+
+def test_every_module_is_imported_and_finds_what_it_imports() -> None:
+    for module in sorted(MODULES):
+        import_module(module)
+    assert [name for path in FILES for name in missing_imports(source_of(path))] == []
+
+
 def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of each string; the parts of an f-string are joined by ``?``."""
     nodes = list(ast.walk(tree))
@@ -179,6 +200,18 @@ class TestTheChecksThemselves:
         }
         graph = {name: imported_modules(text, modules) for name, text in sources.items()}
         assert cycles(graph) == [["p.a", "p.b", "p.c"]]
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "import rolebundle.absent",
+            "from rolebundle import absent",
+            "from rolebundle.absent import thing",
+            "def f():\n    from rolebundle.engine import Engine, absent",
+        ],
+    )
+    def test_a_missing_import_is_found(self, source: str) -> None:
+        assert len(missing_imports(source)) == 1
 
     def test_an_import_for_types_is_no_cycle(self) -> None:
         source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\n"

@@ -6,6 +6,9 @@ forked process and ends with its exit code. If the client is killed, so is the f
 
 A forked process has the settings with which Python started the server. Tests that depend on
 Python's start or end, on imports or on limits of a process start a real one.
+
+``forked_worker()`` is the same for the workers of pytest-xdist: each of them would import everything
+again.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import marshal
 import os
 import pkgutil
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -72,6 +76,14 @@ def share() -> None:
     """Start the server for this process and those that it starts, which inherit its address."""
     if sys.platform != "win32":
         os.environ[_SHARED] = str(_start())
+
+
+def forked_worker() -> str:
+    """What pytest-xdist's option ``--tx`` needs to start a worker as a forked process.
+
+    Of the command line of Python, which execnet gives, the server needs the code alone.
+    """
+    return "popen" if sys.platform == "win32" else f"popen//python={shlex.join(forked_python())}"
 
 
 def _start() -> Path:
@@ -182,6 +194,8 @@ def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
+    if arguments[:2] == ["-u", "-c"]:  # As execnet starts a worker.
+        del arguments[:2]
     code, *rest = arguments
     sys.argv = ["-c", *rest]
     result: object = 0

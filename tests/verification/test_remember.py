@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -32,29 +31,14 @@ from support.facts import (
     DOCUMENTS,
     FACT,
     PAGE,
-    POLICY,
     REVIEWER,
     asked,
-    facts_corpus,
     file_as,
     file_as_owner,
     listed,
     problems,
     refusal,
 )
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return facts_corpus(tmp_path)
-
-
-@pytest.fixture
-def governed(db: Path) -> Path:
-    with Admin(db) as admin:
-        admin.policy.set(json.dumps(POLICY), "json")
-    return db
-
 
 # -- what a fact is --------------------------------------------------------------------------------
 

@@ -20,24 +20,11 @@ from support.facts import (
     PAGE,
     POLICY,
     asked,
-    facts_corpus,
     file_as,
     file_as_owner,
     listed,
     refusal,
 )
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return facts_corpus(tmp_path)
-
-
-@pytest.fixture
-def governed(db: Path) -> Path:
-    with Admin(db) as admin:
-        admin.policy.set(json.dumps(POLICY), "json")
-    return db
 
 
 class TestAgents:

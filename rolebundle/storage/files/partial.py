@@ -65,14 +65,12 @@ def partials(target: Path) -> list[Path]:
 def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Match[str]]]:
     """The files named like ``path`` with a suffix of this form, sorted, each with its match."""
     try:
-        files = sorted(path.absolute().parent.iterdir())
+        beside = path.absolute().parent.iterdir()
+        # Sorted last, because the folder may have many other files.
+        files = sorted(file for file in beside if file.name.startswith(path.name))
     except OSError:
         return []
-    matches = (
-        (file, suffix.fullmatch(file.name, len(path.name)))
-        for file in files
-        if file.name.startswith(path.name)
-    )
+    matches = ((file, suffix.fullmatch(file.name, len(path.name))) for file in files)
     return [(file, match) for file, match in matches if match]
 
 
