@@ -165,7 +165,8 @@ class RetrievalRequest(Contract):
     )
     as_of: Moment | None = Field(
         None,
-        description="ISO 8601 time. Answer as at that time: leave out later and expired documents.",
+        description="ISO 8601 time. Answer as at that time: leave out later and expired documents. "
+        "Those without a declared date stay.",
     )
     now: Moment | None = Field(
         None,

@@ -140,7 +140,9 @@ def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
     keys = keys_at(contract, mistake.place[:1]) if mistake.place else ()
     whose = f"keys of {mistake.place[0]}" if keys else "fields of a request"
     hint = f"{whose}: {', '.join(keys or contract.model_fields) or 'none'}"
-    if mistake.kind == "value" and mistake.place and not keys:
+    if mistake.kind == "object" and not mistake.place:
+        hint = "change one of these fields"
+    elif mistake.kind == "value" and mistake.place and not keys:
         known = contract.model_fields.get(str(mistake.place[0]))
         hint = f"{mistake.place[0]}: {known.description}" if known and known.description else hint
     return UsageError("bad_request", f"{field}: {mistake.message}{guess}", hint)

@@ -37,6 +37,7 @@ def test_a_small_budget_is_a_coded_error(sample_without_vectors: Path) -> None:
     outcome = invoke(*ASK, "--packet", "--token-budget", "399", "--db", sample_without_vectors)
     assert outcome.code == 2
     assert "token_budget must be at least 400 with packet" in outcome.err
+    assert "next: change one of these fields" in outcome.err
 
 
 @pytest.mark.parametrize("command", ["why", "compare"])
