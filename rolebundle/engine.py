@@ -513,9 +513,6 @@ class Engine:
     ) -> RememberedFact:
         """File a fact with its source, as an agent that may do so.
 
-        The agent's view is taken while no other process can write. So a source that is purged, or a
-        policy that is set, in the meantime cannot be missed.
-
         Args:
             request: the fact and its source.
             remembered_by: the name that is stored. Default: the agent.
@@ -525,29 +522,10 @@ class Engine:
             UsageError: the source is unknown, or the agent may not see it; or the scope is needed.
             CorpusBusy, StorageError: the fact was not stored.
         """
-        from rolebundle.contracts.document import iso_utc
-        from rolebundle.verification import remember
+        from rolebundle.verification.remember import remember_as_agent
 
         with self.access.errors_for(request.agent):
-            agent = self.access.resolve_agent(request.agent)
-            with self.access.open_view(agent) as (_, view):
-                # Before the lock, which others would wait for.
-                self.access.check_write(agent, view, "remember")
-            with self.workspace.open_writer() as corpus:
-                with corpus.writing(), self.access.open_view(agent) as (seen, view):
-                    self.access.check_write(agent, view, "remember")
-                    name = remembered_by or agent or "agent"
-                    author = remember.Author(name, view, self.access.may_read(view))
-                    now = iso_utc(datetime.now(UTC))
-                    fact, chunk = remember.remember(corpus, seen, request, author, now)
-                    # Inside the transaction: no fact is stored without its record.
-                    self.workspace.recorder.note(
-                        corpus, "remember", agent=agent, details={"state": fact.state}
-                    )
-                if chunk is not None:
-                    provider = self.workspace.query_provider(corpus)
-                    remember.embed_passage(corpus, provider, chunk)
-            return fact
+            return remember_as_agent(self.access, request, remembered_by)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.

@@ -12,13 +12,15 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from shlex import quote
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage
+from rolebundle.access_control import AccessControl
+from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.facts import (
     MAX_FACT_CHARACTERS,
     FactRecord,
@@ -126,6 +128,41 @@ def remember(
     fact = facts.put_fact(corpus, file, document, record, deny_matcher(corpus))
     # What was there and is not seen, for example in quarantine, must not show: not even its count.
     return _filed(fact._replace(record=record), "stored"), fact.chunk
+
+
+def remember_as_agent(
+    access: AccessControl, request: RememberRequest, remembered_by: str | None
+) -> RememberedFact:
+    """File a fact as an agent that may do so, and record that.
+
+    The agent's view is taken while no other process can write. So a source that is purged, or a
+    policy that is set, in the meantime cannot be missed.
+
+    Args:
+        access: what the agent may see and do.
+        request: the fact and its source.
+        remembered_by: the name that is stored; ``None`` for the agent's.
+
+    Raises:
+        AccessDenied: the policy does not allow the agent to remember, or not in that scope.
+        UsageError: as for :func:`remember`.
+        CorpusBusy, StorageError: the fact was not stored.
+    """
+    agent = access.resolve_agent(request.agent)
+    with access.open_view(agent) as (_, view):
+        # Before the lock, which others would wait for.
+        access.check_write(agent, view, "remember")
+    workspace = access.workspace
+    with workspace.open_writer() as corpus:
+        with corpus.writing(), access.open_view(agent) as (seen, view):
+            access.check_write(agent, view, "remember")
+            author = Author(remembered_by or agent or "agent", view, access.may_read(view))
+            fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
+            # Inside the transaction: no fact is stored without its record.
+            workspace.recorder.note(corpus, "remember", agent=agent, details={"state": fact.state})
+        if chunk is not None:
+            embed_passage(corpus, workspace.query_provider(corpus), chunk)
+    return fact
 
 
 def normalized(fact: str) -> str:
