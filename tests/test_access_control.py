@@ -27,7 +27,7 @@ from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
-from support.corpora import NOW, build, document
+from support.corpora import NOW, build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.templates import Template
 
@@ -61,11 +61,6 @@ HIDDEN = [
     document("salary-too", ["token token"], scope="hr", title="plan"),
 ]
 OVERLAYS = demo_overlays()
-
-
-def set_policy(db: Path, policy: Any) -> None:
-    with Admin(db) as admin:
-        admin.policy.set(json.dumps(policy), "json")
 
 
 def make(folder: Path) -> None:
@@ -621,8 +616,7 @@ def test_an_ingest_is_refused_with_what_would_help(
 ) -> None:
     db = build(tmp_path, [])
     if policy:
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(POLICY), "json")
+        set_policy(db, POLICY)
     with Engine(db, agent=agent) as engine, pytest.raises(AccessDenied) as error:
         Operations(engine, allow_write=policy).call("ingest", {"paths": ["/docs"]})
     assert ("--allow-write" in error.value.hint) == offers

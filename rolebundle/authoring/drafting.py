@@ -22,7 +22,7 @@ from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError, OverlayError, UsageError
 from rolebundle.ingest.dates import date_in_name
-from rolebundle.ingest.metadata import MANIFEST_NAME
+from rolebundle.ingest.manifests import MANIFEST_NAME
 from rolebundle.ingest.roots import holder_of
 from rolebundle.policy.overlay_values import validate
 from rolebundle.policy.overlays import load_role, locate

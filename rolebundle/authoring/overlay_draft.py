@@ -18,6 +18,7 @@ from rolebundle.authoring.subject import (
 )
 from rolebundle.authoring.survey import SurveyedDocument, passages_of
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import DEFAULT_SCOPE
 from rolebundle.embedding.provider import EmbeddingProvider
 
 WEIGHTS: Mapping[str, float] = {
@@ -61,7 +62,7 @@ def usable(documents: Sequence[SurveyedDocument]) -> list[SurveyedDocument]:
         document
         for document in documents
         if document.metadata.sensitivity != "confidential"
-        and document.metadata.scope == "shared"
+        and document.metadata.scope == DEFAULT_SCOPE
         and document.metadata.trust_tier != "untrusted"
     ]
 

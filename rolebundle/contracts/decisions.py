@@ -10,7 +10,7 @@ from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.marks import PersonName, Statement, one_line
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import Name
-from rolebundle.contracts.terms import Action, Authority, DecisionEffect, Origin
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Action, Authority, DecisionEffect, Origin
 
 DecisionStatus = Literal["active", "proposed"]
 DecisionState = Literal[
@@ -30,7 +30,7 @@ class NewDecision(Contract):
 
     text: Statement = Field(description="The decision, in a sentence.")
     scope: Scope = Field(
-        "shared", description="Who it is for: agents that see this scope. Default: shared."
+        DEFAULT_SCOPE, description="Who it is for: agents that see this scope. Default: shared."
     )
     status: DecisionStatus = Field(
         "active", description="A proposed decision is listed and has no effect. Default: active."

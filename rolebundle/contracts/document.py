@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.terms import (
+    DEFAULT_SCOPE,
     Authority,
     ContentType,
     MarkState,
@@ -71,7 +72,7 @@ class DocumentMetadata(NamedTuple):
     source_kind: str = "internal-document"
     sensitivity: Sensitivity = "internal"
     origin: Origin = "internal"
-    scope: str = "shared"
+    scope: str = DEFAULT_SCOPE
     tags: tuple[str, ...] = ()
     applicable_roles: tuple[str, ...] = ()
     excluded_roles: tuple[str, ...] = ()

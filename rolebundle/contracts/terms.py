@@ -108,6 +108,9 @@ REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
 FALLBACK_STATES: tuple[FallbackState, ...] = get_args(FallbackState)
 FALLBACK_ACTIONS: tuple[FallbackAction, ...] = get_args(FallbackAction)
 
+DEFAULT_SCOPE = "shared"
+"""The scope of what declares none."""
+
 DEFAULT_MAX_AGE_DAYS = 365
 """Maximum age of a chunk in days, if the overlay has none."""
 

@@ -35,8 +35,6 @@ from rolebundle.storage.records.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
 
-MANIFEST_NAME = "rolebundle.toml"
-
 METADATA_VERSION = 1
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 

@@ -27,7 +27,7 @@ from rolebundle.contracts.facts import (
     RememberedFact,
     RememberRequest,
 )
-from rolebundle.contracts.terms import Authority, Sensitivity
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, Sensitivity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
@@ -52,7 +52,6 @@ from rolebundle.storage.verify import verify_passages
 
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
-DEFAULT_SCOPE = "shared"
 _DEFAULT_SENSITIVITY: Sensitivity = "internal"
 _PLAIN_TYPE = "document"
 _MAX_ADDRESS_CHARS = 2_000

@@ -7,10 +7,8 @@ under way, and each act in it is in the audit.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,8 +26,7 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
-from support.faulty_file_system import Operation, shimmed_disk
-from support.killing import ChildResult, Report, run_child
+from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.sound import assert_sound
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc")
@@ -100,19 +97,8 @@ def act(folder: Path, report: Report) -> None:
 
 def run_until(folder: Path, operation: int, report: Report) -> None:
     """The acts in a child that kills itself before this operation on a file; 0 for never."""
-    done = 0
-
-    def count(_: Operation) -> None:
-        nonlocal done
-        done += 1
-        if done == operation:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with shimmed_disk(folder) as disk:
-        disk.fail = count
+    with killed_at_operation(folder, operation, report):
         act(folder, report)
-        disk.fail = None
-    report(f"operations {done}")
 
 
 def check(folder: Path, ended: ChildResult) -> int:

@@ -36,6 +36,7 @@ from support.fake_embedder import HashingProvider
 from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
 from support.replication_site import Site, assert_sound_replica, editions_in, manifest_in, names_in
+from support.tampering import Bare
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
 
@@ -66,14 +67,6 @@ def killed_at(operation: int | None) -> Iterator[list[int]]:
         disk.fail = count  # type: ignore[assignment]
         yield done
         disk.fail = None
-
-
-class Bare(FolderTransport):
-    """A folder that has no manifest beside the replica."""
-
-    def manifest(self) -> bytes | None:
-        super().manifest()
-        return None
 
 
 class Case:

@@ -7,11 +7,9 @@ result equals that of an undisturbed run, and no files are left over.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,8 +30,7 @@ from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.faulty_file_system import Operation, shimmed_disk
-from support.killing import ChildResult, Report, run_child
+from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.old_schema import of_schema_1
 from support.operations import (
     OTHER_MODEL,
@@ -341,26 +338,12 @@ CASES: dict[str, Callable[[], Case]] = {
 # -- the kill --------------------------------------------------------------------------------------
 
 
-def run_until(case: Case, place: Place, operation: int | None = None) -> Callable[[Report], None]:
-    """The step for a child that kills itself before this operation on a file.
-
-    Without a number it reports at the end how many operations there were.
-    """
+def run_until(case: Case, place: Place, operation: int = 0) -> Callable[[Report], None]:
+    """The step for a child that kills itself before this operation on a file; 0 for never."""
 
     def work(report: Report) -> None:
-        done = 0
-
-        def count(_: Operation) -> None:
-            nonlocal done
-            done += 1
-            if done == operation:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        with shimmed_disk(place.folder) as disk:
-            disk.fail = count
+        with killed_at_operation(place.folder, operation, report):
             case.step(place, report)
-            disk.fail = None
-        report(f"operations {done}")
 
     return work
 

@@ -22,23 +22,15 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import path_flags, roots
 from support.commands import invoke
-from support.fake_embedder import HashingProvider
+from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents
-
-
-class Counting(HashingProvider):
-    embedded: int = 0
-
-    def embed_passages(self, texts: Any) -> Any:
-        self.embedded += len(texts)
-        return super().embed_passages(texts)
 
 
 class World:
     """Folders, a corpus beside them, and a model that counts."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.db, self.provider = folder / "w", folder / "c.db", Counting()
+        self.folder, self.db, self.provider = folder / "w", folder / "c.db", CountingProvider()
         self.folder.mkdir()
 
     def write(self, name: str, text: str = "") -> Path:

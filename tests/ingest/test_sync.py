@@ -22,18 +22,8 @@ from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask
-from support.fake_embedder import HashingProvider
+from support.fake_embedder import CountingProvider, HashingProvider
 from support.sound import assert_sound, contents, paths_in
-
-
-class Counting(HashingProvider):
-    """Counts the texts that were embedded."""
-
-    embedded: int = 0
-
-    def embed_passages(self, texts: Any) -> Any:
-        self.embedded += len(texts)
-        return super().embed_passages(texts)
 
 
 class World:
@@ -42,7 +32,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.tree, self.db = folder / "notes", folder / "c.db"
         self.tree.mkdir()
-        self.provider = Counting()
+        self.provider = CountingProvider()
 
     def write(self, name: str, text: str) -> Path:
         path = self.tree / name
@@ -243,7 +233,7 @@ def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     world.tree = world.tree.rename(tmp_path / "elsewhere" / "notes")
     fresh = World.__new__(World)
-    fresh.tree, fresh.db, fresh.provider = world.tree, tmp_path / "2.db", Counting()
+    fresh.tree, fresh.db, fresh.provider = world.tree, tmp_path / "2.db", CountingProvider()
     fresh.ingest()
     assert [name for name, _, _ in fresh.rows(CHUNKS)] == before
 
@@ -398,7 +388,7 @@ def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
     whole = contents(parent.db)
     two = tmp_path / "2.db"
     with open_writer(two) as corpus:
-        sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], Counting())
+        sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], CountingProvider())
     assert contents(two) == whole
     assert whole["documents"][0][0] == "handbook/deep/er/a.md"
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
 from support.commands import CHECKOUT, invoke
-from support.corpora import build, document
+from support.corpora import build, document, set_policy
 from support.served import Served
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
@@ -75,8 +74,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def governed(folder: Path, *, policy: Any = POLICY) -> Path:
     db = build(folder, DOCUMENTS, name="team.db")
     if policy is not None:
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(policy), "json")
+        set_policy(db, policy)
     return db
 
 

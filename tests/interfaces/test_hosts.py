@@ -20,6 +20,7 @@ from rolebundle.errors import ConfigurationError, RolebundleError, StorageError,
 from rolebundle.interfaces import hosts
 from rolebundle.interfaces.hosts import HOSTS, HostFile
 from support.commands import invoke
+from support.mcp import INITIALIZE
 
 ENTRY = {"command": "/opt/my venv/bin/rolebundle", "args": ["mcp", "--db", "/home/me/team.db"]}
 OTHER = {**ENTRY, "args": ["mcp", "--db", "/home/me/other.db"]}
@@ -481,20 +482,10 @@ def test_a_name_that_is_no_text_is_refused() -> None:
 def test_the_printed_command_starts_the_server(home: Path, sample_without_vectors: Path) -> None:
     outcome = invoke("connect", "cursor", "--db", sample_without_vectors)
     entry = json.loads(outcome.out)["mcpServers"]["rolebundle"]
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        },
-    }
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     done = subprocess.run(
         [entry["command"], *entry["args"]],
-        input=json.dumps(hello) + "\n",
+        input=json.dumps(INITIALIZE) + "\n",
         capture_output=True,
         text=True,
         timeout=60,

@@ -7,7 +7,6 @@ finds afterwards.
 
 from __future__ import annotations
 
-import json
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from rolebundle.storage.content.stored_document import StoredDocument, StoredFil
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer
 from support.amounts import EXAMPLES
-from support.corpora import NOW, build, document, scratch_folder
+from support.corpora import NOW, build, document, scratch_folder, set_policy
 from support.sound import copied
 
 LEVELS = ("public", "group", "internal", "confidential")
@@ -79,8 +78,7 @@ def whole_corpus(folder: Path, policy: dict[str, Any]) -> Path:
             )
             store.put_file(corpus, file, [stored])
         increment_generation(corpus)
-    with Admin(path) as admin:
-        admin.policy.set(json.dumps(policy), "json")
+    set_policy(path, policy)
     return path
 
 

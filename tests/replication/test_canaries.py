@@ -7,7 +7,6 @@ written, without their endings, in either case, and in UTF-16.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -40,7 +39,7 @@ from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
-from support.corpora import NOW, build, document, embed
+from support.corpora import NOW, build, document, embed, set_policy
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
 
@@ -93,8 +92,7 @@ class World:
                 "deny_patterns": [f"open/[{SECRETS['pattern']}]*"],
             },
         }
-        with Admin(self.db) as admin:
-            admin.policy.set(json.dumps(policy), "json")
+        set_policy(self.db, policy)
 
     def _fill(self) -> None:
         scanned = Scanned("label", SECRETS["hash"], "[]", SECRETS["finding"], SECRETS["original"])

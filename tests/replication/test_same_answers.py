@@ -6,7 +6,6 @@ documents, listings, explanations, comparisons and replays.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -19,7 +18,6 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.document import Mark
@@ -37,7 +35,7 @@ from rolebundle.storage.records import marks
 from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
-from support.corpora import NOW, document, fill
+from support.corpora import NOW, document, fill, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import published
 from support.rich_corpus import RICH_ROLE, rich_corpus
@@ -145,8 +143,7 @@ class Published:
 
 def _published(folder: Path, db: Path, make: Callable[[Path], Engine]) -> dict[str, Engine]:
     key = Ed25519PrivateKey.generate()
-    with Admin(db) as admin:
-        admin.policy.set(json.dumps(POLICY), "json")
+    set_policy(db, POLICY)
     replicas = {}
     for agent in READERS:
         with open_reader(db) as corpus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import threading
@@ -42,7 +41,16 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.commands import invoke
-from support.corpora import NOW, build, document, overlay, remove, resolved, scratch_folder
+from support.corpora import (
+    NOW,
+    build,
+    document,
+    overlay,
+    remove,
+    resolved,
+    scratch_folder,
+    set_policy,
+)
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, RecordingProvider, known
 from support.strategies import corpora, overlays, requests
@@ -459,8 +467,7 @@ class TestPolicy:
             "ada": {"scopes": ["shared"], "access_level": "internal"},
             "hugo": {"scopes": [], "access_level": "confidential"},
         }
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(policy), "json")
+        set_policy(db, policy)
         alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
         with known() as model:
             mine = retrieve_reranked(alone, agent="ada")

@@ -10,15 +10,11 @@ import pytest
 
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.scan.secrets import masked
-from scan.secret_forms import SECRET_FORMS, harmless_lines
+from scan.secret_forms import SECRET_FORMS, harmless_lines, some
 from support.amounts import lengths, linear_time, rounds
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
-
-
-def _some(chance: random.Random, alphabet: str, length: int) -> str:
-    return "".join(chance.choice(alphabet) for _ in range(length))
 
 
 # Generated from random characters, so that no file of this project contains a secret.
@@ -26,31 +22,31 @@ FORMATS: dict[str, Callable[[random.Random], str]] = {
     "private_key": lambda c: (
         "-----BEGIN RSA PRIVATE"
         + " KEY-----\n"
-        + "\n".join(_some(c, ALNUM + "+/", 64) for _ in range(c.choice([8, 25, 120])))
+        + "\n".join(some(c, ALNUM + "+/", 64) for _ in range(c.choice([8, 25, 120])))
         + "\n-----END RSA PRIVATE"
         + " KEY-----"
     ),
-    "aws_access_key": lambda c: "AK" + "IA" + _some(c, string.ascii_uppercase + "234567", 16),
-    "github_token": lambda c: c.choice(["ghp", "gho", "ghs"]) + "_" + _some(c, ALNUM, 36),
-    "gitlab_token": lambda c: "glpat" + "-" + _some(c, ALNUM, 20),
-    "slack_token": lambda c: "xoxb" + "-" + _some(c, string.digits, 12) + "-" + _some(c, ALNUM, 24),
-    "stripe_key": lambda c: "sk_live" + "_" + _some(c, ALNUM, 24),
-    "google_api_key": lambda c: "AI" + "za" + _some(c, ALNUM, 35),
-    "openai_key": lambda c: "sk-proj" + "-" + _some(c, ALNUM, 48),
-    "anthropic_key": lambda c: "sk-ant" + "-api03-" + _some(c, ALNUM, 95),
-    "huggingface_token": lambda c: "hf" + "_" + _some(c, string.ascii_letters, 34),
-    "npm_token": lambda c: "npm" + "_" + _some(c, ALNUM, 36),
-    "pypi_token": lambda c: "pypi" + "-AgEIcHlwaS5vcmc" + _some(c, ALNUM, 80),
-    "sendgrid_key": lambda c: "SG." + _some(c, ALNUM, 22) + "." + _some(c, ALNUM, 43),
-    "twilio_key": lambda c: "SK" + _some(c, HEX, 32),
-    "digitalocean_token": lambda c: "dop_v1" + "_" + _some(c, HEX, 64),
-    "telegram_token": lambda c: _some(c, "123456789", 9) + ":AA" + _some(c, ALNUM, 33),
-    "azure_storage_key": lambda c: "AccountKey=" + _some(c, ALNUM, 86) + "==",
+    "aws_access_key": lambda c: "AK" + "IA" + some(c, string.ascii_uppercase + "234567", 16),
+    "github_token": lambda c: c.choice(["ghp", "gho", "ghs"]) + "_" + some(c, ALNUM, 36),
+    "gitlab_token": lambda c: "glpat" + "-" + some(c, ALNUM, 20),
+    "slack_token": lambda c: "xoxb" + "-" + some(c, string.digits, 12) + "-" + some(c, ALNUM, 24),
+    "stripe_key": lambda c: "sk_live" + "_" + some(c, ALNUM, 24),
+    "google_api_key": lambda c: "AI" + "za" + some(c, ALNUM, 35),
+    "openai_key": lambda c: "sk-proj" + "-" + some(c, ALNUM, 48),
+    "anthropic_key": lambda c: "sk-ant" + "-api03-" + some(c, ALNUM, 95),
+    "huggingface_token": lambda c: "hf" + "_" + some(c, string.ascii_letters, 34),
+    "npm_token": lambda c: "npm" + "_" + some(c, ALNUM, 36),
+    "pypi_token": lambda c: "pypi" + "-AgEIcHlwaS5vcmc" + some(c, ALNUM, 80),
+    "sendgrid_key": lambda c: "SG." + some(c, ALNUM, 22) + "." + some(c, ALNUM, 43),
+    "twilio_key": lambda c: "SK" + some(c, HEX, 32),
+    "digitalocean_token": lambda c: "dop_v1" + "_" + some(c, HEX, 64),
+    "telegram_token": lambda c: some(c, "123456789", 9) + ":AA" + some(c, ALNUM, 33),
+    "azure_storage_key": lambda c: "AccountKey=" + some(c, ALNUM, 86) + "==",
     "json_web_token": lambda c: (
-        "eyJ" + _some(c, ALNUM, 30) + ".eyJ" + _some(c, ALNUM, 50) + "." + _some(c, ALNUM, 43)
+        "eyJ" + some(c, ALNUM, 30) + ".eyJ" + some(c, ALNUM, 50) + "." + some(c, ALNUM, 43)
     ),
-    "password_in_url": lambda c: "postgres://app:" + _some(c, ALNUM, 18) + "@db.internal/x",
-    "named_secret": lambda c: 'client_secret = "' + _some(c, ALNUM, 30) + '7a"',
+    "password_in_url": lambda c: "postgres://app:" + some(c, ALNUM, 18) + "@db.internal/x",
+    "named_secret": lambda c: 'client_secret = "' + some(c, ALNUM, 30) + '7a"',
 }
 
 

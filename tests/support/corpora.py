@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.index import IndexIdentity, Noise
@@ -33,6 +35,7 @@ from rolebundle.storage.digests import content_hash
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.text.forms import index_text
+from rolebundle.workspace import Workspace
 from support.fake_embedder import HashingProvider
 from support.scratch import SCRATCH
 
@@ -182,6 +185,12 @@ def build(
         if len(_BUILT) > _MAX_KEPT:
             _BUILT.popitem(last=False)
     return path
+
+
+def set_policy(corpus: Path | Workspace, policy: Any) -> None:
+    """Put a policy into force, as the owner does."""
+    with Admin(corpus) as admin:
+        admin.policy.set(json.dumps(policy), "json")
 
 
 def remove(path: Path) -> None:

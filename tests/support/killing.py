@@ -6,9 +6,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from support.faulty_file_system import Operation, shimmed_disk
 
 Report = Callable[[str], None]
 
@@ -63,6 +67,27 @@ def run_child(work: Callable[[Report], None], kill_after: float | None = None) -
 
 def _write(descriptor: int, line: str) -> None:
     os.write(descriptor, f"{line}\n".encode())
+
+
+@contextmanager
+def killed_at_operation(folder: Path, operation: int, report: Report) -> Iterator[None]:
+    """A block that kills the process before this operation on a file; 0 for never.
+
+    If it comes to its end, it reports how many operations there were.
+    """
+    done = 0
+
+    def count(_: Operation) -> None:
+        nonlocal done
+        done += 1
+        if done == operation:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with shimmed_disk(folder) as disk:
+        disk.fail = count
+        yield
+        disk.fail = None
+    report(f"operations {done}")
 
 
 def killing_at(moment: int) -> Callable[[Callable[..., Any]], Any]:

@@ -22,7 +22,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples, rounds
 from support.commands import invoke
-from support.corpora import FLAGGED, NOW, build, document
+from support.corpora import FLAGGED, NOW, build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.intents import DECISIONS, UNRELATED
 
@@ -111,8 +111,7 @@ class TestPolicy:
         self, db: Path, trust: dict[str, Any], expected: str
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps({"agents": {"ada": rule}, "trust": trust}), "json")
+        set_policy(db, {"agents": {"ada": rule}, "trust": trust})
         answer = ask(db, "water the flowers", action="execute", agent="ada")
         assert answer.verdict == expected
         assert answer.policies[0].action == "execute"
@@ -125,8 +124,7 @@ class TestPolicy:
             "bob": {"scopes": ["shared"], "access_level": "internal"},
             "pub": {"scopes": ["hr"], "access_level": "public"},
         }
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(rules), "json")
+        set_policy(db, rules)
         assert [verdict(db, agent=agent) for agent in rules] == ["block", "pass", "pass"]
         with pytest.raises(AccessDenied):
             ask(db)

@@ -24,7 +24,7 @@ from rolebundle.verification.decisions.records import (
 )
 from support.canaries import files_of, found_in
 from support.commands import invoke
-from support.corpora import build, document
+from support.corpora import build, document, set_policy
 from support.publications import stage
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -260,8 +260,7 @@ class TestAgents:
     ) -> None:
         decide(db, scope="hr")
         decide(db)
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(POLICY), "json")
+        set_policy(db, POLICY)
         with Engine(db) as engine:
             try:
                 seen = [record.id for record in engine.decisions(agent)]

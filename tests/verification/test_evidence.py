@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
@@ -17,7 +16,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import ResolvedOverlay
-from support.corpora import NOW, build, document, overlay
+from support.corpora import NOW, build, document, overlay, set_policy
 
 DRAFT = "The lifetime of an access token is fifteen minutes [1]."
 TOKENS = "The lifetime of an access token is fifteen minutes."
@@ -49,8 +48,7 @@ def engine(db: Path) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     db = build(tmp_path_factory.mktemp("governed"), DOCUMENTS)
-    with Admin(db) as admin:
-        admin.policy.set(json.dumps(POLICY), "json")
+    set_policy(db, POLICY)
     with Engine(db) as one:
         yield one
 

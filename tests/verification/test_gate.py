@@ -19,7 +19,7 @@ from rolebundle.verification.gate import criteria as criteria_module
 from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_regular
 from support.commands import invoke
-from support.corpora import build
+from support.corpora import build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
     LONG_AGO,
@@ -514,8 +514,7 @@ def policed(tmp_path: Path) -> Path:
         "ada": {"scopes": [], "access_level": "internal"},
         "bob": {"scopes": ["engineering"], "access_level": "internal"},
     }
-    with Admin(path) as admin:
-        admin.policy.set(json.dumps(policy), "json")
+    set_policy(path, policy)
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
-from support.corpora import NOW, build, document, file_of
+from support.corpora import NOW, build, document, file_of, set_policy
 
 TEXTS = [
     "the token limit is forty",
@@ -204,8 +203,7 @@ def test_a_secret_in_a_reason_is_masked(db: Path) -> None:
 class TestAgents:
     @pytest.fixture
     def db(self, db: Path) -> Path:
-        with Admin(db) as admin:
-            admin.policy.set(json.dumps(POLICY), "json")
+        set_policy(db, POLICY)
         return db
 
     def test_an_agent_marks_what_its_policy_allows(self, db: Path) -> None:

@@ -15,6 +15,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
+from support.corpora import set_policy
 from support.facts import (
     FACT,
     PAGE,
@@ -122,8 +123,7 @@ class TestAgents:
             original(access, *arguments)
             if not calls:
                 calls.append(1)
-                with Admin(governed) as admin:
-                    admin.policy.set(json.dumps({**POLICY, "ada": POLICY["eve"]}), "json")
+                set_policy(governed, {**POLICY, "ada": POLICY["eve"]})
 
         monkeypatch.setattr(AccessControl, "check_write", check)
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"

@@ -10,14 +10,13 @@ import json
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, get_args
 
-from rolebundle.contracts.terms import ACTIONS, Action, Authority, DecisionEffect
+from rolebundle.contracts.terms import ACTIONS, DEFAULT_SCOPE, Action, Authority, DecisionEffect
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.stored_values import check_rows, check_types, damaged, parse_strings
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
 
-DEFAULT_SCOPE = "shared"
 _MAX_DIGITS = 10
 _COLUMNS = (
     "scope, number, content, reason, status, effect, action, about, supersedes, decided_by, "

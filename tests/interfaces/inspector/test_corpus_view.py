@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 
@@ -45,12 +44,6 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for task in ("the token plan", "quokka husbandry", "quokka husbandry"):
             engine.retrieve(RetrievalRequest(task=task, agent="ada", lexical_only=True))
     return path
-
-
-@pytest.fixture
-def app(db: Path) -> Iterator[Inspector]:
-    with Engine(db) as engine:
-        yield Inspector(engine, "/token/", VIEWS, FORMS)
 
 
 def page_of(app: Inspector, **parameters: str) -> html.HtmlElement:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote_plus
@@ -60,12 +59,6 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Admin(path) as admin:
         admin.marks.put("old#1", "disputed", "Ana", "the figures are of 2019")
     return path
-
-
-@pytest.fixture
-def app(db: Path) -> Iterator[Inspector]:
-    with Engine(db) as engine:
-        yield Inspector(engine, "/token/", VIEWS, FORMS)
 
 
 def page_of(app: Inspector, **parameters: str) -> html.HtmlElement:

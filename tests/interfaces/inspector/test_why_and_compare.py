@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lxml import html
 
-from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-from support.corpora import build, document
+from support.corpora import build, document, set_policy
 from support.overlay_files import write
 from support.pages import text_of
 
@@ -37,8 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The names of the files are the same, because a page has them.
     for name, documents in (("with", [*HIDDEN, *VISIBLE]), ("without", VISIBLE)):
         (folder / name).mkdir()
-        with Admin(build(folder / name, documents, name="team.db")) as admin:
-            admin.policy.set(json.dumps(POLICY), "json")
+        set_policy(build(folder / name, documents, name="team.db"), POLICY)
     return folder
 
 

@@ -28,6 +28,7 @@ from rolebundle.evaluation.metrics import METRICS
 from rolebundle.interfaces.pages.evaluation import evaluation_page
 from rolebundle.interfaces.pages.evaluation_change import evaluation_change_page
 from rolebundle.interfaces.pages.site import Site
+from support.pages import text_of
 
 HOSTILE = "</style></summary><script>alert(1)</script>\u202e"
 SPREAD = Spread(mean=2.5, p50=1, p90=2, p95=3, p99=4, most=5)
@@ -70,10 +71,6 @@ LOST = question(
     ],
 )
 WON = question("won", 0.1, 0.7, best=["only-an-id"])
-
-
-def text_of(page: str) -> str:
-    return " ".join(html.fromstring(page).text_content().split())
 
 
 def test_a_question_opens_to_its_documents_and_to_where_the_relevant_ones_are() -> None:

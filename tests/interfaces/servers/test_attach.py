@@ -33,23 +33,13 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.shared_server import SharedServer, Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
+from support.mcp import INITIALIZE, INITIALIZED
 from support.program_server import forked_python
 from support.served import SLOW, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
 SETTINGS = model_settings("", "", "", "")
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "0"},
-    },
-}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )

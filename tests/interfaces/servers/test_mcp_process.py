@@ -15,6 +15,8 @@ from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
+    INITIALIZE,
+    INITIALIZED,
     SERVE,
     TASK,
     command,
@@ -102,19 +104,7 @@ def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
     assert b"stray bytes" in done.stderr and b"stray child" in done.stderr
 
 
-HELLO = [
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "0"},
-        },
-    },
-    {"jsonrpc": "2.0", "method": "notifications/initialized"},
-]
+HELLO = [INITIALIZE, INITIALIZED]
 CALL = {
     "jsonrpc": "2.0",
     "id": 2,
