@@ -97,6 +97,7 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
     return OverlaySuggestions(
         role_id=role_id,
         path=str(resolved.path),
+        is_shipped=is_shipped(resolved.path),
         recorded=recorded.answers,
         asked=len(asked),
         problem=recorded.problem,

@@ -150,6 +150,7 @@ class OverlaySuggestions(Contract):
     Attributes:
         role_id: the role.
         path: the file of its overlay.
+        is_shipped: whether that file comes with rolebundle, so that a copy is edited instead.
         recorded: number of recorded answers to the role.
         asked: number of different questions that were asked again.
         problem: why the audit tells nothing, or not all; empty if it does.
@@ -159,6 +160,7 @@ class OverlaySuggestions(Contract):
 
     role_id: str
     path: str
+    is_shipped: bool = False
     recorded: int
     asked: int
     problem: str = ""

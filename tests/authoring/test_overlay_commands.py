@@ -189,7 +189,8 @@ class TestSuggest:
         assert [rule.path for rule in overlay.source_policy.preferred_sources] == ["boats/**"]
 
     def test_what_comes_from_rolebundle_may_match_nothing(self, corpus: Path) -> None:
-        assert not self.suggest(corpus, "code-reviewer").suggestions
+        found = self.suggest(corpus, "code-reviewer")
+        assert found.is_shipped and not found.suggestions
         write(corpus, "boatman", extends="code-reviewer", vocabulary={"boost_phrases": ["yak"]})
         places = [each.place for each in self.suggest(corpus).suggestions]
         assert places == ["vocabulary.boost_phrases"]

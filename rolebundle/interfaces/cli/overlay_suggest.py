@@ -11,7 +11,7 @@ import click
 from rolebundle.contracts.authoring import OverlaySuggestions
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.policy.overlays import is_shipped, overlay_folders
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 
@@ -50,7 +50,7 @@ def suggest_command(
         print_json(found, indent=2)
         return
     copies = ["overlay", "new", found.role_id, "--template", found.role_id]
-    first = target.command(*copies) if is_shipped(Path(found.path)) else ""
+    first = target.command(*copies) if found.is_shipped else ""
     for line in _lines(found, first):
         click.echo(writable(line))
 

@@ -66,6 +66,6 @@ def update(
     if missing:
         raise UsageError(
             "root_missing",
-            f"{counted(len(missing), 'root')} missing; the others were updated",
+            f"{counted(len(missing), 'root')} missing; what is there was updated",
             "see the messages above",
         )
