@@ -8,16 +8,24 @@ The lanes are asked again, deeper, until enough candidates remain after ``rank``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, RerankReport, Retrieval
+from rolebundle.retrieval.candidate import (
+    Candidate,
+    Pool,
+    Query,
+    RejectedCandidate,
+    RerankReport,
+    Retrieval,
+    Selection,
+)
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
@@ -69,76 +77,105 @@ def retrieve(
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
-    pool, matching = Pool(), lanes.matching_documents(request.where)
+    matching, seen = lanes.matching_documents(request.where), lanes.seen_texts(request.seen)
     searched = document_ids = matching.rowids if matching else None
-    is_limited_to_allowed = False
-    seen = lanes.seen_texts(request.seen)
-    evidence: Evidence | None = None
-    depth = first_depth(len(request.seen))
-    while True:
-        pool = lanes.propose(pool, depth, document_ids)
-        evidence = evidence or lanes.weigh_evidence(pool)
-        weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
-        intent = vague_intent(request, lanes.query, evidence)
-        if intent:
-            evidence = evidence._replace(has_topic=intent.has_topic)
-        if intent and intent.intents and not pool.refills:
-            pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
-            cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
-            evidence = evidence._replace(cosines=cosines)
-        candidates = merge(pool, weights)
-        allowed, rejected = filter_candidates(candidates, request, seen)
-        vagueness = vagueness_of(request, evidence, intent, allowed) if intent else None
-        ranked = rank(
-            allowed,
-            request,
-            weights,
-            has_vectors=lanes.index is not None,
-            is_off_topic=is_answered_off_topic(evidence, request),
-            cosines=reranker.cosines if reranker else None,
-            vagueness=vagueness,
-        )
-        selection = select(ranked, request)
-        distinct = len(selection.selected) + sum(
-            rejection.code not in ("duplicate", "conflict_downrank")
-            for rejection in selection.rejected
-        )
-        if distinct >= request.limit or pool.yielded < depth:
-            break
+    depth, is_limited_to_allowed = first_depth(len(request.seen)), False
+    pool = lanes.propose(Pool(), depth, document_ids)
+    found = _search(lanes, request, reranker, pool, lanes.weigh_evidence(pool), seen, searched)
+    while found.distinct < request.limit and found.pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows;
         # else each is deeper than the last.
-        if rejected and not is_limited_to_allowed:
+        if found.rejected and not is_limited_to_allowed:
             document_ids = lanes.allowed_documents(request, searched)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)
         else:
             break
+        pool = lanes.propose(found.pool, depth, document_ids)
+        found = _search(lanes, request, reranker, pool, found.evidence, seen, searched)
     hits: Sequence[Candidate] = ()
-    if not is_answered_off_topic(evidence, request):
-        hits = forbidden_hits(rejected, selection.selected, request, weights, seen, vagueness)
-    selected = [candidate.passage for candidate in selection.selected]
+    if not is_answered_off_topic(found.evidence, request):
+        hits = forbidden_hits(
+            found.rejected, found.selection.selected, request, found.weights, seen, found.vagueness
+        )
+    selected = [candidate.passage for candidate in found.selection.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in selected])
     corpus = lanes.corpus_state(request.now)
     return Retrieval(
         query=lanes.query,
-        evidence=lanes.with_support(evidence, selected),
-        weights=weights,
+        evidence=lanes.with_support(found.evidence, selected),
+        weights=found.weights,
         corpus=corpus,
         semantic=lanes.semantic_report(request, corpus.chunks),
-        rerank=_rerank_report(reranker, ranked, lanes.corpus) if reranker else None,
-        pool=pool,
-        candidates=candidates,
-        rejected=rejected,
-        ranked=ranked,
-        selection=selection,
+        rerank=_rerank_report(reranker, found.ranked, lanes.corpus) if reranker else None,
+        pool=found.pool,
+        candidates=found.candidates,
+        rejected=found.rejected,
+        ranked=found.ranked,
+        selection=found.selection,
         unmatched=matching.problem if matching else "",
         seen=seen,
         forbidden_hits=hits,
-        vagueness=vagueness,
-        has_trusted=_has_trusted(lanes.corpus, corpus.documents, candidates),
+        vagueness=found.vagueness,
+        has_trusted=_has_trusted(lanes.corpus, corpus.documents, found.candidates),
     )
+
+
+class _Found(NamedTuple):
+    """What each step of one search returned; see :class:`Retrieval`."""
+
+    pool: Pool
+    evidence: Evidence
+    weights: Weights
+    candidates: Sequence[Candidate]
+    rejected: Sequence[RejectedCandidate]
+    ranked: Sequence[Candidate]
+    selection: Selection
+    vagueness: Vagueness | None
+
+    @property
+    def distinct(self) -> int:
+        """How many allowed candidates say something that no better one says."""
+        return len(self.selection.selected) + sum(
+            rejection.code not in ("duplicate", "conflict_downrank")
+            for rejection in self.selection.rejected
+        )
+
+
+def _search(
+    lanes: Lanes,
+    request: ResolvedRequest,
+    reranker: Reranker | None,
+    pool: Pool,
+    evidence: Evidence,
+    seen: Mapping[str, Sequence[str]],
+    searched: Sequence[int] | None,
+) -> _Found:
+    """The steps after the lanes' proposals, once."""
+    weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
+    intent = vague_intent(request, lanes.query, evidence)
+    if intent:
+        evidence = evidence._replace(has_topic=intent.has_topic)
+    if intent and intent.intents and not pool.refills:
+        pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
+        cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
+        evidence = evidence._replace(cosines=cosines)
+    candidates = merge(pool, weights)
+    allowed, rejected = filter_candidates(candidates, request, seen)
+    vagueness = vagueness_of(request, evidence, intent, allowed) if intent else None
+    ranked = rank(
+        allowed,
+        request,
+        weights,
+        has_vectors=lanes.index is not None,
+        is_off_topic=is_answered_off_topic(evidence, request),
+        cosines=reranker.cosines if reranker else None,
+        vagueness=vagueness,
+    )
+    selection = select(ranked, request)
+    return _Found(pool, evidence, weights, candidates, rejected, ranked, selection, vagueness)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
