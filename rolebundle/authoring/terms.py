@@ -42,9 +42,11 @@ _PRIOR_PASSAGES = 10.0
 _MAX_TERM_CHARS = 60
 _REPEATED_LINE_WORDS = 3
 
-# Addresses, paths, names of variables, markup: no words of the language.
+# Addresses, paths, names of variables, markup: no words of the language. From the start of a word
+# only: from each letter a long line without spaces would take minutes.
 _NOT_PROSE = re.compile(
-    r"\S*(?:://|[_\\=<>@{}$^~]|\w[/.:]\w|\w\()\S*|&\w+;|(?<!\w)[-+]{1,2}\w[\w-]*", re.UNICODE
+    r"(?<!\S)(?=\S*?(?:://|[_\\=<>@{}$^~]|\w[/.:]\w|\w\())\S+"
+    r"|&\w+;|(?<!\w)[-+]{1,2}\w[\w-]*"
 )
 _TOKEN = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[^\s\w]|\d[\w.]*|\n")
 # Words of every folder: of notes on notes, of dates, of code.

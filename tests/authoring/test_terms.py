@@ -47,6 +47,12 @@ def test_stop_words_punctuation_and_code_separate_phrases() -> None:
     assert words.runs == (("Backup",), ("restore",), ("quickly",))
 
 
+def test_a_long_line_without_spaces_is_read_once() -> None:
+    # From each of its letters again, it would take hours.
+    words = words_of_passage("d", f"Backup {'x1' * 200_000} quickly")
+    assert words.runs == (("Backup",), ("quickly",))
+
+
 def test_a_repeated_or_quoted_line_counts_once() -> None:
     texts = {
         "a": ["Copyright of the whole club\ntext 1"],

@@ -41,7 +41,8 @@ _STUB_SHARE = 3
 _MIN_MISSING_WORDS = 4
 _MISSING_SHARE = 0.5
 _WORD = re.compile(r"\w{3,}")
-_ADDRESS = re.compile(r"<?\b\w+:\S+|\S+@\S+")
+# From the start of a word only: from each letter a long line without spaces would take minutes.
+_ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
 _MAX_PARTS = 1_000
 _MIN_ATTACHMENT_BYTES = 4_000_000
 """Larger attachments are removed before the message is parsed."""

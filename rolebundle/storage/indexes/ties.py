@@ -15,6 +15,10 @@ from rolebundle.storage.connection import Corpus
 MARGIN = 32
 """How many results a search asks for in addition, to see where the ties at the edge end."""
 
+GROWTH = 64
+"""By how much the limit grows as long as the results tie. A search scores all matches, so that a
+larger limit costs less than another search."""
+
 
 def search_with_ties(
     search: Callable[[int], Mapping[int, float]], number: int, most: int | None = None
@@ -33,7 +37,7 @@ def search_with_ties(
         scores = list(found.values())
         if len(found) < limit or limit == most or scores[number - 1] != scores[-1]:
             return found
-        limit *= 4
+        limit *= GROWTH
 
 
 def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:

@@ -112,6 +112,12 @@ def test_plain_text_that_the_html_lacks_is_labelled():
     assert [(part.text, part.is_kept) for part in document.hidden] == [(secret, True)]
 
 
+def test_a_long_line_without_spaces_is_compared_once():
+    # From each of its letters again, it would take minutes.
+    document = alternative(f"The gate is shut.\n\n{'x1' * 200_000}\n", "<p>The gate is shut.</p>")
+    assert document.hidden == ()
+
+
 def test_quotations_and_signatures_are_blocks_of_their_own():
     text = "On Monday she wrote:\n> why\n> now\n>\n>> deep\nBecause.\n-- \nAnna\n"
     assert texts(read(bytes(message(text)))) == [
