@@ -97,7 +97,7 @@ def draft_for_role(
     if not subject.inside:
         remarks.append(
             f"nothing in the folder has the words of the name {role_id!r}; add terms by hand, or "
-            "derive them: rolebundle overlay new --examples"
+            f"delete the file and run `rolebundle overlay new {role_id} --examples PATH`"
         )
     values = _head(role_id, base, base_values, subject)
     _fill(values, subject, named, name.types, base)

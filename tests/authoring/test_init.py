@@ -122,7 +122,15 @@ class TestManifest:
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
-        assert init(tmp_path / "empty", "--role", "release-manager").code == 0
+        made = init(tmp_path / "empty", "--role", "release-manager")
+        assert made.code == 0
+        lines = made.out.splitlines()
+        assert lines[0].endswith("0 files, 0 documents; 0 left out")
+        assert lines[1].startswith("wrote ")
+        assert "overlay new release-manager --examples PATH" in made.out
+        done = invoke("ingest", tmp_path / "empty", "--db", tmp_path / "c.db")
+        assert "nothing to search yet" in done.out
+        assert invoke("ls", "--db", tmp_path / "c.db").err == "no document\n"
 
 
 class TestRole:

@@ -166,6 +166,7 @@ def _verdict(view: RoleView) -> str:
     rejected = ", ".join(f"{count} {code}" for code, count in counts if code not in RANKED_LOWER)
     warnings = ", ".join(view.warnings)
     lines = [
+        "" if view.selected else "no passage was found",
         f"trust {view.trust_posture}, {view.freshness_posture}",
         f"ranked lower: {lower}" if lower else "",
         f"rejected: {rejected or 'none'}",
@@ -200,6 +201,8 @@ def _lines(comparison: Comparison, style: Style) -> Iterator[str]:
 
 
 def _overlap(overlap: Overlap) -> str:
+    if overlap.chunks == 1 and not overlap.shared_chunks:
+        return f"{overlap.first} and {overlap.second}: neither got a passage"
     return (
         f"{overlap.first} and {overlap.second}: {overlap.chunks:.0%} of the passages in common "
         f"({overlap.shared_chunks}), {overlap.documents:.0%} of the documents "

@@ -62,6 +62,8 @@ def _summary(report: IngestReport) -> str:
         f"corpus: {counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
+    if not report.documents:
+        lines.append("nothing to search yet; `rolebundle formats` lists what can be read")
     if report.optimized:
         lines.append("approximate index: built, so that searches stay fast")
     if report.flagged:

@@ -69,7 +69,8 @@ def _lines(report: InitReport) -> Iterator[str]:
         ("domains", report.domains),
         ("dates", report.dates),
     ):
-        yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
+        if counts:
+            yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
     for draft in report.drafts:
         yield from draft_lines(draft)
     yield from closing_lines(report.remarks, report.next)

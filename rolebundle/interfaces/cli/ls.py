@@ -67,5 +67,7 @@ def ls(
         # The id is whole, because a person copies it; the title is in what is left of the line.
         shown = cut(title, space) if space >= _MIN_TITLE else ""
         click.echo(writable(f"{line}  {shown}".rstrip()), color=style.color)
+    if not listing.documents:
+        click.echo("no document", err=True)
     if listing.next:
         click.echo(writable(f"there are more: --after {listing.next}"), err=True)

@@ -231,3 +231,11 @@ class TestCompare:
         assert "Threat model for offline" in shown.out
         assert "rolebundle retrieve" in shown.err
         assert SAMPLE.is_dir()
+
+
+def test_a_comparison_of_answers_without_passages_says_so(sample_db: Path) -> None:
+    task = ("compare", "zebra quagga okapi gnus", "--roles", ROLES, "--lexical-only")
+    shown = invoke(*task, "--db", sample_db).out
+    assert shown.count("no passage was found") == 3
+    assert shown.count("neither got a passage") == 3
+    assert "%" not in shown
