@@ -276,8 +276,11 @@ def _refusal(line: bytes) -> bytes | None:
             return None
         if not isinstance(request_id, str | int):
             raise bad_envelope("id: must be a text or an integer")
-        if not isinstance(envelope.get("params", {}), dict):
+        params = envelope.get("params", {})
+        if not isinstance(params, dict):
             raise bad_envelope("params: must be an object")
+        if envelope["method"] == "tools/call":
+            _check_call(params)
         json.dumps(message, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         error = UsageError(
@@ -289,6 +292,20 @@ def _refusal(line: bytes) -> bytes | None:
     except UsageError as error:
         return error_line(request_id, error)
     return None
+
+
+def _check_call(params: dict[str, Any]) -> None:
+    """Refuse a call that the SDK would refuse without saying what is wrong."""
+    if not isinstance(params.get("name"), str):
+        raise UsageError(
+            "bad_request", "params.name: must be the name of a tool", "tools/list has the names"
+        )
+    if not isinstance(params.get("arguments"), dict | None):
+        raise UsageError(
+            "bad_request",
+            "params.arguments: must be an object",
+            'name the fields: {"task": "..."}',
+        )
 
 
 class _Outgoing:

@@ -97,6 +97,13 @@ def test_a_body_over_the_limit_is_refused(server: HttpServer) -> None:
         (b'{"id": 8}', 8, "bad_envelope"),
         (b'{"jsonrpc": "2.0", "id": 9, "method": 5}', 9, "bad_envelope"),
         (b'{"jsonrpc": "2.0", "id": "a", "method": "x", "params": []}', "a", "bad_envelope"),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', 1, "bad_request"),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", '
+            b'"params": {"name": "ls", "arguments": []}}',
+            1,
+            "bad_request",
+        ),
     ],
 )
 def test_a_body_that_is_no_request_is_refused_in_our_words(
