@@ -19,12 +19,11 @@ import json
 import os
 import random
 import shutil
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from documentation import Missing, Workplace, add_arguments, gather, print_table, questions
+from documentation import Workplace, add_arguments, gather, print_table, questions
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -154,10 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
-    try:
-        place = gather(arguments.folder, arguments.sample)
-    except Missing as problem:
-        sys.exit(str(problem))
+    place = gather(arguments.folder, arguments.sample)
     path, planted = build(place)
     rows = []
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:

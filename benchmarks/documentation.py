@@ -13,7 +13,6 @@ import gzip
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,8 +34,8 @@ QUESTIONS = Path(__file__).with_name("questions.txt")
 _DONE = "gathered"
 
 
-class Missing(Exception):
-    """Something that the benchmarks need is not on this machine."""
+class Missing(SystemExit):
+    """Something that the benchmarks need is not on this machine. It ends them with its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
-    try:
-        place = gather(arguments.folder, arguments.sample)
-    except Missing as problem:
-        sys.exit(str(problem))
+    place = gather(arguments.folder, arguments.sample)
     print(f"{place.count:,} files, {place.size / 1e6:,.0f} MB in {place.files}")
     print(f"{len(questions())} questions in {QUESTIONS.name}")
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,11 +136,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=5, help="number of drafts (default: 5)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each (default: 5)")
     options = parser.parse_args()
-    try:
-        path = options.corpus or build(gather(options.folder, options.sample))
-        measure(path, questions(options.questions), options.rounds)
-    except Missing as error:
-        sys.exit(str(error))
+    path = options.corpus or build(gather(options.folder, options.sample))
+    measure(path, questions(options.questions), options.rounds)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from hashlib import blake2b
 from itertools import count, groupby
 from pathlib import Path
 
-from documentation import Missing, add_arguments, gather, print_table, questions
+from documentation import add_arguments, gather, print_table, questions
 from retrieve import Warm, build, warm
 
 from rolebundle.admin import Admin
@@ -240,18 +240,15 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot there, as SVG")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    try:
-        place = gather(arguments.folder, arguments.sample)
-        base = build(place)
-        paths = [
-            corpus_of(base, place.corpus(f"grown-{size}"), size) for size in sorted(arguments.sizes)
-        ]
-        if arguments.build_only:
-            return
-        tasks = questions(arguments.questions)
-        results = [warm(path, tasks, arguments.rounds) for path in paths]
-    except Missing as problem:
-        sys.exit(str(problem))
+    place = gather(arguments.folder, arguments.sample)
+    base = build(place)
+    paths = [
+        corpus_of(base, place.corpus(f"grown-{size}"), size) for size in sorted(arguments.sizes)
+    ]
+    if arguments.build_only:
+        return
+    tasks = questions(arguments.questions)
+    results = [warm(path, tasks, arguments.rounds) for path in paths]
     if arguments.plot:
         arguments.plot.write_text(plot(results), encoding="utf-8")
     if arguments.json:

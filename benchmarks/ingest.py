@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import resource
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -326,15 +325,12 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    try:
-        scan = not arguments.no_scan
-        words = lexical(gather(arguments.folder, arguments.sample), arguments.workers, scan)
-        vectors = None
-        if arguments.embed_sample:
-            part = min(arguments.sample, arguments.embed_sample)
-            vectors = embedding(gather(arguments.folder, part), arguments.workers, scan)
-    except Missing as problem:
-        sys.exit(str(problem))
+    scan = not arguments.no_scan
+    words = lexical(gather(arguments.folder, arguments.sample), arguments.workers, scan)
+    vectors = None
+    if arguments.embed_sample:
+        part = min(arguments.sample, arguments.embed_sample)
+        vectors = embedding(gather(arguments.folder, part), arguments.workers, scan)
     if arguments.json:
         figures = {
             "lexical": {**asdict(words), "speed": words.speed, "second_share": words.second_share},

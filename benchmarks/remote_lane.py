@@ -17,7 +17,6 @@ import multiprocessing
 import os
 import random
 import shutil
-import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -29,7 +28,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from candidate_source import rank, with_source
-from documentation import Missing, add_arguments, gather, print_table, questions
+from documentation import add_arguments, gather, print_table, questions
 from postgres_source import PostgresSource, add_copies, connect, load, server, snapshot
 from retrieve import build
 from scopes import scoped
@@ -420,12 +419,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--seconds", type=float, default=10, help="of each run with writers")
     arguments = parser.parse_args()
-    try:
-        place = gather(arguments.folder, arguments.sample)
-        path = scoped(build(place), place.corpus("scoped"))
-        tasks = questions(arguments.questions)
-    except Missing as missing:
-        sys.exit(str(missing))
+    place = gather(arguments.folder, arguments.sample)
+    path = scoped(build(place), place.corpus("scoped"))
+    tasks = questions(arguments.questions)
     with server(place.folder / "postgres") as uri:
         rows = measure(path, uri, tasks, arguments.rounds, arguments.seconds)
     print_table(rows)

@@ -537,18 +537,15 @@ def main() -> None:
     parser.add_argument("--sequence", type=int, default=_EDITED, help="how many publishes in a row")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    try:
-        place, documents = arguments.folder / "replicas", arguments.documents
-        place.mkdir(parents=True, exist_ok=True)
-        base = arguments.corpus
-        if documents is not None and base is None:
-            base = build(Workplace(place, documents, 0, 0))
-        elif base is None:
-            gathered = gather(arguments.folder, arguments.sample)
-            base, documents = build(gathered), gathered.files
-        result = measure(base, place, documents, arguments.sequence)
-    except Missing as missing:
-        sys.exit(str(missing))
+    place, documents = arguments.folder / "replicas", arguments.documents
+    place.mkdir(parents=True, exist_ok=True)
+    base = arguments.corpus
+    if documents is not None and base is None:
+        base = build(Workplace(place, documents, 0, 0))
+    elif base is None:
+        gathered = gather(arguments.folder, arguments.sample)
+        base, documents = build(gathered), gathered.files
+    result = measure(base, place, documents, arguments.sequence)
     if arguments.json:
         print(json.dumps(asdict(result)))
     else:

@@ -262,14 +262,11 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     warm_figures = cold_figures = None
-    try:
-        if arguments.only != "warm":
-            cold_figures = cold(arguments.pairs)
-        if arguments.only != "cold":
-            path = build(gather(arguments.folder, arguments.sample))
-            warm_figures = warm(path, questions(arguments.questions), arguments.rounds)
-    except Missing as problem:
-        sys.exit(str(problem))
+    if arguments.only != "warm":
+        cold_figures = cold(arguments.pairs)
+    if arguments.only != "cold":
+        path = build(gather(arguments.folder, arguments.sample))
+        warm_figures = warm(path, questions(arguments.questions), arguments.rounds)
     if arguments.json:
         figures = {
             "warm": asdict(warm_figures) if warm_figures else None,

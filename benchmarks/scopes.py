@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from documentation import Missing, add_arguments, gather, print_table, questions
+from documentation import add_arguments, gather, print_table, questions
 from retrieve import build
 
 from rolebundle.admin import Admin
@@ -133,14 +132,11 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
-    try:
-        place = gather(arguments.folder, arguments.sample)
-        base = build(place)
-        path = scoped(base, place.corpus("scoped"))
-        tasks = questions(arguments.questions)
-        result = measure(base, path, tasks, arguments.rounds)
-    except Missing as missing:
-        sys.exit(str(missing))
+    place = gather(arguments.folder, arguments.sample)
+    base = build(place)
+    path = scoped(base, place.corpus("scoped"))
+    tasks = questions(arguments.questions)
+    result = measure(base, path, tasks, arguments.rounds)
     if arguments.json:
         print(json.dumps({**asdict(result), "cost": result.cost, "load": os.getloadavg()[0]}))
         return

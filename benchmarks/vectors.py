@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import random
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from time import perf_counter
 
 import apsw
 import sqlite_vec
-from documentation import Missing, add_arguments, gather, print_table, questions
+from documentation import add_arguments, gather, print_table, questions
 from retrieve import build
 
 from rolebundle.embedding.static import StaticProvider
@@ -162,10 +161,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, help="ask only the first so many (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    try:
-        path = build(gather(arguments.folder, arguments.sample))
-    except Missing as problem:
-        sys.exit(str(problem))
+    path = build(gather(arguments.folder, arguments.sample))
     _report(path, arguments.questions, arguments.json)
 
 
