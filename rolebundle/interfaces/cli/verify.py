@@ -32,6 +32,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
+from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.overlays import load_file
@@ -106,7 +107,7 @@ def verify(
         shaped = shaped_verification(answer, request.detail or "full")
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
-        for line in _lines(answer, draft):
+        for line in _lines(answer, draft, redacted=request.redact):
             click.echo(line)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
@@ -136,8 +137,11 @@ def _bundle(data: bytes) -> object:
         ) from None
 
 
-def _lines(answer: Verification, draft: str) -> Iterator[str]:
-    """The answer for a person: the verdict, what fails, what to look at, and the counts."""
+def _lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:
+    """The answer for a person: the verdict, what fails, what to look at, and the counts.
+
+    If the draft was ``redacted``, what is left of it is at the end.
+    """
     yield f"{answer.verdict.upper().replace('_', ' ')}: {one_line(answer.message, _NOTE_CHARS)}"
     starts = _line_starts(draft)
     failing = [finding for finding in answer.findings if finding.fails]
@@ -163,8 +167,12 @@ def _lines(answer: Verification, draft: str) -> Iterator[str]:
         yield f"opinion of {answer.judge}: {supported}  {place}  {shown}"
     if answer.judge_problem:
         yield f"! {one_line(answer.judge_problem, _NOTE_CHARS)}"
-    if answer.validated_draft is not None:
-        yield "the draft with marks, or without what fails (--redact), is in --json"
+    if answer.validated_draft is None:
+        return
+    if redacted:
+        yield f"the draft without what fails:\n\n{harmless(answer.validated_draft)}"
+    else:
+        yield "--redact prints the draft without what fails; --json has it with marks"
 
 
 def _finding(finding: Finding, starts: list[int]) -> Iterator[str]:

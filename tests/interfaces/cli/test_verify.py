@@ -59,6 +59,15 @@ def test_only_a_pass_has_the_exit_code_0(db: Path, tmp_path: Path) -> None:
         assert (outcome.json()["verdict"] == "pass") == (code == 0)
 
 
+def test_redact_prints_what_is_left_of_the_draft(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "draft.md"
+    path.write_text(f"{LIFETIME}\n\n{FALSE}\n", encoding="utf-8")
+    common = ("verify", path, "--chunk", "tokens#0", "--db", db)
+    assert "--redact prints the draft without what fails" in invoke(*common).out
+    _, _, rest = invoke(*common, "--redact").out.partition("the draft without what fails:")
+    assert LIFETIME in rest and FALSE not in rest
+
+
 def test_a_bundle_from_a_file(db: Path, draft: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.json"
     retrieved = invoke(
