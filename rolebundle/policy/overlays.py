@@ -315,19 +315,16 @@ def extended_files(path: Path, folders: Sequence[Path]) -> list[Path]:
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    paths: dict[str, Path] = {}
-    for folder in folders:
-        for role_id in _role_ids(folder):
-            paths.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
+    paths = _role_files(folders)
     return [_entry(role_id, path, folders) for role_id, path in sorted(paths.items())]
 
 
 def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
     """Role → digest of its overlay. A malformed overlay has none."""
     digests = {}
-    for entry in list_overlays(folders):
+    for role_id in sorted(_role_files(folders)):
         with suppress(OverlayError):
-            digests[entry.role_id] = load_role(entry.role_id, folders).digest
+            digests[role_id] = load_role(role_id, folders).digest
     return digests
 
 
@@ -474,6 +471,15 @@ def _role_ids(folder: Path) -> list[str]:
         for name in names
         if name.endswith(_SUFFIX) and not name.startswith(".")
     ]
+
+
+def _role_files(folders: Sequence[Path]) -> dict[str, Path]:
+    """Role → its file, in the first folder that has one."""
+    files: dict[str, Path] = {}
+    for folder in folders:
+        for role_id in _role_ids(folder):
+            files.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
+    return files
 
 
 def _entry(role_id: str, path: Path, folders: Sequence[Path]) -> OverlayEntry:

@@ -112,7 +112,7 @@ def _flaws(value: object) -> Iterator[Problem]:
 
 def _text_flaws(place: Place, text: str) -> Iterator[Problem]:
     # SQLite accepts neither as a parameter, and an unpaired surrogate cannot be encoded as UTF-8.
-    if _writable(text) != text:
+    if not text.isascii() and _writable(text) != text:
         yield Problem(dotted(place), "bad_json", "has an unpaired surrogate", _NOT_JSON)
     elif "\x00" in text:
         yield Problem(dotted(place), "bad_json", r"has the character \u0000", "take it out")

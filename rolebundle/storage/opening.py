@@ -20,7 +20,7 @@ from rolebundle.resources import data_folder
 from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.file_format import FileFormat
-from rolebundle.storage.files.sqlite_errors import mapped_errors
+from rolebundle.storage.files.sqlite_errors import MappedErrors
 from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.indexes.lexical_index import content_view
@@ -141,7 +141,7 @@ def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
     db = corpus.db
     try:
-        with mapped_errors(path, corpus.file_format):
+        with MappedErrors(path, corpus.file_format):
             _retry_while_busy(lambda: _use_write_ahead_log(db))
             # FULL: what was acknowledged survives a power loss, not only a crash.
             db.pragma("synchronous", "full")

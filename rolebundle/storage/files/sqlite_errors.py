@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -27,11 +27,11 @@ UNUSABLE = "corpus_unusable"
 """The code of an error for which SQLite gives no reason."""
 
 
-@contextmanager
-def mapped_errors(
-    path: Path, file_format: FileFormat, db: apsw.Connection | None = None
-) -> Iterator[None]:
-    """Raise SQLite's errors in the block as errors of this package.
+@dataclass(slots=True)
+class MappedErrors:
+    """A block that raises SQLite's errors as errors of this package.
+
+    A class, because a generator takes longer than a small statement.
 
     Args:
         path: the file.
@@ -41,24 +41,31 @@ def mapped_errors(
     Raises:
         StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
     """
-    try:
-        yield
-    except apsw.Error as error:
-        reason, is_interrupted = 0, False
-        with suppress(apsw.ConnectionClosedError):  # Closing failed.
-            if db is not None:
-                reason = db.system_errno if _is_kind(error, _IO) else 0
-                is_interrupted = db.is_interrupted
-        own = own_error(error, path, reason, is_interrupted=is_interrupted)
-        raise file_format.translate(path, own) from error
-    except UnicodeDecodeError as error:
-        # Only text was stored. If something else comes back, the file was damaged.
-        damage = CorpusCorrupt(
-            "corpus_corrupt",
-            f"{path}: the file is damaged (a text in it is no longer UTF-8)",
-            DAMAGE_HINT,
-        )
-        raise file_format.translate(path, damage) from error
+
+    path: Path
+    file_format: FileFormat
+    db: apsw.Connection | None = None
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, apsw.Error):
+            reason, is_interrupted = 0, False
+            with suppress(apsw.ConnectionClosedError):  # Closing failed.
+                if self.db is not None:
+                    reason = self.db.system_errno if _is_kind(error, _IO) else 0
+                    is_interrupted = self.db.is_interrupted
+            own = own_error(error, self.path, reason, is_interrupted=is_interrupted)
+            raise self.file_format.translate(self.path, own) from error
+        if isinstance(error, UnicodeDecodeError):
+            # Only text was stored. If something else comes back, the file was damaged.
+            damage = CorpusCorrupt(
+                "corpus_corrupt",
+                f"{self.path}: the file is damaged (a text in it is no longer UTF-8)",
+                DAMAGE_HINT,
+            )
+            raise self.file_format.translate(self.path, damage) from error
 
 
 def own_error(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ import apsw
 
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.storage.files.file_format import FileFormat, check_identity, check_path
-from rolebundle.storage.files.sqlite_errors import error_detail, mapped_errors
+from rolebundle.storage.files.sqlite_errors import MappedErrors, error_detail
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
@@ -74,7 +74,7 @@ class SqliteFile:
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be read.
         """
         check_path(path, file_format)
-        with mapped_errors(path, file_format):
+        with MappedErrors(path, file_format):
             # The stamp is taken first: a change during opening is noticed the next time.
             identity, content = stamp_of(path), stamp_of(path, frozen=True)
             db, is_frozen = (
@@ -118,7 +118,7 @@ class SqliteFile:
         """
         if not create:
             check_path(path, file_format)
-        with mapped_errors(path, file_format):
+        with MappedErrors(path, file_format):
             identity = stamp_of(path)
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             db = apsw.Connection(str(path), flags=flags)
@@ -210,8 +210,8 @@ class SqliteFile:
     def _is_inside(self) -> bool:
         return self.db.in_transaction
 
-    def _mapped_errors(self) -> AbstractContextManager[None]:
-        return mapped_errors(self.path, self.file_format, self.db)
+    def _mapped_errors(self) -> MappedErrors:
+        return MappedErrors(self.path, self.file_format, self.db)
 
     def is_current(self) -> bool:
         """Whether the path still names the file that is open here.
@@ -292,7 +292,7 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     try:
         with partial_file(path) as partial:
             with (
-                mapped_errors(path, file_format),
+                MappedErrors(path, file_format),
                 SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
             ):
                 file.db.pragma("synchronous", "extra")
