@@ -120,9 +120,9 @@ def main() -> None:
             attached = measure(command, db, arguments.hosts, server=server.pid)
             server.terminate()
             server.wait(30)
-            for name, one, many in zip(("RSS", "PSS"), attached, alone, strict=True):
-                ratio = f"x{one / many:.2f}"
-                print(f"  {command:6} {name} {many:7.0f} alone {one:7.0f} attached {ratio}")
+            for name, alone_mb, many in zip(("RSS", "PSS"), attached, alone, strict=True):
+                ratio = f"x{alone_mb / many:.2f}"
+                print(f"  {command:6} {name} {many:7.0f} alone {alone_mb:7.0f} attached {ratio}")
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def first_passages(
     shutil.rmtree(place, ignore_errors=True)
     copy, corpus = place / folder.name, place / "corpus.db"
     shutil.copytree(folder, copy, symlinks=True)
-    first, *others = roles
+    first, *further_roles = roles
     run("init", copy, "--role", first, "--db", corpus)
     run("ingest", copy, "--db", corpus)
-    for role in others:
+    for role in further_roles:
         run("overlay", "new", role, "--db", corpus)
     run("overlay", "lint", *roles, "--db", corpus)
     for role, tasks in roles.items():
@@ -95,10 +95,10 @@ def first_passages(
 def run(*arguments: object) -> str:
     """Run a command of rolebundle and return its output."""
     command = [sys.executable, "-m", "rolebundle", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command[3:])}: {done.stderr}")
-    return done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SystemExit(f"{' '.join(command[3:])}: {result.stderr}")
+    return result.stdout
 
 
 def print_grades(lines: Iterable[Mapping[str, Any]]) -> None:

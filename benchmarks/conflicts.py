@@ -93,7 +93,9 @@ def build(place: Workplace) -> tuple[Path, dict[str, list[Pair]]]:
 
 def conflicts(bundle: RetrievalBundle) -> list[str]:
     """The sentences of the warning about disagreement."""
-    messages = [one.message for one in bundle.warnings if one.code == "CONFLICTING_EVIDENCE"]
+    messages = [
+        warning.message for warning in bundle.warnings if warning.code == "CONFLICTING_EVIDENCE"
+    ]
     return messages[0].split("; ") if messages else []
 
 
@@ -109,7 +111,7 @@ def is_reported(bundle: RetrievalBundle, pair: Pair) -> bool:
 
 def headings(passages: list[Passage], count: int) -> list[str]:
     """Headings as further questions."""
-    texts = sorted({one.headings[-1] for one in passages if one.headings})
+    texts = sorted({passage.headings[-1] for passage in passages if passage.headings})
     texts = [text for text in texts if 3 <= len(text.split()) <= 12]
     return random.Random(7).sample(texts, count)
 
@@ -119,15 +121,15 @@ def random_pairs(passages: list[Passage]) -> list[tuple[Passage, Passage]]:
     chance = random.Random(7)
     pairs: list[tuple[Passage, Passage]] = []
     while len(pairs) < _PAIRS:
-        one, other = chance.sample(passages, 2)
-        if one.document.document_id != other.document.document_id:
-            pairs.append((one, other))
+        first, second = chance.sample(passages, 2)
+        if first.document.document_id != second.document.document_id:
+            pairs.append((first, second))
     return pairs
 
 
-def _disagree(one: Passage, other: Passage) -> bool:
+def _disagree(first: Passage, second: Passage) -> bool:
     comparison = Comparison("")
-    return bool(comparison.add(one) or comparison.add(other))
+    return bool(comparison.add(first) or comparison.add(second))
 
 
 def on_the_sample(folder: Path, *, lexical_only: bool) -> list[str]:
@@ -161,9 +163,9 @@ def main() -> None:
         rowids = [row for (row,) in corpus.rows("SELECT id FROM chunk ORDER BY id")]
         chosen = random.Random(7).sample(rowids, min(len(rowids), 5000))
         passages = [
-            one
-            for one in passages_by_rowid(corpus, chosen).values()
-            if not one.path.startswith("conflicts-")
+            passage
+            for passage in passages_by_rowid(corpus, chosen).values()
+            if not passage.path.startswith("conflicts-")
         ]
         for lexical_only in (False, True):
             lanes = "words only" if lexical_only else "both lanes"
@@ -190,8 +192,8 @@ def main() -> None:
                 )
             ]
             print("\n".join(alarms))
-            what = f"{_ANSWERS} answers from the documentation, {lanes}: with a warning"
-            rows.append((what, f"{len(alarms) / _ANSWERS:.1%}", "≤ 2%"))
+            label = f"{_ANSWERS} answers from the documentation, {lanes}: with a warning"
+            rows.append((label, f"{len(alarms) / _ANSWERS:.1%}", "≤ 2%"))
             on_sample = on_the_sample(place.folder, lexical_only=lexical_only)
             print("\n".join(on_sample))
             count = len(_ROLES) * len(_TASKS)

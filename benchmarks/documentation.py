@@ -31,7 +31,7 @@ DOCUMENTATION_SUFFIXES = frozenset({".html", ".txt", ".rst", ".pod", ".yaml"})
 """The other files of the packages are scripts, style sheets, fonts and pictures."""
 MANUAL_FOLDER = "/usr/share/man/"
 QUESTIONS = Path(__file__).with_name("questions.txt")
-_DONE = "gathered"
+_COMPLETE_MARKER = "gathered"
 
 
 class Missing(SystemExit):
@@ -64,13 +64,13 @@ def gather(folder: Path, sample: float = 1.0) -> Workplace:
         Missing: packages are not installed; the message has the command that installs them.
     """
     place = folder / ("all" if sample >= 1 else f"sample-{sample:g}")
-    files, done = place / "documentation", place / _DONE
-    if not done.exists():
+    files, marker = place / "documentation", place / _COMPLETE_MARKER
+    if not marker.exists():
         shutil.rmtree(place, ignore_errors=True)
         for source, relative in _sources():
             if _share(relative) < sample:
                 _bring(source, files / relative)
-        done.touch()
+        marker.touch()
     sizes = [path.stat().st_size for path in files.rglob("*") if path.is_file()]
     return Workplace(place, files, len(sizes), sum(sizes))
 

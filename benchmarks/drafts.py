@@ -85,45 +85,45 @@ def against_corpus(engine: Engine, draft: str) -> tuple[int, float, float]:
 
     Both are measured in turns, paragraph by paragraph, so that other programs slow both alike.
     """
-    count, each, against_all = 0, 0.0, 0.0
+    count, single, against_all = 0, 0.0, 0.0
     for paragraph in draft.split("\n\n"):
         checked = [s.text for s in parse_draft(paragraph).sentences if s.has_content]
         lexical = [RetrievalRequest(task=text, lexical_only=True, now=_NOW) for text in checked]
         request = VerifyRequest(draft=paragraph, now=_NOW)
         count += len(checked)
-        each += milliseconds(lambda: [engine.retrieve(request) for request in lexical], 1)  # noqa: B023
+        single += milliseconds(lambda: [engine.retrieve(request) for request in lexical], 1)  # noqa: B023
         against_all += milliseconds(lambda: engine.verify(request), 1)  # noqa: B023
-    return count, each, against_all
+    return count, single, against_all
 
 
 def measure(path: Path, tasks: list[str], rounds: int) -> None:
     """Print the ratios of each task's draft, and their medians."""
-    named, whole, rows = [], [], []
+    named, ratios, rows = [], [], []
     with Engine(path) as engine:
         for task in tasks:
-            asked = RetrievalRequest(task=task, limit=_PASSAGES, now=_NOW)
-            bundle = engine.retrieve(asked)
+            request = RetrievalRequest(task=task, limit=_PASSAGES, now=_NOW)
+            bundle = engine.retrieve(request)
             values = bundle.model_dump(exclude_none=True)
             checked = VerifyRequest(draft=draft_from(bundle, cited=True), bundle=values, now=_NOW)
-            retrieve = milliseconds(lambda: engine.retrieve(asked), rounds)  # noqa: B023
+            retrieve = milliseconds(lambda: engine.retrieve(request), rounds)  # noqa: B023
             verify = milliseconds(lambda: engine.verify(checked), rounds)  # noqa: B023
             named.append(verify / retrieve)
 
-            count, each, against_all = against_corpus(engine, draft_from(bundle, cited=False))
-            whole.append(against_all / each)
-            rows.append((task, retrieve, verify, count, each, against_all))
+            count, retrieval, against_all = against_corpus(engine, draft_from(bundle, cited=False))
+            ratios.append(against_all / retrieval)
+            rows.append((task, retrieve, verify, count, retrieval, against_all))
         chunks = corpus_counts(engine.workspace.corpus).chunks
-    for task, retrieve, verify, count, each, against_all in rows:
+    for task, retrieve, verify, count, retrieval, against_all in rows:
         print(
             f"{task[:50]:<50}  retrieve {retrieve:6.1f} ms, verify {verify:6.1f} ms; "
-            f"{count} sentences: retrieve {each:7.0f} ms, verify {against_all:7.0f} ms"
+            f"{count} sentences: retrieve {retrieval:7.0f} ms, verify {against_all:7.0f} ms"
         )
     print_table(
         [
             (f"verify {_WORDS:,} words against {_PASSAGES} passages / retrieve",
              f"{median(named):.2f} (most {max(named):.2f})", "≤ 3"),
             (f"verify against {chunks:,} chunks / lexical retrieve of each sentence",
-             f"{median(whole):.2f} (most {max(whole):.2f})", "≤ 1"),
+             f"{median(ratios):.2f} (most {max(ratios):.2f})", "≤ 1"),
         ]
     )  # fmt: skip
 

@@ -102,7 +102,10 @@ def main() -> int:
                     source = arguments.collections / name / "corpus.jsonl"
                 with Admin(corpus) as admin:
                     admin.ingest([source])
-            askers = [name, *(asker for asker, asked in FOREIGN if asked == name)]
+            askers = [
+                name,
+                *(asker for asker, asked_collection in FOREIGN if asked_collection == name),
+            ]
             with Engine(corpus) as engine:
                 for asker in askers:
                     evidence[asker, name] = evidence_of(
@@ -111,22 +114,31 @@ def main() -> int:
                         lexical_only=arguments.lexical_only,
                     )
     areas, blocked, rows = [], [], []
-    for asker, asked in FOREIGN:
-        own, foreign = evidence[asked, asked], evidence[asker, asked]
+    for asker, asked_collection in FOREIGN:
+        own, foreign = (
+            evidence[asked_collection, asked_collection],
+            evidence[asker, asked_collection],
+        )
         areas.append(
             area_under_curve(
                 [answer.strength for answer in own], [answer.strength for answer in foreign]
             )
         )
         blocked.append(share_off_topic(foreign))
-        rows.append((f"{asker} on {asked}", f"AUC {areas[-1]:.3f}", f"off-topic {blocked[-1]:.0%}"))
+        rows.append(
+            (
+                f"{asker} on {asked_collection}",
+                f"AUC {areas[-1]:.3f}",
+                f"off-topic {blocked[-1]:.0%}",
+            )
+        )
     rows.append(("mean, worst", f"AUC {mean(areas):.3f}, {min(areas):.3f}", f"{mean(blocked):.0%}"))
-    everything = [answer for name in (*COLLECTIONS, SAMPLE) for answer in evidence[name, name]]
+    own_answers = [answer for name in (*COLLECTIONS, SAMPLE) for answer in evidence[name, name]]
     rows += [
         (f"own questions of {name}", "blocked", f"{share_off_topic(evidence[name, name]):.1%}")
         for name in (*COLLECTIONS, SAMPLE)
     ]
-    rows.append(("all own questions", "blocked", f"{share_off_topic(everything):.1%}"))
+    rows.append(("all own questions", "blocked", f"{share_off_topic(own_answers):.1%}"))
     print_table(rows)
     return 0
 

@@ -131,8 +131,8 @@ def own_domain(labels: Tree, asker: Asker, roles: Sequence[str], *, verbose: boo
                 print(f"    {'+' if is_own else '-'} {task} → {answer.paths[:1]}")
     overlaps = [
         jaccard(first.ids[:FIRST], second.ids[:FIRST])
-        for one, other in combinations(roles, 2)
-        for first, second in zip(answers[one], answers[other], strict=True)
+        for first_role, second_role in combinations(roles, 2)
+        for first, second in zip(answers[first_role], answers[second_role], strict=True)
     ]
     print(f"  own domain first: {mean(shares):.0%}; no role: {mean(shares_without):.0%}")
     print(f"  overlap of two roles' first {FIRST} passages: {mean(overlaps):.2f}")
@@ -166,9 +166,9 @@ def found(paths: Sequence[str], glob: str) -> tuple[bool, float]:
     return bool(relevant) and relevant[0] in documents[:3], ndcg(documents, grades, 10)
 
 
-def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
     """The share of common ids among all ids of two lists."""
-    return len({*one} & {*other}) / max(1, len({*one} | {*other}))
+    return len({*first} & {*second}) / max(1, len({*first} | {*second}))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def _documents(base: Path, size: int) -> Iterator[StoredDocument]:
     with open_reader(base) as corpus:
         rows = corpus.rows(_CHUNKS)
     share = size / len(rows)
-    left = size
+    remaining = size
     for copy in count():
         words: dict[str, str] = {}
         for document_id, group in groupby(rows, key=lambda row: str(row[0])):
@@ -102,8 +102,8 @@ def _documents(base: Path, size: int) -> Iterator[StoredDocument]:
                 continue
             chunks = list(group)
             yield _document(document_id, chunks, copy, words)
-            left -= len(chunks)
-            if left <= 0:
+            remaining -= len(chunks)
+            if remaining <= 0:
                 return
         if share < 1:
             return

@@ -236,7 +236,7 @@ def _speeds(least: list[Times], rounds: list[Times]) -> tuple[float, ...]:
     return tuple(first.clock / second.clock for first, second in zip(least, rounds, strict=True))
 
 
-def _each(speeds: tuple[float, ...]) -> str:
+def _listed(speeds: tuple[float, ...]) -> str:
     return ", ".join(f"{speed:.2f}" for speed in speeds)
 
 
@@ -265,7 +265,7 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
         ("bare FTS5 insert of the same chunks", _figures(words.bare, words.chunks), ""),
         (
             "**lexical ingest ÷ bare insert**, speed",
-            f"**{words.speed:.2f}** (rounds: {_each(words.speeds)})",
+            f"**{words.speed:.2f}** (rounds: {_listed(words.speeds)})",
             "≥ 0.22",
         ),
         (
@@ -295,7 +295,7 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
             ),
             (
                 "**ingest with embedding ÷ embedder**, speed",
-                f"**{vectors.speed:.2f}** (rounds: {_each(vectors.speeds)})",
+                f"**{vectors.speed:.2f}** (rounds: {_listed(vectors.speeds)})",
                 "≥ 0.7",
             ),
         ]

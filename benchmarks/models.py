@@ -37,13 +37,13 @@ _QUESTIONS = 40
 
 
 def run(*arguments: str | Path) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "rolebundle", *map(str, arguments)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return done.stdout
+    return result.stdout
 
 
 def ndcg(collection: Path, db: Path, *options: str) -> float:

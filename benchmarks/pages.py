@@ -68,9 +68,9 @@ def times(browser: Browser, page: Path) -> tuple[float, float]:
     return paint, load
 
 
-def print_ratio(what: str, blank: Sequence[float], answer: Sequence[float]) -> None:
-    ratio = median(page / nothing for nothing, page in zip(blank, answer, strict=True))
-    print(f"{what}: blank {median(blank):.0f} ms, answer {median(answer):.0f} ms, {ratio:.2f} ×")
+def print_ratio(label: str, blank: Sequence[float], answer: Sequence[float]) -> None:
+    ratio = median(page / blank_page for blank_page, page in zip(blank, answer, strict=True))
+    print(f"{label}: blank {median(blank):.0f} ms, answer {median(answer):.0f} ms, {ratio:.2f} ×")
 
 
 def main() -> None:
@@ -88,9 +88,9 @@ def main() -> None:
         for page in pages:
             times(browser, page)
         measured = [[times(browser, page) for page in pages] for _ in range(pairs)]
-        for place, what in enumerate(("first contentful paint", "load event")):
+        for place, label in enumerate(("first contentful paint", "load event")):
             print_ratio(
-                what,
+                label,
                 [blank[place] for blank, _ in measured],
                 [answer[place] for _, answer in measured],
             )

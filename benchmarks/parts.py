@@ -95,13 +95,13 @@ def main() -> int:
         sets[name] = engine, from_golden(golden, references, name, NOW)[0]
     print(f"| points of nDCG@10 | {' | '.join(COLLECTIONS)} | golden sets |")
     print("| --- " * (len(COLLECTIONS) + 2) + "|")
-    whole: dict[str, float] = {}
+    all_figures: dict[str, float] = {}
     for part, (target, replacement) in PARTS.items():
         with patch(target, replacement):
             figures = {name: governed(*of_set) for name, of_set in sets.items()}
-        whole = whole or figures
-        changes = [figures[name] - whole[name] for name in COLLECTIONS]
-        changes.append(mean(figures[name] - whole[name] for name in GOLDEN_SETS))
+        all_figures = all_figures or figures
+        changes = [figures[name] - all_figures[name] for name in COLLECTIONS]
+        changes.append(mean(figures[name] - all_figures[name] for name in GOLDEN_SETS))
         print(f"| without {part} | {' | '.join(f'{100 * change:+.2f}' for change in changes)} |")
     return 0
 

@@ -364,8 +364,8 @@ def _load_chunks(corpus: Corpus, words: apsw.Connection, compartment: int, conne
     with cursor.copy("COPY posting FROM STDIN") as copy:
         for term, chunk, weight in postings:
             # By hand, because write_row() takes most of the time of a load.
-            shown = term.replace("\\", "\\\\")
-            copy.write(f"{compartment}\t{shown}\t{chunk}\t{weight}\t{lengths[chunk]}\n")
+            escaped = term.replace("\\", "\\\\")
+            copy.write(f"{compartment}\t{escaped}\t{chunk}\t{weight}\t{lengths[chunk]}\n")
     with cursor.copy("COPY frequency FROM STDIN") as copy:
         for term, frequency in frequencies.items():
             copy.write_row((compartment, term, frequency))
@@ -391,7 +391,7 @@ def _load_vectors(corpus: Corpus, index: int, compartment: int, connection: Any)
     )
     with connection.cursor().copy("COPY embedding FROM STDIN WITH (FORMAT BINARY)") as copy:
         copy.set_types(["int4", "int4", "int4", "vector"])
-        for chunk, document, vector in corpus.each(
+        for chunk, document, vector in corpus.iterate(
             "SELECT e.chunk, c.document, e.vector FROM document d "
             "JOIN chunk c ON c.document = d.id JOIN embedded e ON e.index_id = ? AND "
             "e.chunk = c.id WHERE d.compartment = ?",

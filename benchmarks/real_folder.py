@@ -109,7 +109,7 @@ def make(maker: Maker) -> None:
     with_libreoffice(maker)
     with_python_libraries(maker)
     mail(maker)
-    others(maker)
+    unreadable_kinds(maker)
     maker.drop_missing()
 
 
@@ -493,7 +493,7 @@ def mail(maker: Maker) -> None:
         (maker.folder / path).write_bytes(patch.stdout)
 
 
-def others(maker: Maker) -> None:
+def unreadable_kinds(maker: Maker) -> None:
     """Kinds that no reader has. The message must name the kind."""
     heads = {
         "png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff\xe0\x00\x10JFIF", "mp3": b"ID3\x03\x00\x00",

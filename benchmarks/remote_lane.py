@@ -165,10 +165,10 @@ def measure_lanes(
     ]
 
 
-def _compared(times: Times, what: str, ours: str, theirs: str) -> Row:
+def _compared(times: Times, label: str, ours: str, theirs: str) -> Row:
     ratio = times.median(theirs) / times.median(ours)
     return (
-        what,
+        label,
         f"{times.median(ours):.1f} ms ÷ {times.median(theirs):.1f} ms",
         f"remote ÷ file {ratio:.2f}; overlap@50 {times.overlap(theirs, ours)}",
     )
@@ -188,7 +188,7 @@ def compare_answers(
 ) -> Row:
     """How many whole answers, with roles, select the same passages in the same order."""
     provider, folders = StaticProvider(), overlay_folders((demo_overlays(),))
-    same = asked = 0
+    same = compared = 0
     for task, role in zip(tasks, cycle(_ROLES), strict=False):
         overlay = load_role(role, folders)
         wanted = RetrievalRequest(task=task, role=role, now=_NOW)
@@ -201,8 +201,8 @@ def compare_answers(
                 for of in (lanes, with_source(lanes, source))
             ]
         same += answers[0] == answers[1]
-        asked += 1
-    return "answers with the same passages in the same order", f"{same} of {asked}", ""
+        compared += 1
+    return "answers with the same passages in the same order", f"{same} of {compared}", ""
 
 
 def measure_filters(
@@ -212,12 +212,12 @@ def measure_filters(
     every = open_all(corpus, visible, tasks)
     rowids = [rowid for (rowid,) in connection.execute("SELECT DISTINCT document FROM chunk")]
     few = random.Random(1).sample(sorted(rowids), len(rowids) // 100)
-    everything = [compartment.id for compartment in compartments.stored_compartments(corpus)]
+    all_compartments = [compartment.id for compartment in compartments.stored_compartments(corpus)]
     graph: dict[str, object] = {"enable_seqscan": "off"}
     rows: list[Row] = []
-    for what, seen, documents in (
+    for label, seen, documents in (
         (f"{len(visible)} of 10 scopes", visible, None),
-        ("1% of the documents", everything, few),
+        ("1% of the documents", all_compartments, few),
     ):
         times = Times()
         ways: dict[str, tuple[str, dict[str, object]]] = {
@@ -236,7 +236,7 @@ def measure_filters(
         for way in ("exact", *ways):
             found = mean(len(result) for result in times.results[way])
             overlap = f"overlap@50 {times.overlap(way, 'exact')}, {found:.0f} of {_DEPTH} found"
-            rows.append((f"{what}: {way}", f"{times.median(way):.1f} ms", overlap))
+            rows.append((f"{label}: {way}", f"{times.median(way):.1f} ms", overlap))
     return rows
 
 
@@ -329,13 +329,13 @@ def together(place: Place, readers: tuple[Work, int], writers: tuple[Work, int])
     ]
     for process in processes:
         process.start()
-    done = [0.0, 0.0]
+    rates = [0.0, 0.0]
     for _ in processes:
         kind, times = results.get(timeout=300 + place.seconds)
-        done[kind] += times / place.seconds
+        rates[kind] += times / place.seconds
     for process in processes:
         process.join()
-    return done
+    return rates
 
 
 def _repeat(work: Work, place: Place, kind: int, ready: Any, results: Any) -> None:
@@ -364,9 +364,9 @@ def measure_together(place: Place) -> list[Row]:
                 + f"; {file[1]:.1f} ÷ {remote[1]:.1f} commits/s" * writing,
             )
         )
-    one, four = (together(place, (read_postgres, 0), (write_postgres, n))[1] for n in (1, 4))
+    one_writer, four = (together(place, (read_postgres, 0), (write_postgres, n))[1] for n in (1, 4))
     of = f"commits of {_BATCH} chunks, PostgreSQL"
-    rows.append((f"{of}: 1 ÷ 4 writers", f"{one:.1f} ÷ {four:.1f} a second", ""))
+    rows.append((f"{of}: 1 ÷ 4 writers", f"{one_writer:.1f} ÷ {four:.1f} a second", ""))
     return rows
 
 
@@ -377,14 +377,14 @@ def sizes(path: Path, connection: Any) -> list[Row]:
     """The tables with their indexes, against the file."""
     file = path.stat().st_size / 1e6
     rows, total = [(f"corpus file `{path.name}`", f"{file:,.0f} MB", "")], 0.0
-    for what, tables in _TABLES.items():
+    for label, tables in _TABLES.items():
         [(size,)] = connection.execute(
             "SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
             "WHERE relkind = 'r' AND split_part(relname, '_', 1) = ANY(%s)",
             ([*tables],),
         )
         total += float(size) / 1e6
-        rows.append((f"PostgreSQL: {what}", f"{float(size) / 1e6:,.0f} MB", ""))
+        rows.append((f"PostgreSQL: {label}", f"{float(size) / 1e6:,.0f} MB", ""))
     return [*rows, ("PostgreSQL ÷ file", f"{total / file:.2f}", "")]
 
 

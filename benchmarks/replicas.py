@@ -99,7 +99,7 @@ class Cost:
 class Step:
     """A publish to one target, and what its replica moved from one file to the next."""
 
-    what: str
+    name: str
     cost: Cost
     file_bytes: int
     pages: dict[str, int]
@@ -271,7 +271,7 @@ class Publications:
         with Admin(self._place / "reader.db") as admin:
             admin.replicas.pull(self._folder, self._key.public_key(), ())
 
-    def step(self, what: str, *, pull: bool = True) -> Step:
+    def step(self, name: str, *, pull: bool = True) -> Step:
         """Publish, and move the replica with every transport."""
         former = self._place / "former.db"
         former.touch()
@@ -280,7 +280,7 @@ class Publications:
         size = self.staged.stat().st_size
         moved = {"copy": size, **self._moved(former, different)}
         step = Step(
-            what,
+            name,
             cost,
             size,
             pages_by_name(self.staged, different),
@@ -288,7 +288,7 @@ class Publications:
             measured(self.pull, _PULL_PARTS) if pull else None,
         )
         shutil.copyfile(self.staged, former)
-        print(f"{self._agent}: {what}: {cost.processor:.1f} s, {moved}", file=sys.stderr)
+        print(f"{self._agent}: {name}: {cost.processor:.1f} s, {moved}", file=sys.stderr)
         return step
 
     def _moved(self, former: Path, different: list[int]) -> dict[str, int]:
@@ -342,11 +342,11 @@ def rsync(origin: Path, replica: Path) -> int:
     program = sqlite3_rsync()
     if program is None:
         raise Missing("sqlite3_rsync is not installed")
-    done = subprocess.run(
+    result = subprocess.run(
         [program, str(origin), str(replica), "-v"], capture_output=True, text=True, check=True
     )
-    found = _SENT.search(done.stdout)
-    assert found, done.stdout + done.stderr
+    found = _SENT.search(result.stdout)
+    assert found, result.stdout + result.stderr
     return sum(int(number.replace(",", "")) for number in found.groups())
 
 
@@ -360,10 +360,14 @@ def static_host(folder: Path) -> Iterator[str]:
         def do_GET(self) -> None:
             path = folder / Path(self.path).name
             size = path.stat().st_size
-            asked = _RANGE.fullmatch(self.headers.get("Range", ""))
-            start, last = (int(asked[1]), int(asked[2])) if asked else (0, size - 1)
-            self.send_response(206 if asked else 200)
-            if asked:
+            requested_range = _RANGE.fullmatch(self.headers.get("Range", ""))
+            start, last = (
+                (int(requested_range[1]), int(requested_range[2]))
+                if requested_range
+                else (0, size - 1)
+            )
+            self.send_response(206 if requested_range else 200)
+            if requested_range:
                 self.send_header("Content-Range", f"bytes {start}-{last}/{size}")
             self.send_header("Content-Length", str(last + 1 - start))
             self.end_headers()
@@ -402,36 +406,36 @@ def measure(base: Path, place: Path, documents: Path | None, sequence: int) -> R
         scratch = place / "lexical.db"
         scratch.unlink(missing_ok=True)
         result.lexical_ingest = measured(lambda: _ingest_lexical(scratch, documents))
-    everything = Publications(path, place, "all")
+    all_documents = Publications(path, place, "all")
     half = Publications(path, place, "half")
     steps = result.steps
-    steps["all"] = [everything.step("the first")]
+    steps["all"] = [all_documents.step("the first")]
     steps["half"] = [half.step("the first")]
-    for name, publications in (("all", everything), ("half", half)):
+    for name, publications in (("all", all_documents), ("half", half)):
         with open_reader(publications.staged) as replica:
             result.chunks[name] = corpus_counts(replica).chunks
     copy = place / "copy.db"
     # The least of several: the first one also fills the cache of the system.
-    copies = [measured(lambda: _copy_and_hash(everything.staged, copy)) for _ in range(_COPIES)]
+    copies = [measured(lambda: _copy_and_hash(all_documents.staged, copy)) for _ in range(_COPIES)]
     result.copy_and_hash = min(copies, key=lambda cost: cost.processor)
     copy.unlink()
-    steps["all"].append(everything.step("nothing changed"))
-    for what, changed in (
+    steps["all"].append(all_documents.step("nothing changed"))
+    for change_name, changed in (
         ("1 document changed", files[:1]),
         ("10 documents changed", files[:10]),
         ("100 documents changed", files[:100]),
     ):
-        change(changed, what)
+        change(changed, change_name)
         _ingest(path, files[0].parent, scope="even")
-        steps["all"].append(everything.step(what, pull=len(changed) == 1))
+        steps["all"].append(all_documents.step(change_name, pull=len(changed) == 1))
         if len(changed) == 1:
-            steps["half"].append(half.step(what))
+            steps["half"].append(half.step(change_name))
     files[-1].unlink()
     _ingest(path, files[0].parent, scope="even")
-    steps["all"].append(everything.step("1 document removed", pull=False))
+    steps["all"].append(all_documents.step("1 document removed", pull=False))
     with Admin(path) as admin:
         admin.purges.purge(PurgeSelection([str(files[-2])]))
-    steps["all"].append(everything.step("1 document purged", pull=False))
+    steps["all"].append(all_documents.step("1 document purged", pull=False))
     result.sequence = publish_often(files[:-2], place, sequence)
     return result
 
@@ -494,19 +498,19 @@ def report(result: Result) -> None:
         lines.append(("first pull ÷ copy of the file and SHA-256", f"{ratio:.1f}"))
     for name, steps in result.steps.items():
         for step in steps:
-            lines.append((f"{name}: {step.what}: publish", _seconds(step.cost)))
+            lines.append((f"{name}: {step.name}: publish", _seconds(step.cost)))
             if step.pull:
-                lines.append((f"{name}: {step.what}: pull", _seconds(step.pull)))
-    print_table([(what, figure, "") for what, figure in lines])
+                lines.append((f"{name}: {step.name}: pull", _seconds(step.pull)))
+    print_table([(label, figure, "") for label, figure in lines])
     for name, steps in result.steps.items():
         print(f"\n| bytes moved, agent {name} | {' | '.join(steps[0].moved)} | pages |")
         print("| --- " * (len(steps[0].moved) + 2) + "|")
         for step in steps:
             cells = [f"{moved:,} ({moved / step.file_bytes:.3%})" for moved in step.moved.values()]
-            print(f"| {step.what} | {' | '.join(cells)} | {sum(step.pages.values()):,} |")
+            print(f"| {step.name} | {' | '.join(cells)} | {sum(step.pages.values()):,} |")
     for step in result.steps["all"][1:4]:
         names = ", ".join(f"{name} {pages}" for name, pages in list(step.pages.items())[:14])
-        print(f"\nPages, {step.what}: {names}")
+        print(f"\nPages, {step.name}: {names}")
     if result.sequence:
         most = max(result.sequence)
         print(

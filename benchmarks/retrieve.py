@@ -57,7 +57,7 @@ _IMPORTS = "import apsw, click, pydantic"
 class Latency:
     """Latency of one way to answer over all questions, in milliseconds."""
 
-    what: str
+    name: str
     median: float
     p95: float
 
@@ -198,9 +198,9 @@ def _milliseconds(action: Callable[[], object]) -> float:
     return (perf_counter() - started) * 1000
 
 
-def _latency(what: str, times: list[float]) -> Latency:
+def _latency(name: str, times: list[float]) -> Latency:
     ordered = sorted(times)
-    return Latency(what, median(ordered), ordered[int(0.95 * (len(ordered) - 1))])
+    return Latency(name, median(ordered), ordered[int(0.95 * (len(ordered) - 1))])
 
 
 def _warm_rows(warm: Warm) -> list[tuple[str, str, str]]:
@@ -215,7 +215,7 @@ def _warm_rows(warm: Warm) -> list[tuple[str, str, str]]:
         (f"{label}, warm", f"median {latency.median:.1f} ms, p95 {latency.p95:.1f} ms", "")
         for label, latency in labels.items()
     ]
-    whole, words = warm.governed.median, warm.lexical_only.median
+    governed, words = warm.governed.median, warm.lexical_only.median
     return [
         (
             f"corpus: {warm.documents:,} documents, {warm.chunks:,} chunks",
@@ -225,7 +225,7 @@ def _warm_rows(warm: Warm) -> list[tuple[str, str, str]]:
         *rows,
         (
             "**governed ÷ naive pair**, medians",
-            f"**{whole / warm.naive.median:.2f}**",
+            f"**{governed / warm.naive.median:.2f}**",
             "≤ 0.45",
         ),
         (

@@ -30,7 +30,7 @@ from rolebundle.scan.settings import ScanSettings
 _HIDDEN = frozenset(
     ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")
 )
-_SHOWN = 5
+_MAX_SHOWN_LINES = 5
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def main() -> None:
     print_table(rows)
     for key, lines in sorted(examples.items()):
         print(f"\n{key}")
-        for line in lines[:_SHOWN]:
+        for line in lines[:_MAX_SHOWN_LINES]:
             print(f"  {line}")
 
 

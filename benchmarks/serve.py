@@ -93,8 +93,8 @@ def warm(db: Path, rounds: int) -> None:
         pipe.close()
     base = median(times["in this process"])
     print(f"warm retrieve, both lanes, overlay on, {rounds} times each")
-    for name, taken in times.items():
-        print(f"  {name:26} {median(taken):8.2f} ms   x{median(taken) / base:.2f}")
+    for name, durations in times.items():
+        print(f"  {name:26} {median(durations):8.2f} ms   x{median(durations) / base:.2f}")
 
 
 def noise(db: Path, count: int) -> None:
@@ -153,9 +153,9 @@ def cold(db: Path, pairs: int) -> None:
             if turn:
                 times[name].append((perf_counter() - started) * 1000)
     print(f"cold, {pairs} times each")
-    for name, taken in times.items():
-        ratios = [time / base for time, base in zip(taken, times["bare import"], strict=True)]
-        print(f"  {name:26} {median(taken):8.1f} ms   x{median(ratios):.2f}")
+    for name, durations in times.items():
+        ratios = [time / base for time, base in zip(durations, times["bare import"], strict=True)]
+        print(f"  {name:26} {median(durations):8.1f} ms   x{median(ratios):.2f}")
 
 
 def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
@@ -212,16 +212,16 @@ _STATE = re.compile(r"written in state (\d+)")
 
 
 def _write(db: Path, tree: Path, stop: Event) -> tuple[int, int]:
-    done = failed = 0
+    written = failed = 0
     while not stop.is_set():
         for number in range(20):
             # All notes are stored in one transaction, so an answer must show one state.
-            text = f"# Note {number}\n\nToken refresh flow {number}, written in state {done}.\n"
+            text = f"# Note {number}\n\nToken refresh flow {number}, written in state {written}.\n"
             (tree / f"note-{number}.md").write_text(text, encoding="utf-8")
         command = [*_PROGRAM, "ingest", str(tree), "--db", str(db)]
         failed += subprocess.run(command, check=False, capture_output=True).returncode != 0
-        done += 1
-    return done, failed
+        written += 1
+    return written, failed
 
 
 def _request(number: float | str, fields: dict[str, Any], method: str = "retrieve") -> bytes:

@@ -105,10 +105,10 @@ def _fits(value: Any, expected: Any) -> bool:
 
 def check(answers: Sequence[Mapping[str, Any]]) -> int:
     """Print what is wrong, and return the number of right answers."""
-    given = {answer.get("id"): answer for answer in answers}
+    by_id = {answer.get("id"): answer for answer in answers}
     right = 0
     for task in read_tasks():
-        mistake = mistake_in(given.get(task["id"]), task)
+        mistake = mistake_in(by_id.get(task["id"]), task)
         right += not mistake
         if mistake:
             print(f"{task['id']}: {mistake}\n    {task['situation']}")
@@ -120,9 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--print", action="store_true", help="print what a reader gets")
-    what.add_argument("--check", metavar="ANSWERS.json", type=Path, help="count right answers")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--print", action="store_true", help="print what a reader gets")
+    mode.add_argument("--check", metavar="ANSWERS.json", type=Path, help="count right answers")
     arguments = parser.parse_args()
     if arguments.print:
         print(f"{QUESTION}\n\n{definitions()}\n")

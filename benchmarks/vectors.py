@@ -78,21 +78,21 @@ def _overlaps(truth: list[Sequence[int]], results: list[Sequence[int]], n: int) 
     return [len({*exact[:n]} & {*ours[:n]}) / len(exact[:n]) for exact, ours in pairs]
 
 
-def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
+def search_all(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
     """Measure the ways to search among all vectors."""
     part = _largest(index)
-    both = _with_small(corpus, index)
+    database = _with_small(corpus, index)
 
     def exact(query: bytes) -> list[int]:
         sql = "SELECT rowid FROM v WHERE embedding MATCH ? AND k = ? ORDER BY distance"
-        return [rowid for (rowid,) in both.execute(sql, (query, _RESULTS))]
+        return [rowid for (rowid,) in database.execute(sql, (query, _RESULTS))]
 
     def small(query: bytes, times: int) -> list[int]:
         sql = (
             "SELECT rowid FROM v WHERE small MATCH vec_quantize_int8(?, 'unit') AND k = ? "
             "ORDER BY distance"
         )
-        proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _RESULTS))]
+        proposed = [rowid for (rowid,) in database.execute(sql, (query, times * _RESULTS))]
         return _best(vector_search.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
@@ -130,7 +130,7 @@ def _with_small(corpus: Corpus, index: EmbeddingIndex) -> apsw.Connection:
         db.executemany(
             "INSERT INTO v (rowid, embedding, small) "
             "VALUES (?1, ?2, vec_quantize_int8(?2, 'unit'))",
-            corpus.each(f"SELECT rowid, embedding FROM {_largest(index).table}"),
+            corpus.iterate(f"SELECT rowid, embedding FROM {_largest(index).table}"),
         )
     return db
 
@@ -172,17 +172,17 @@ def _report(path: Path, count: int | None, as_json: bool) -> None:
         assert index is not None
         provider = StaticProvider()
         queries = [query_vector(build_query(task, None), provider) for task in questions(count)]
-        everything = whole(corpus, index, queries)
+        all_results = search_all(corpus, index, queries)
         restricted = {share: among(corpus, index, queries, share) for share in _SHARES}
     if as_json:
         parts = {
             str(share): [asdict(result) for result in results]
             for share, results in restricted.items()
         }
-        figures = {"vectors": index.vectors, "all": [asdict(result) for result in everything]}
+        figures = {"vectors": index.vectors, "all": [asdict(result) for result in all_results]}
         print(json.dumps({**figures, "among": parts, "load": os.getloadavg()}, indent=2))
         return
-    rows = [_row(f"all {index.vectors:,} vectors", result) for result in everything]
+    rows = [_row(f"all {index.vectors:,} vectors", result) for result in all_results]
     rows += [
         _row(f"among {share:.0%} of the documents", result)
         for share, ways in restricted.items()

@@ -158,17 +158,17 @@ def main() -> None:
     if not folder.is_dir():
         sys.exit(f"{folder} does not exist; name the folder with the collections.")
     start = process_time()
-    bench, other = attribution_bench(folder), wice(folder)
+    bench, wice_claims = attribution_bench(folder), wice(folder)
     seconds = process_time() - start
     found = cross_validated(bench)
     constants = np.array([INTERCEPT, *WEIGHTS])
-    of_other = scores(other.features, constants)
+    of_other = scores(wice_claims.features, constants)
     by_source = {
         name: macro_f1(found[bench.sources == name] >= EVEN, bench.supported[bench.sources == name])
         for name in sorted(set(bench.sources))
     }
     precision, recall = uncovered(found, bench.supported)
-    other_precision, other_recall = uncovered(of_other, other.supported)
+    other_precision, other_recall = uncovered(of_other, wice_claims.supported)
     rows = [
         (
             "AttributionBench: macro-F1, mean of its sources",
@@ -179,14 +179,22 @@ def main() -> None:
         *((f"AttributionBench: macro-F1, {name}", value, "") for name, value in by_source.items()),
         ("AttributionBench: precision of uncovered", precision, "0.80"),
         ("AttributionBench: recall of uncovered", recall, ""),
-        ("WiCE: balanced accuracy", balanced_accuracy(of_other >= EVEN, other.supported), "0.64"),
+        (
+            "WiCE: balanced accuracy",
+            balanced_accuracy(of_other >= EVEN, wice_claims.supported),
+            "0.64",
+        ),
         ("WiCE: precision of uncovered", other_precision, ""),
         ("WiCE: recall of uncovered", other_recall, ""),
     ]
     print_table([(name, f"{value:.3f}", goal) for name, value, goal in rows])
     print(f"\n{len(found) + len(of_other)} claims in {seconds:.1f} s of CPU")
     fitted = fit(bench.features, bench.supported)
-    print("constants:", Features(*(round(float(one), 2) for one in fitted[1:])), f"{fitted[0]:.2f}")
+    print(
+        "constants:",
+        Features(*(round(float(constant), 2) for constant in fitted[1:])),
+        f"{fitted[0]:.2f}",
+    )
     for threshold in (UNCOVERED - 0.04, UNCOVERED - 0.02, UNCOVERED + 0.02, UNCOVERED + 0.04):
         precision, recall = uncovered(found, bench.supported, threshold)
         print(f"uncovered below {threshold:.2f}: precision {precision:.3f}, recall {recall:.3f}")

@@ -355,7 +355,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
     files = store.known_files(corpus)
     roots = {root_of(location, path) for location, (path, _, _) in files.items()}
     missing = sorted(str(root) for root in roots if not root.exists())
-    gone = changed = compared = 0
+    unreadable = changed = compared = 0
     end = monotonic() + SECONDS_FOR_FILES
     for location, (path, expected, _) in files.items():
         if monotonic() > end:
@@ -364,7 +364,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         try:
             changed += hash_of_file(read_bytes(location, path, sys.maxsize - 1)) != expected
         except (DocumentError, ValueError):
-            gone += 1  # A damaged location may have a zero byte.
+            unreadable += 1  # A damaged location may have a zero byte.
     message = f"folders: {len(roots)}, files: {len(files)}"
     if compared < len(files):
         message += f", {compared} of them compared"
@@ -375,13 +375,13 @@ def _roots(corpus: Corpus) -> DoctorCheck:
             "bring them back, or, if they were moved, `rolebundle roots move OLD NEW`; their "
             "documents stay",
         )
-    if gone or changed:
-        what = [f"{changed} changed"] if changed else []
-        what += [f"{gone} cannot be read"] if gone else []
+    if unreadable or changed:
+        problems = [f"{changed} changed"] if changed else []
+        problems += [f"{unreadable} cannot be read"] if unreadable else []
         folders = " ".join(sorted(quote(str(root)) for root in roots))
         return _warning(
             "roots",
-            f"{message}; since then {' and '.join(what)}",
+            f"{message}; since then {' and '.join(problems)}",
             "rolebundle update" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
     return _ok("roots", f"{message}, unchanged")

@@ -162,11 +162,11 @@ def _repair(path: Path) -> RepairReport:
             )
         sync_file(partial)
         moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        kept = replace_file(partial, path, corpus_format(), "damaged", moment)
+        replaced = replace_file(partial, path, corpus_format(), "damaged", moment)
     return RepairReport(
         location=str(path),
         repaired=True,
-        kept=str(kept) if kept else None,
+        kept=str(replaced) if replaced else None,
         documents=counts.documents,
         chunks=counts.chunks,
         lost=[LostDocument(document_id=name, path=place) for name, place in salvaged.lost],

@@ -115,13 +115,14 @@ class Workspace:
         indexes = all_indexes(corpus)
         active = next((index for index in indexes if index.active), None)
         provider = self._provider(active, QUERY_DEADLINE_SECONDS, self.embed_url)
-        others = [index for index in indexes if not index.active]
-        if not others:
+        local_indexes = [index for index in indexes if not index.active]
+        if not local_indexes:
             return provider
         return WithSubstitutes(
             provider,
             lambda: (
-                self._provider(index, QUERY_DEADLINE_SECONDS) for index in _local_first(others)
+                self._provider(index, QUERY_DEADLINE_SECONDS)
+                for index in _local_first(local_indexes)
             ),
         )
 

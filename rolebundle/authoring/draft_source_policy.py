@@ -165,14 +165,15 @@ def _folder_rules(subject: Subject) -> list[Values]:
         if is_named or (own >= _MIN_FOLDER_DOCUMENTS and lift >= _FOLDER_LIFT):
             found.append((not is_named, -own * min(lift, 4.0), folder, own, len(names)))
     chosen: list[Values] = []
-    taken: list[str] = []
+    chosen_folders: list[str] = []
     for is_unnamed, _, folder, own, total in sorted(found):
         if any(
-            f"{folder}/".startswith(f"{other}/") or f"{other}/".startswith(f"{folder}/")
-            for other in taken
+            f"{folder}/".startswith(f"{chosen_folder}/")
+            or f"{chosen_folder}/".startswith(f"{folder}/")
+            for chosen_folder in chosen_folders
         ):
             continue
-        taken.append(folder)
+        chosen_folders.append(folder)
         reason = f"{own} of its {total} documents are about the role; {share:.0%} of all are"
         boost = LEAST_BOOST
         if not is_unnamed:
@@ -196,11 +197,15 @@ def _with_inherited(
     inherited = [
         rule
         for rule in base.source_policy.preferred_sources
-        if any(rule_matches(rule, each) for each in subjects)
+        if any(rule_matches(rule, document_subject) for document_subject in subjects)
     ]
 
     def boost_by_base(path: str) -> float:
-        named_here = next(each for each in subjects if matches(path, each.paths[0]))
+        named_here = next(
+            document_subject
+            for document_subject in subjects
+            if matches(path, document_subject.paths[0])
+        )
         boosts = (rule.boost for rule in inherited if rule_matches(rule, named_here))
         return next((boost or PREFERRED_SOURCE_BOOST for boost in boosts), 0.0)
 

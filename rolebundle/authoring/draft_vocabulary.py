@@ -37,13 +37,13 @@ def draft_vocabulary(
     """
     inside = [subject.passages.words[position] for position in subject.inside]
     chosen = set(subject.inside)
-    others = [
+    outside = [
         words for position, words in enumerate(subject.passages.words) if position not in chosen
     ]
     # By a name the passages were found by words, and single words of theirs are often chance.
     least_share = GUESSED_SHARE if subject.is_guessed else MIN_SHARE
-    found = characteristic_terms(inside, others, least_share)
-    sought = terms_named(subject.sought, inside, others)
+    found = characteristic_terms(inside, outside, least_share)
+    sought = terms_named(subject.sought, inside, outside)
     reasons = {term: subject.sought[term.text] for term in sought}
     known = {term.words for term in sought}
     if subject.is_guessed and len(sought) >= SIGNATURE_PHRASES:
@@ -60,7 +60,7 @@ def draft_vocabulary(
     def evidence(term: Term) -> str:
         counts = (
             f"in {term.inside} of {counted(len(inside), 'passage')} about the role, of "
-            f"{counted(term.documents, 'document')}, and in {term.outside} of {len(others)} others"
+            f"{counted(term.documents, 'document')}, and in {term.outside} of {len(outside)} others"
         )
         why = reasons.get(term, f"typical of these passages: z {term.z:g}")
         return f"{why}; {counts}"
@@ -91,13 +91,13 @@ def _add_inherited(
         for document in {entry.metadata.document_id: entry for entry in documents}.values()
         for passage in document.passages
     ]
-    taken = {term.casefold() for terms in lists.values() for term in terms}
+    known_terms = {term.casefold() for terms in lists.values() for term in terms}
     for key, terms in lists.items():
         for term in getattr(base.vocabulary, key):
             phrase = _stemmed(term)
             number = sum(phrase in text for text in texts)
-            if number and term.casefold() not in taken:
-                taken.add(term.casefold())
+            if number and term.casefold() not in known_terms:
+                known_terms.add(term.casefold())
                 place = f"vocabulary.{key}[{len(terms)}]"
                 notes[place] = f"from {base.role_id}; in {counted(number, 'passage')} here"
                 terms.append(term)

@@ -168,14 +168,14 @@ def _manifest_for(found: Survey, target: Target) -> ManifestDraft:
         return draft_manifest(found, ignored=ignored)
     with open_reader(target.corpus) as corpus:
         holder = holder_of(root_storage.load(corpus), location)
-        taken = root_storage.sources_outside(corpus, location, with_foreign=True)
+        foreign_sources = root_storage.sources_outside(corpus, location, with_foreign=True)
     keep = ""
     if holder is not None:
         keep = (
             f"The corpus has this folder as {holder.source_id}. With these rules its documents "
             "would get other ids, and marks on them would be lost; so they are not in force."
         )
-    return draft_manifest(found, taken, keep, ignored)
+    return draft_manifest(found, foreign_sources, keep, ignored)
 
 
 def role_draft(
@@ -353,18 +353,18 @@ def _from_examples(
     role_id: str, paths: Sequence[Path], questions: Path | None, target: Target
 ) -> OverlayDraft:
     examples = [document for path in paths for document in _read_examples(path)]
-    asked = _read_questions(questions)
-    for what, number in (("example documents", len(examples)), ("questions", len(asked))):
+    texts = _read_questions(questions)
+    for kind, number in (("example documents", len(examples)), ("questions", len(texts))):
         if number > MAX_EXAMPLES:
             raise UsageError(
                 "too_many_examples",
-                f"{number} {what}; at most {MAX_EXAMPLES} are of use",
+                f"{number} {kind}; at most {MAX_EXAMPLES} are of use",
                 "name those that are most typical of the role",
             )
-    if len(examples) + len(asked) < MIN_EXAMPLES:
+    if len(examples) + len(texts) < MIN_EXAMPLES:
         raise UsageError(
             "too_few_examples",
-            f"{counted(len(examples), 'example document')} and {counted(len(asked), 'question')}: "
+            f"{counted(len(examples), 'example document')} and {counted(len(texts), 'question')}: "
             "too few to tell what is typical of the role",
             f"give {MIN_EXAMPLES} to {MAX_EXAMPLES} with --examples and --questions",
         )
@@ -376,15 +376,15 @@ def _from_examples(
         examples = stored  # With the paths and types that rules will see.
     ids = {document.metadata.document_id for document in stored}
     documents = [document for document in documents if document.metadata.document_id not in ids]
-    if asked and not documents and not examples:
+    if texts and not documents and not examples:
         raise UsageError(
             "no_corpus",
             f"{target.corpus}: there is no corpus in which questions could be looked up",
             "ingest first, or give documents with --examples",
         )
-    everything = [*documents, *examples]
-    named = {name: _declared(document) for name, document in _by_id(everything).items()}
-    draft = draft_from_examples(role_id, examples, asked, documents, named)
+    all_documents = [*documents, *examples]
+    named = {name: _declared(document) for name, document in _by_id(all_documents).items()}
+    draft = draft_from_examples(role_id, examples, texts, documents, named)
     if not documents:
         draft.remarks.append(
             "without a corpus the terms of the examples cannot be compared with other documents; "
@@ -438,7 +438,9 @@ def corpus_documents(corpus: Corpus) -> list[SurveyedDocument]:
                     SurveyedDocument(
                         path=passages[0].path,
                         metadata=metadata,
-                        passages=tuple(Passage(each.headings, each.content) for each in passages),
+                        passages=tuple(
+                            Passage(passage.headings, passage.content) for passage in passages
+                        ),
                         kind=None,
                         date_in_name=date_in_name(passages[0].path),
                     )

@@ -52,11 +52,11 @@ class EditedOverlay(NamedTuple):
             StorageError: it cannot be written. Nothing was written.
         """
         self.load(folders)
-        taken = locate(self.role_id, folders)
-        if taken is not None:
+        existing = locate(self.role_id, folders)
+        if existing is not None:
             raise ConfigurationError(
                 "role_exists",
-                f"there is a role {self.role_id} already: {taken}",
+                f"there is a role {self.role_id} already: {existing}",
                 "choose another id; no file is ever overwritten",
             )
         write_new({self.path: self.content.decode()})

@@ -38,7 +38,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
     """
     for path in texts:
         check_new(path)
-    done: list[Path] = []
+    written: list[Path] = []
     partial: Path | None = None
     try:
         for path, text in texts.items():
@@ -46,12 +46,12 @@ def write_new(texts: Mapping[Path, str]) -> None:
             partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
             _write(partial, text)
             _name(partial, path)
-            done.append(path)
+            written.append(path)
     except FileExistsError as error:
-        _remove([*done, *([partial] if partial else [])])
+        _remove([*written, *([partial] if partial else [])])
         raise _exists(Path(error.filename2 or error.filename)) from error
     except OSError as error:
-        _remove([*done, *([partial] if partial else [])])
+        _remove([*written, *([partial] if partial else [])])
         is_full = error.errno in FULL_ERRNOS
         name = "storage_full" if is_full else _CODES.get(error.errno or 0, "io_error")
         step = "free some disk space" if is_full else "check the folder and its permissions"
@@ -59,7 +59,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
             name, f"{path}: cannot be written ({error.strerror}); nothing was written", step
         ) from error
     except BaseException:
-        _remove([*done, *([partial] if partial else [])])
+        _remove([*written, *([partial] if partial else [])])
         raise
 
 

@@ -83,7 +83,7 @@ class ManifestDraft(NamedTuple):
 
 def draft_manifest(
     survey: Survey,
-    taken: Collection[str] = (),
+    reserved_names: Collection[str] = (),
     keep_source: str = "",
     ignored: Sequence[str] = (),
 ) -> ManifestDraft:
@@ -91,11 +91,11 @@ def draft_manifest(
 
     Args:
         survey: what the folder has.
-        taken: casefolded ids of sources that documents of other folders have.
+        reserved_names: casefolded ids of sources that documents of other folders have.
         keep_source: why the folder's documents should keep their source; empty if they need not.
         ignored: globs of files that are no documents, such as overlays.
     """
-    sources = _source_rules(survey, taken)
+    sources = _source_rules(survey, reserved_names)
     kinds = [*_format_rules(survey), *_folder_rules(survey)]
     kinds += _file_rules(survey, kinds)
     dates = _date_rules(survey)
@@ -150,14 +150,14 @@ def source_folders(paths: Sequence[str]) -> list[tuple[str, int]]:
     return sorted(largest_first)
 
 
-def _source_rules(survey: Survey, taken: Collection[str]) -> list[DraftRule]:
+def _source_rules(survey: Survey, reserved_names: Collection[str]) -> list[DraftRule]:
     base = survey.source_id
     declared = {
         document.path
         for document in survey.documents
         if document.metadata.source_id.casefold() != base.casefold()
     }
-    used = {name.casefold() for name in taken}
+    used = {name.casefold() for name in reserved_names}
     rules = []
     for folder, count in source_folders([document.path for document in survey.documents]):
         if any(path.startswith(f"{folder}/") for path in declared):
@@ -227,7 +227,7 @@ def _folder_rules(survey: Survey) -> list[DraftRule]:
         for folder in _folders(document.path):
             below[folder].append(document)
     rules: list[DraftRule] = []
-    done: set[str] = set()
+    typed_folders: set[str] = set()
     for folder in sorted(below):
         documents = below[folder]
         if len(documents) < 2:
@@ -235,16 +235,16 @@ def _folder_rules(survey: Survey) -> list[DraftRule]:
         values: dict[str, object] = {}
         evidence: list[str] = []
         is_certain = True
-        if not _is_below(folder, done):
+        if not _is_below(folder, typed_folders):
             # Code among pages of text does not tell what the pages are.
-            prose = [each for each in documents if each.document_type not in CODE]
+            prose = [document for document in documents if document.document_type not in CODE]
             found = _main_kind(prose or documents)
             if found is not None:
                 name, evidence_of_kind, is_certain = found
                 values = _kind_values(name, domain_of_type(name))
                 evidence.append(evidence_of_kind)
                 if is_certain:
-                    done.add(folder)
+                    typed_folders.add(folder)
         domain = domain_of_folder(folder.rpartition("/")[2])
         if domain and _is_prose(documents) and (is_certain or not values):
             values.setdefault("domain", domain)
@@ -284,15 +284,15 @@ def _is_prose(documents: Sequence[SurveyedDocument]) -> bool:
 
 def _file_rules(survey: Survey, rules: Sequence[DraftRule]) -> list[DraftRule]:
     """Rules for documents whose own name or headings tell another kind than the rules before."""
-    left: list[SurveyedDocument] = []
+    differing: list[SurveyedDocument] = []
     for document in _typed(survey):
         kind = document.kind
         if kind is None or kind.by == "format":
             continue
         if _type_by(rules, document.path) != kind.kind.document_type:
-            left.append(document)
+            differing.append(document)
     added: list[DraftRule] = []
-    for glob, documents in _groups(left, survey):
+    for glob, documents in _groups(differing, survey):
         kind = documents[0].kind
         assert kind is not None
         is_certain = kind.by != "headings"
@@ -404,9 +404,9 @@ def _left_out(survey: Survey, ignored: Sequence[str]) -> str:
             reasons[_plain(reason.removeprefix(f"{skipped.path}: "))].append(skipped.path)
     lines = [_title("What is left out")]
     for reason, paths in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
-        shown = ", ".join(map(_plain, paths[:_MAX_EXAMPLES]))
+        examples = ", ".join(map(_plain, paths[:_MAX_EXAMPLES]))
         more = ", …" if paths[_MAX_EXAMPLES:] else ""
-        lines.append(_comment(f"{reason}: {len(paths)} ({shown}{more})"))
+        lines.append(_comment(f"{reason}: {len(paths)} ({examples}{more})"))
     if not reasons:
         lines.append("# Nothing.\n")
     old = sorted(
@@ -488,8 +488,8 @@ def _folders(path: str) -> Iterable[str]:
     return ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
 
 
-def _is_below(folder: str, others: Collection[str]) -> bool:
-    return any(folder == other or folder.startswith(f"{other}/") for other in others)
+def _is_below(folder: str, folders: Collection[str]) -> bool:
+    return any(folder == outer or folder.startswith(f"{outer}/") for outer in folders)
 
 
 def _suffix(path: str) -> str:

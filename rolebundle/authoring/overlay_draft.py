@@ -123,10 +123,10 @@ def draft_from_examples(
         named: document id → what rules see of the document.
     """
     ids = {document.metadata.document_id for document in examples}
-    others = [
+    other_documents = [
         document for document in usable(documents) if document.metadata.document_id not in ids
     ]
-    subject = subject_of_examples(examples, questions, others, named)
+    subject = subject_of_examples(examples, questions, other_documents, named)
     values = _head(role_id, None, None, subject)
     _fill(values, subject, named, [], None)
     remarks = []

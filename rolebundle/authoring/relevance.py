@@ -118,7 +118,7 @@ def scores(passages: Passages, wanted: Wanted, types: Sequence[str]) -> list[flo
     for position in range(total):
         score = 0.0
         own = (counts, headings, titles, folders)
-        for word in {word for each in own for word in each[position]}:
+        for word in {word for words_by_passage in own for word in words_by_passage[position]}:
             # That a folder is named so does not make the word common.
             frequency = max(1, frequencies[word])
             if frequency > _MAX_COMMON * total and total > MIN_FOREGROUND:

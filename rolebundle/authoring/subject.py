@@ -83,7 +83,7 @@ def subject_of_name(
 def subject_of_examples(
     examples: Sequence[SurveyedDocument],
     questions: Sequence[str],
-    others: Sequence[SurveyedDocument],
+    other_documents: Sequence[SurveyedDocument],
     named: Mapping[str, Named],
 ) -> Subject:
     """The passages of documents of the role's work, and those that answer its questions best.
@@ -91,11 +91,11 @@ def subject_of_examples(
     Args:
         examples: documents of its work.
         questions: what the role asks.
-        others: the other documents of the corpus.
+        other_documents: the other documents of the corpus.
         named: document id → what rules see of the document.
     """
     ids = {document.metadata.document_id for document in examples}
-    passages = passages_of([*examples, *others])
+    passages = passages_of([*examples, *other_documents])
     types = _types(passages, named)
     scored = [0.0] * len(passages.words)
     for question in questions:

@@ -51,7 +51,7 @@ _TURN_ON = "`rolebundle audit set --mode on --query text`"
 _VOCABULARY_LISTS = ("boost_phrases", "preferred_terms", "suppress_phrases")
 
 
-class _Asked(NamedTuple):
+class _Attempt(NamedTuple):
     """A question, and what the pipeline makes of it today."""
 
     text: str
@@ -82,13 +82,13 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
     with closing(Workspace(target.corpus)) as workspace:
         corpus = workspace.answering_corpus
         recorded = recorded_questions(role_id, target.corpus)
-        asked = _ask_again(workspace, corpus, recorded.texts, resolved)
+        attempts = _ask_again(workspace, corpus, recorded.texts, resolved)
         suggestions = [
-            *_forbidden(asked, resolved.overlay),
-            *_unanswered(asked, corpus),
+            *_forbidden(attempts, resolved.overlay),
+            *_unanswered(attempts, corpus),
             *_never_matching_words(own, resolved.overlay, corpus),
             *_never_matching_rules(own, resolved.overlay, corpus),
-            *_stale(asked, resolved.overlay),
+            *_stale(attempts, resolved.overlay),
         ]
     patch: dict[str, Any] = {}
     for suggestion in suggestions:
@@ -99,7 +99,7 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
         path=str(resolved.path),
         is_shipped=is_shipped(resolved.path),
         recorded=recorded.answers,
-        asked=len(asked),
+        asked=len(attempts),
         problem=recorded.problem,
         suggestions=suggestions,
         patch=patch,
@@ -150,9 +150,9 @@ def _problem(role_id: str, settings: AuditSettings, recorded: Recorded) -> str:
 
 def _ask_again(
     workspace: Workspace, corpus: Corpus, texts: Sequence[str], resolved: ResolvedOverlay
-) -> list[_Asked]:
+) -> list[_Attempt]:
     now = datetime.now(UTC)
-    asked = []
+    attempts = []
     for text in texts:
         request = resolve_request(
             RetrievalRequest(task=text, role=resolved.overlay.role_id),
@@ -170,20 +170,22 @@ def _ask_again(
             for terms, frequency in zip(query.content_words, frequencies, strict=True)
             if not frequency
         ]
-        asked.append(_Asked(text, retrieval, tuple(missing)))
-    return asked
+        attempts.append(_Attempt(text, retrieval, tuple(missing)))
+    return attempts
 
 
 # -- proposals -----------------------------------------------------------------------------------
 
 
-def _forbidden(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion]:
+def _forbidden(attempts: Sequence[_Attempt], overlay: Overlay) -> Iterator[Suggestion]:
     """Rules that keep back what would have been selected."""
     questions: defaultdict[str, list[str]] = defaultdict(list)
-    for each in asked:
-        notes = {_rejection_note(each, candidate) for candidate in each.retrieval.forbidden_hits}
+    for attempt in attempts:
+        notes = {
+            _rejection_note(attempt, candidate) for candidate in attempt.retrieval.forbidden_hits
+        }
         for note in notes:
-            questions[note].append(each.text)
+            questions[note].append(attempt.text)
     rules = overlay.source_policy.forbidden_sources
     for note, texts in sorted(questions.items(), key=lambda item: (-len(item[1]), item[0])):
         index = next(
@@ -194,7 +196,7 @@ def _forbidden(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion
             ),
             None,
         )
-        share = f"{len(texts)} of {counted(len(asked), 'question')}"
+        share = f"{len(texts)} of {counted(len(attempts), 'question')}"
         if index is None:
             yield Suggestion(
                 kind="forbidden_hits",
@@ -204,7 +206,7 @@ def _forbidden(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion
                 questions=texts[:MAX_SHOWN],
             )
             continue
-        rest = [
+        remaining_rules = [
             rule.model_dump(exclude_none=True, exclude_defaults=True)
             for number, rule in enumerate(rules)
             if number != index
@@ -216,28 +218,31 @@ def _forbidden(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion
             f"to {share}; if that is evidence for this role, take the rule out, or narrow it by a "
             "path",
             questions=texts[:MAX_SHOWN],
-            patch={"source_policy": {"forbidden_sources": rest}},
+            patch={"source_policy": {"forbidden_sources": remaining_rules}},
         )
 
 
-def _rejection_note(asked: _Asked, candidate: Any) -> str:
-    rejected = {each.candidate.chunk_id: each.note for each in asked.retrieval.rejected}
+def _rejection_note(attempt: _Attempt, candidate: Any) -> str:
+    rejected = {
+        rejection.candidate.chunk_id: rejection.note for rejection in attempt.retrieval.rejected
+    }
     return rejected.get(candidate.chunk_id, "")
 
 
-def _unanswered(asked: Sequence[_Asked], corpus: Corpus) -> Iterator[Suggestion]:
+def _unanswered(attempts: Sequence[_Attempt], corpus: Corpus) -> Iterator[Suggestion]:
     """Questions without an answer, by the words that the corpus lacks."""
     without = [
-        each
-        for each in asked
-        if not each.retrieval.selection.selected or each.retrieval.evidence.task == "off_topic"
+        attempt
+        for attempt in attempts
+        if not attempt.retrieval.selection.selected
+        or attempt.retrieval.evidence.task == "off_topic"
     ]
     if not without:
         return
     questions: defaultdict[str, list[str]] = defaultdict(list)
-    for each in without:
-        for word in each.missing:
-            questions[word].append(each.text)
+    for attempt in without:
+        for word in attempt.missing:
+            questions[word].append(attempt.text)
     similar = _similar_words(list(questions), corpus)
     for word, texts in sorted(questions.items(), key=lambda item: (-len(item[1]), item[0])):
         number = counted(len(texts), "question")
@@ -258,13 +263,14 @@ def _unanswered(asked: Sequence[_Asked], corpus: Corpus) -> Iterator[Suggestion]
                 message=f"{share}, nor one that is close in meaning; ingest documents about it",
                 questions=texts[:MAX_SHOWN],
             )
-    others = [each.text for each in without if not each.missing]
-    if others:
+    unexplained = [attempt.text for attempt in without if not attempt.missing]
+    if unexplained:
         yield Suggestion(
             kind="no_answer",
-            message=f"{counted(len(others), 'question')} without an answer: the corpus has their "
-            "words, but no passage has enough of them; `rolebundle why` shows what is missing",
-            questions=others[:MAX_SHOWN],
+            message=f"{counted(len(unexplained), 'question')} without an answer: the corpus has "
+            "their words, but no passage has enough of them; `rolebundle why` shows what is "
+            "missing",
+            questions=unexplained[:MAX_SHOWN],
         )
 
 
@@ -297,13 +303,13 @@ def _never_matching_words(
         terms: list[str] = getattr(overlay.vocabulary, key)
         absent = [term for term in terms if not chunks_with(corpus, term)[0]]
         if absent:
-            kept = [term for term in terms if term not in absent]
+            present_terms = [term for term in terms if term not in absent]
             yield Suggestion(
                 kind="never_matches",
                 place=f"vocabulary.{key}",
                 message=f"no passage has {', '.join(map(repr, absent))}; take them out, or write "
                 "them as the documents do",
-                patch={"vocabulary": {key: kept}},
+                patch={"vocabulary": {key: present_terms}},
                 is_safe=True,
             )
 
@@ -316,9 +322,9 @@ def _never_matching_rules(
         return
     facts = corpus_facts(document_kinds(corpus))
     rules = overlay.source_policy.preferred_sources
-    kept = [rule for rule in rules if facts.matched(rule)]
-    if len(kept) < len(rules):
-        absent = [rule.condition for rule in rules if rule not in kept]
+    matching_rules = [rule for rule in rules if facts.matched(rule)]
+    if len(matching_rules) < len(rules):
+        absent = [rule.condition for rule in rules if rule not in matching_rules]
         yield Suggestion(
             kind="never_matches",
             place="source_policy.preferred_sources",
@@ -326,7 +332,8 @@ def _never_matching_rules(
             patch={
                 "source_policy": {
                     "preferred_sources": [
-                        rule.model_dump(exclude_none=True, exclude_defaults=True) for rule in kept
+                        rule.model_dump(exclude_none=True, exclude_defaults=True)
+                        for rule in matching_rules
                     ]
                 }
             },
@@ -334,17 +341,17 @@ def _never_matching_rules(
         )
 
 
-def _stale(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion]:
+def _stale(attempts: Sequence[_Attempt], overlay: Overlay) -> Iterator[Suggestion]:
     """Questions whose answers are mostly stale, or whose old answers were rejected."""
     policy = overlay.retrieval_policy
     texts: list[str] = []
     ages: list[float] = []
-    for each in asked:
-        selected = each.retrieval.selection.selected
+    for attempt in attempts:
+        selected = attempt.retrieval.selection.selected
         stale = [candidate for candidate in selected if candidate.freshness == "stale"]
-        rejected = [item for item in each.retrieval.rejected if item.code == "stale"]
+        rejected = [item for item in attempt.retrieval.rejected if item.code == "stale"]
         if len(stale) * 2 > len(selected) or (rejected and not selected):
-            texts.append(each.text)
+            texts.append(attempt.text)
             now = datetime.now(UTC)
             candidates = [*stale, *(item.candidate for item in rejected)]
             own = (age_days(candidate.passage.document, now) for candidate in candidates)
@@ -375,9 +382,9 @@ def _stale(asked: Sequence[_Asked], overlay: Overlay) -> Iterator[Suggestion]:
     )
 
 
-def _merged(patch: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(patch: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(patch)
-    for key, value in other.items():
+    for key, value in addition.items():
         own = merged.get(key)
         if isinstance(own, dict) and isinstance(value, dict):
             value = _merged(own, value)  # noqa: PLW2901

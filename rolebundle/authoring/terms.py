@@ -163,19 +163,19 @@ def without_repeats(texts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     plain: dict[str, list[str]] = {}
     for document, passages in texts.items():
         own: set[str] = set()
-        kept = []
+        remaining_lines = []
         for passage in passages:
             lines = [(line, _folded(line)) for line in passage.split("\n")]
             own.update(folded for _, folded in lines if folded)
-            kept.append("\n".join(line for line, folded in lines if folded not in known))
-        plain[document] = kept
+            remaining_lines.append("\n".join(line for line, folded in lines if folded not in known))
+        plain[document] = remaining_lines
         known |= own
     return plain
 
 
 def characteristic_terms(
     foreground: Sequence[PassageWords],
-    others: Sequence[PassageWords],
+    background: Sequence[PassageWords],
     least_share: float = MIN_SHARE,
 ) -> list[Term]:
     """The terms that the foreground has significantly more often, the most significant first.
@@ -185,7 +185,8 @@ def characteristic_terms(
 
     Args:
         foreground: the passages of the subject.
-        others: the rest. Without any, the most frequent terms of the foreground are returned.
+        background: the other passages. Without any, the most frequent terms of the
+            foreground are returned.
         least_share: of the foreground's passages that have a single word.
     """
     inside: Counter[Key] = Counter()
@@ -193,7 +194,7 @@ def characteristic_terms(
         inside.update(set(_terms(passage.stems)))
     inside = Counter({key: count for key, count in inside.items() if count >= MIN_PASSAGES})
     outside: Counter[Key] = Counter()
-    for passage in others:
+    for passage in background:
         outside.update({key for key in _terms(passage.stems) if key in inside})
     documents: defaultdict[Key, set[str]] = defaultdict(set)
     spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
@@ -206,16 +207,16 @@ def characteristic_terms(
     least = min(3, len({passage.document for passage in foreground}) // 2)
     found = []
     for key, count in inside.items():
-        if outside[key] > MAX_COMMON * max(len(others), 1):
+        if outside[key] > MAX_COMMON * max(len(background), 1):
             continue
         if len(documents[key]) < least or count < MIN_PRECISION * (count + outside[key]):
             continue
         share = least_share if len(key) == 1 else MIN_PHRASE_SHARE
         if count < share * len(foreground):
             continue
-        prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(others))
-        z = _standard_score(count, len(foreground), outside[key], len(others), prior)
-        if others and z < SIGNIFICANT:
+        prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(background))
+        z = _standard_score(count, len(foreground), outside[key], len(background), prior)
+        if background and z < SIGNIFICANT:
             continue
         text = min(spellings[key].items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]
         if len(text) <= _MAX_TERM_CHARS:
@@ -225,24 +226,26 @@ def characteristic_terms(
 
 
 def terms_named(
-    texts: Iterable[str], foreground: Sequence[PassageWords], others: Sequence[PassageWords]
+    texts: Iterable[str], foreground: Sequence[PassageWords], background: Sequence[PassageWords]
 ) -> list[Term]:
     """Given words and phrases as terms; without those that are of no use to find the foreground.
 
     ``text`` is as given. Of several with the same stems the first is returned.
     """
-    given: dict[Key, str] = {}
+    text_by_key: dict[Key, str] = {}
     for text in texts:
         key = tuple(content_stems(text))
         if key and len(key) <= MAX_WORDS:
-            given.setdefault(key, text)
-    inside, outside = (_counts(passages, given) for passages in (foreground, others))
+            text_by_key.setdefault(key, text)
+    inside, outside = (_counts(passages, text_by_key) for passages in (foreground, background))
     found = []
-    for key, text in given.items():
+    for key, text in text_by_key.items():
         count = len(inside[key])
         if count >= MIN_PASSAGES and count >= MIN_PRECISION * (count + len(outside[key])):
-            prior = _PRIOR_PASSAGES * (count + len(outside[key])) / (len(foreground) + len(others))
-            z = _standard_score(count, len(foreground), len(outside[key]), len(others), prior)
+            prior = (
+                _PRIOR_PASSAGES * (count + len(outside[key])) / (len(foreground) + len(background))
+            )
+            z = _standard_score(count, len(foreground), len(outside[key]), len(background), prior)
             documents = len({foreground[number].document for number in inside[key]})
             found.append(Term(text, key, count, len(outside[key]), documents, round(z, 2)))
     return found
@@ -264,10 +267,12 @@ def _terms(runs: Iterable[Sequence[str]]) -> Iterator[Key]:
                 yield tuple(run[start:end])
 
 
-def _standard_score(inside: int, size: int, outside: int, others: int, prior: float) -> float:
+def _standard_score(
+    inside: int, size: int, outside: int, background_size: int, prior: float
+) -> float:
     a, b = inside + prior, outside + prior
     rest_a = max(size + _PRIOR_PASSAGES - a, 0.5)
-    rest_b = max(others + _PRIOR_PASSAGES - b, 0.5)
+    rest_b = max(background_size + _PRIOR_PASSAGES - b, 0.5)
     difference = math.log(a / rest_a) - math.log(b / rest_b)
     return difference / math.sqrt(1 / a + 1 / b)
 

@@ -35,8 +35,8 @@ def trial_of(
     rejected = {rejection.chunk_id: rejection for rejection in with_role.rejected}
     passages = []
     for chunk in with_role.selected:
-        other = before.get(chunk.chunk_id)
-        passages.append(_tried(chunk, other, chunk, list(chunk.overlay_hits)))
+        chunk_before = before.get(chunk.chunk_id)
+        passages.append(_tried(chunk, chunk_before, chunk, list(chunk.overlay_hits)))
     for chunk in without.selected:
         if all(chunk.chunk_id != own.chunk_id for own in with_role.selected):
             rejection = rejected.get(chunk.chunk_id)

@@ -137,11 +137,11 @@ class Criterion(Contract):
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
         needed, optional = FIELDS[self.check]
-        given = {name for name, value in self if value is not None} - set(_COMMON)
+        named_fields = {name for name, value in self if value is not None} - set(_COMMON)
         for name in needed:
-            if name not in given:
+            if name not in named_fields:
                 raise ValueError(f"check {self.check} needs the key {name}")
-        for name in sorted(given - {*needed, *optional}):
+        for name in sorted(named_fields - {*needed, *optional}):
             raise ValueError(f"check {self.check} has no key {name}")
         return self
 

@@ -84,8 +84,8 @@ def permitted_url(url: str, allow_host: str = "") -> str:
             f"the model server at {host} is not on this machine; documents would be sent to it",
             f"use an address on 127.0.0.1, or permit this host with --allow-host {host}",
         )
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
+    shown_host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown_host}:{port}{parts.path.rstrip('/')}"
 
 
 def parse_url(url: str) -> tuple[SplitResult, int]:
@@ -211,10 +211,10 @@ class _Limits:
 
     def time_left(self) -> float:
         """Seconds until the deadline. Raise EmbedderError if it has passed."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0:
             raise self.timeout_error()
-        return left
+        return seconds_left
 
     def timeout_error(self) -> EmbedderError:
         """The error for a deadline that has passed."""
@@ -256,8 +256,10 @@ class _TransientError(Exception):
 def _plain_headers(request: httpx.Request) -> list[tuple[bytes, bytes]]:
     """The request's headers, asking for no compression and no kept connection."""
     fixed = {b"accept-encoding": b"identity", b"connection": b"close"}
-    others = [(name, value) for name, value in request.headers.raw if name.lower() not in fixed]
-    return [*others, *fixed.items()]
+    other_headers = [
+        (name, value) for name, value in request.headers.raw if name.lower() not in fixed
+    ]
+    return [*other_headers, *fixed.items()]
 
 
 def _checked_response(response: httpcore.Response, server: str) -> httpx.Response:
@@ -345,12 +347,12 @@ def status_error(
         missing_hint: how to put a missing model on this server.
         context: the model's context in tokens, if known.
     """
-    shown = f": {_one_line(detail)}" if detail.strip() else ""
+    detail_text = f": {_one_line(detail)}" if detail.strip() else ""
     if _OVER_CONTEXT.search(detail):
         limit = f" of {context} tokens" if context else ""
         return EmbedderError(
             "input_too_long",
-            f"a text is longer than the context{limit} of {model}{shown}",
+            f"a text is longer than the context{limit} of {model}{detail_text}",
             "ingest with a smaller chunk size, or use a model with a longer context",
         )
     if status == 404 and "model" in detail.casefold():
@@ -365,12 +367,12 @@ def status_error(
     if status >= 500:
         return EmbedderError(
             "server_error",
-            f"the model server at {server} failed (status {status}){shown}",
+            f"the model server at {server} failed (status {status}){detail_text}",
             "look at the server's log, then run the same command again",
         )
     return EmbedderError(
         "request_refused",
-        f"the model server at {server} refused the request (status {status}){shown}",
+        f"the model server at {server} refused the request (status {status}){detail_text}",
         "check the URL, and that this server and model can embed",
     )
 

@@ -49,8 +49,8 @@ class BoundedBackend(httpcore.SyncBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to a host in the time that is left."""
-        left = self._limits.time_left()
-        stream = super().connect_tcp(host, port, left, local_address, socket_options or [])
+        seconds_left = self._limits.time_left()
+        stream = super().connect_tcp(host, port, seconds_left, local_address, socket_options or [])
         return _BoundedStream(stream, self._limits)
 
 
@@ -75,8 +75,8 @@ class _BoundedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = self._limits.time_left()
-        secured = self._stream.start_tls(ssl_context, server_hostname, left)
+        seconds_left = self._limits.time_left()
+        secured = self._stream.start_tls(ssl_context, server_hostname, seconds_left)
         return _BoundedStream(secured, self._limits)
 
     def get_extra_info(self, info: str) -> Any:

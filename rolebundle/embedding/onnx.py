@@ -160,7 +160,7 @@ class OnnxProvider:
             vectors[row] = self._vector(text, f"text {row + 1} of {len(texts)}")
         return vectors
 
-    def _vector(self, text: str, shown: str) -> Any:
+    def _vector(self, text: str, label: str) -> Any:
         name = self._packaged.name
         with _LOADING:
             network, session = _loaded(name)
@@ -168,14 +168,14 @@ class OnnxProvider:
         if len(ids) > CONTEXT:
             raise EmbedderError(
                 "input_too_long",
-                f"{shown} has {len(ids)} tokens, and {name} reads {CONTEXT}",
+                f"{label} has {len(ids)} tokens, and {name} reads {CONTEXT}",
                 "ingest with a smaller chunk size, or use a model with a longer context",
             )
         try:
             [token_vectors] = session.run(None, network.inputs(ids))
         except Exception as error:  # onnxruntime has no base class for its errors
             raise EmbedderError(
-                "model_failed", f"{name} could not embed {shown} ({error})", "try shorter texts"
+                "model_failed", f"{name} could not embed {label} ({error})", "try shorter texts"
             ) from error
         return token_vectors[0].mean(axis=0)
 

@@ -114,7 +114,7 @@ def is_model_folder(text: str) -> bool:
 
 
 def _factory(
-    spec: ProviderSpec, others: Sequence[str] = ()
+    spec: ProviderSpec, other_names: Sequence[str] = ()
 ) -> Callable[[ProviderSpec], EmbeddingProvider]:
     try:
         return _FACTORIES[spec.provider]
@@ -122,7 +122,7 @@ def _factory(
         raise ConfigurationError(
             "unknown_provider",
             f"there is no embedding provider {spec.provider!r}",
-            f"use one of: {', '.join((*PROVIDERS, *others))}; with its model, as in "
+            f"use one of: {', '.join((*PROVIDERS, *other_names))}; with its model, as in "
             "ollama:nomic-embed-text",
         ) from None
 

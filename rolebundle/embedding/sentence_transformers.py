@@ -216,7 +216,9 @@ def _name(folder: Path) -> str:
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")
     package = folder.parent.name
-    return next((name for name, it in PACKAGED.items() if it.package == package), folder.name)
+    return next(
+        (name for name, packaged in PACKAGED.items() if packaged.package == package), folder.name
+    )
 
 
 def _digest(folder: Path) -> str:

@@ -161,17 +161,17 @@ def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> Configur
         question = f"question {_question_name(values, place[1])}: "
         del place[:2]
     key = ".".join(str(step) for step in place)
-    others = f" (and {more} more)" if more else ""
+    remark = f" (and {more} more)" if more else ""
     if mistake.kind == "unknown":
         near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
-        others = (f"; did you mean {near[0]}?" if near else "") + others
+        remark = (f"; did you mean {near[0]}?" if near else "") + remark
     text = f"{question}{key}: {mistake.message}" if key else f"{question}{mistake.message}"
     hint = (
         f"allowed here: {', '.join(mistake.allowed)}"
         if mistake.allowed
         else "see docs/quality.md for the keys"
     )
-    return _flawed(path, text + others, hint)
+    return _flawed(path, text + remark, hint)
 
 
 def _question_name(values: Any, place: int) -> str:

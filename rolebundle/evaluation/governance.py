@@ -163,8 +163,8 @@ def distinctiveness(
             second=second.role_id,
             overlap=mean(
                 [
-                    _jaccard(documents, others)
-                    for documents, others in zip(
+                    _jaccard(documents, other_documents)
+                    for documents, other_documents in zip(
                         selected_documents[first.role_id],
                         selected_documents[second.role_id],
                         strict=True,

@@ -155,13 +155,13 @@ def from_golden(
             named |= ids
             for matching_id in ids or {reference}:
                 grades[matching_id] = max(grade, grades.get(matching_id, 0))
-        for key, others in (
+        for key, graded_references in (
             ("must_not_return", question.must_not_return),
             ("expect_rejection", list(question.expect_rejection)),
         ):
             notes += [
                 f"question {question.id}: {key}: {reference} names nothing in the corpus"
-                for reference in others
+                for reference in graded_references
                 if not references.matching_ids(reference)
             ]
         passages = frozenset(named & references.passages)

@@ -225,12 +225,12 @@ def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
     yield from _thresholds(comparison.floors)
 
 
-def _table(first: str, *others: str) -> Table:
+def _table(first: str, *other_names: str) -> Table:
     from rich.table import Table
 
     table = Table(pad_edge=False, show_edge=False, header_style="bold")
     table.add_column(first, no_wrap=True)
-    for name in others:
+    for name in other_names:
         table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
     return table
 

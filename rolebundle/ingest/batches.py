@@ -44,22 +44,22 @@ def store_batch(
     report: IngestReport,
 ) -> set[str]:
     """Store one batch; return the locations whose documents stay in the corpus."""
-    kept: set[str] = set()
+    stored_locations: set[str] = set()
     prepared: list[tuple[FileTask, Prepared]] = []
     for task, outcome in batch:
         if isinstance(outcome, Unchanged):
             report.unchanged += 1
-            kept.add(outcome.location)
+            stored_locations.add(outcome.location)
         elif isinstance(outcome, Skipped):
             report.skipped.append(outcome)
             # A file that could not be read may be unchanged, so its documents stay. If a file was
             # read and rejected, its former documents are removed.
             if outcome.code in TRANSIENT_CODES:
-                kept.add(task.file.location)
+                stored_locations.add(task.file.location)
         else:
             prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
     if not prepared:
-        return kept
+        return stored_locations
     renamed: list[Renamed] = []
     with corpus.writing():
         problems = store.put_files(
@@ -85,13 +85,13 @@ def store_batch(
             message = f"{path}: {problem.message}; {problem.hint}"
             report.skipped.append(Skipped(path, problem.code, message))
             continue
-        kept.add(task.file.location)
+        stored_locations.add(task.file.location)
         _count_grants(task, file, report)
         if task.known is None:
             report.added += 1
         else:
             report.updated += 1
-    return kept
+    return stored_locations
 
 
 def _dated(file: Prepared, date: str | None) -> Prepared:

@@ -191,9 +191,9 @@ def _output(
     timer.start()
     try:
         assert process.stdout is not None
-        rest = b""
+        unfinished = b""
         while block := os.read(process.stdout.fileno(), _BLOCK_BYTES):
-            *names, rest = (rest + block).split(b"\0")
+            *names, unfinished = (unfinished + block).split(b"\0")
             yield from filter(None, names)
         if process.wait() != 0:
             yield None

@@ -190,6 +190,6 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
         try:
             values, _ = _yaml("\n".join(entry).expandtabs(2))
         except _Unreadable:
-            key, _, rest = "\n".join(entry).partition(":")
-            values = {key.strip(" \t\"'"): " ".join(rest.split()).strip("\"'")}
+            key, _, value = "\n".join(entry).partition(":")
+            values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}
         yield from values.items()

@@ -59,11 +59,11 @@ def first_heartbeat(corpus: Path, *, polling: bool) -> Heartbeat:
         CorpusBusy: ``watch_running``: another process watches.
     """
     now = datetime.now(UTC)
-    other = read_heartbeat(corpus)
-    if other is not None and is_alive(other, now) and is_running(other.process):
+    known = read_heartbeat(corpus)
+    if known is not None and is_alive(known, now) and is_running(known.process):
         raise CorpusBusy(
             "watch_running",
-            f"{corpus}: the process {other.process} watches its roots already",
+            f"{corpus}: the process {known.process} watches its roots already",
             "end that one first, or let it go on",
         )
     moment = iso_utc(now)

@@ -136,26 +136,26 @@ def reason_for_content(location: str, names: AbstractSet[str]) -> str:
 
 
 def rules_of(
-    location: str, shown: str, names: AbstractSet[str], above: tuple[Rules, ...]
+    location: str, path_prefix: str, names: AbstractSet[str], above: tuple[Rules, ...]
 ) -> tuple[Rules, ...]:
     """The rules that hold in a folder: those above it, and those of its own ignore files.
 
     Args:
         location: the folder.
-        shown: how its path is shown, with a slash at its end.
+        path_prefix: how its path is shown, with a slash at its end.
         names: the names in it, or those of them that are among ``MARKS``.
         above: the rules of the folder above.
     """
     files = [name for name in (".gitignore", ".ignore") if name in names]
     rules = list(above)
     if ".git" in names:
-        rules = [one for one in above if not one.is_git]
+        rules = [rules_above for rules_above in above if not rules_above.is_git]
         files.insert(0, _exclude_file(location))
     for name in files:
         content = _read(Path(location, name)).decode("utf-8-sig", "replace")
         if content and (patterns := GitIgnore(content)):
             cut = len(location.rstrip(os.sep)) + 1
-            rules.append(Rules(patterns, shown + name, name != ".ignore", cut))
+            rules.append(Rules(patterns, path_prefix + name, name != ".ignore", cut))
     return tuple(rules)
 
 

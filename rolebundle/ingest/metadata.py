@@ -156,9 +156,9 @@ def parse_manifest(content: bytes, path: str) -> Manifest:
     rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
     values = defaults.declared_values()
     sources = {
-        given["source_id"]
-        for given in (values, *(rule.values for rule in rules))
-        if "source_id" in given
+        declared["source_id"]
+        for declared in (values, *(rule.values for rule in rules))
+        if "source_id" in declared
     }
     max_trust, trust_documents = _authority_keys(raw, path)
     return Manifest(
@@ -315,8 +315,8 @@ def resolve(
     )
     claims, attributes, wrong = _sorted_keys(own)
     mistakes += wrong
-    given, others = _usable(inferred)
-    merged: dict[str, Any] = {**given, **authority.values}
+    inferred_values, inferred_attributes = _usable(inferred)
+    merged: dict[str, Any] = {**inferred_values, **authority.values}
     refused: tuple[str, ...] = ()
     self_declared: list[str] = []
     if claims:
@@ -362,16 +362,18 @@ def resolve(
         document_id=document_id,
         source_id=source_id,
         **{**merged, **lists},
-        attributes=flattened({**others, **attributes}) if others or attributes else (),
+        attributes=flattened({**inferred_attributes, **attributes})
+        if inferred_attributes or attributes
+        else (),
         self_declared=tuple(sorted(self_declared)),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
     )
 
 
-def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
+def _fold(merged: dict[str, Any], key: str, *old_keys: str) -> None:
     """Move the values of other keys, which mean the same to retrieval, into ``key``."""
-    _add(merged, key, [text for name in others for text in merged.pop(name, ())])
+    _add(merged, key, [text for name in old_keys for text in merged.pop(name, ())])
 
 
 def _add(merged: dict[str, Any], key: str, texts: Sequence[str]) -> None:
@@ -391,10 +393,14 @@ def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, o
 
     Invalid values are no error, because they are not declared.
     """
-    others = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
-    known = {key: inferred[key] for key in inferred if key not in others} if others else inferred
+    attributes = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
+    known = (
+        {key: inferred[key] for key in inferred if key not in attributes}
+        if attributes
+        else inferred
+    )
     checked, _ = _checked(DeclaredMetadata, known)
-    return checked.declared_values(), others
+    return checked.declared_values(), attributes
 
 
 def _pop_decision(own: dict[str, object]) -> tuple[DeclaredDecision, list[str]]:

@@ -62,7 +62,7 @@ class IngestOptions:
 
     def root_options(self) -> dict[str, Any]:
         """The given options that a root remembers, by their name in ``RootOptions``."""
-        given = {
+        options = {
             "reader": self.reader,
             "separator": self.separator,
             "max_size": self.size_cap,
@@ -73,7 +73,7 @@ class IngestOptions:
             "meta": {key: value for key, value in self.flags.items() if key not in GOVERNANCE_KEYS}
             or None,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:

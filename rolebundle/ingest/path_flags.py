@@ -42,12 +42,12 @@ def given_flags(
         max_trust: the highest trust tier; ``None`` if not given.
         manifests: whether manifests count; ``None`` if not given.
     """
-    given = {key: getattr(declared, key) for key in flags if key in GOVERNANCE_KEYS}
+    command_flags = {key: getattr(declared, key) for key in flags if key in GOVERNANCE_KEYS}
     if max_trust is not None:
-        given["max_trust"] = max_trust
+        command_flags["max_trust"] = max_trust
     if manifests is not None:
-        given["manifests"] = None if manifests else False
-    return given
+        command_flags["manifests"] = None if manifests else False
+    return command_flags
 
 
 def flags_at(remembered: FlagsByPath, location: str) -> dict[str, Any]:
@@ -69,23 +69,27 @@ def without(flags: Flags, replaced: Flags) -> dict[str, Any]:
     return {key: value for key, value in flags.items() if key not in keys}
 
 
-def flags_after(remembered: FlagsByPath, locations: Iterable[str], given: Flags) -> FlagsByPath:
+def flags_after(
+    remembered: FlagsByPath, locations: Iterable[str], command_flags: Flags
+) -> FlagsByPath:
     """What is remembered after an ingest of some paths with these flags."""
-    if not given:
+    if not command_flags:
         return remembered
     paths = set(locations)
     changed = {
-        folder: without(flags, given) if paths.intersection(_with_parents(folder)) else flags
+        folder: without(flags, command_flags)
+        if paths.intersection(_with_parents(folder))
+        else flags
         for folder, flags in remembered.items()
     }
     for path in paths:
-        changed[path] = combined(changed.get(path, {}), given)
-    kept: dict[str, Flags] = {}
+        changed[path] = combined(changed.get(path, {}), command_flags)
+    remembered_after: dict[str, Flags] = {}
     for folder in sorted(changed, key=len):
-        above = flags_at(kept, folder)
+        above = flags_at(remembered_after, folder)
         if limits_in(combined(above, changed[folder])) != limits_in(above):
-            kept[folder] = changed[folder]
-    return kept
+            remembered_after[folder] = changed[folder]
+    return remembered_after
 
 
 def limits_in(flags: Flags) -> dict[str, Any]:
@@ -112,12 +116,12 @@ def describe(flags: Flags) -> str:
 
 def lifting_options(flags: Flags) -> str:
     """The options that lift flags."""
-    others = sorted(flags.keys() - _TRUST_FLAGS - {"manifests"})
+    metadata_keys = sorted(flags.keys() - _TRUST_FLAGS - {"manifests"})
     return " ".join(
         [
             *(["--max-trust authoritative"] if _TRUST_FLAGS & flags.keys() else []),
             *(["--manifests"] if "manifests" in flags else []),
-            *(f"--meta {key}=" for key in others),
+            *(f"--meta {key}=" for key in metadata_keys),
         ]
     )
 

@@ -34,10 +34,10 @@ class ReadingMeter:
     """Reports how far the reading of files is."""
 
     def __init__(
-        self, tasks: Sequence[FileTask], kept: Container[str], on_reading: OnReading
+        self, tasks: Sequence[FileTask], unchanged: Container[str], on_reading: OnReading
     ) -> None:
         self.on_reading = on_reading
-        sizes = [(task.file.size, task.file.location in kept) for task in tasks]
+        sizes = [(task.file.size, task.file.location in unchanged) for task in tasks]
         self.now = Reading(
             sum(is_done for _, is_done in sizes),
             len(tasks),
@@ -50,10 +50,10 @@ class ReadingMeter:
         """Report a file that takes long."""
         self.on_reading(self.now._replace(slow=path))
 
-    def each(
+    def measured(
         self, outcomes: Iterable[tuple[FileTask, Outcome]]
     ) -> Iterator[tuple[FileTask, Outcome]]:
-        """Yield the outcomes, and count them."""
+        """Yield the outcomes, and report how many there were."""
         reported_at = monotonic()
         for task, outcome in outcomes:
             now = self.now

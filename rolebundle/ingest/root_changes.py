@@ -59,13 +59,15 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
     with corpus.writing():
         root = root_at(corpus, old)
         known = roots.load(corpus)
-        others = [other for other in known if not is_below(other.location, root.location)]
-        target = str(absolute(new, others))
+        other_roots = [
+            known_root for known_root in known if not is_below(known_root.location, root.location)
+        ]
+        target = str(absolute(new, other_roots))
         if not os.path.lexists(target):
             raise UsageError(
                 "path_missing", f"{new}: no such file or folder", "move the files first"
             )
-        is_taken = any(is_below(other.location, target) for other in others)
+        is_taken = any(is_below(other_root.location, target) for other_root in other_roots)
         if is_taken or roots.files_below(corpus, target):
             raise UsageError(
                 "root_exists",
@@ -74,7 +76,7 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
                 f"`rolebundle roots remove {quote(str(new))} --yes`",
             )
         moved_documents = apply_move(corpus, root.location, target)
-        roots.save(corpus, [moved(other, root.location, target) for other in known])
+        roots.save(corpus, [moved(known_root, root.location, target) for known_root in known])
     return RootChange(location=target, documents=moved_documents)
 
 
@@ -97,12 +99,17 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
     with corpus.writing():
         known = roots.load(corpus)
         removed = {
-            other.location
-            for other in known
-            if other.source_id == root.source_id and is_below(other.location, root.location)
+            known_root.location
+            for known_root in known
+            if known_root.source_id == root.source_id
+            and is_below(known_root.location, root.location)
         }
-        kept = [other for other in known if other.location not in removed]
-        inside = [other.location for other in kept if is_below(other.location, root.location)]
+        remaining_roots = [known_root for known_root in known if known_root.location not in removed]
+        inside = [
+            nested_root.location
+            for nested_root in remaining_roots
+            if is_below(nested_root.location, root.location)
+        ]
         files = [
             file
             for file in roots.files_below(corpus, root.location)
@@ -111,7 +118,7 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         before = corpus_counts(corpus).documents
         store.remove_files(corpus, files)
         store.drop_unused(corpus)
-        roots.save(corpus, kept)
+        roots.save(corpus, remaining_roots)
         increment_generation(corpus)
         after = corpus_counts(corpus).documents
     return RootChange(location=root.location, documents=before - after)
@@ -157,10 +164,10 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
     after = []
     for root in before:
         inner = [
-            other.location
-            for other in before
-            if other != root
-            and holder_of((outer for outer in before if outer != other), other.location) == root
+            inner.location
+            for inner in before
+            if inner != root
+            and holder_of((outer for outer in before if outer != inner), inner.location) == root
         ]
         updates: dict[str, object] = {
             "documents": counts[root.location] - sum(counts[location] for location in inner)

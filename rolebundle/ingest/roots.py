@@ -139,9 +139,9 @@ def holder_of(roots: Iterable[Root], location: str) -> Root | None:
 def anchor_of(roots: Iterable[Root], root: Root) -> Path:
     """The outermost root above a root that shares its source. Paths are relative to its folder."""
     sharing = [
-        other.location
-        for other in roots
-        if other.source_id == root.source_id and is_below(root.location, other.location)
+        outer.location
+        for outer in roots
+        if outer.source_id == root.source_id and is_below(root.location, outer.location)
     ]
     return Path(min([*sharing, root.location], key=len))
 
@@ -167,17 +167,17 @@ class Surroundings:
 
 
 def plan(
-    roots: Sequence[Root], starts: Sequence[Path], given: Options, surroundings: Surroundings
+    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, surroundings: Surroundings
 ) -> Plan:
     """What an ingest of some paths visits, and the roots after it.
 
     Args:
         roots: the roots before.
         starts: existing paths, as :func:`existing_start` spells them.
-        given: the options of the run. They hold for what is below the paths, too.
+        new_options: the options of the run. They hold for what is below the paths, too.
         surroundings: what is asked of the files and of the corpus.
     """
-    planner = _Planner({root.location: root for root in roots}, given, surroundings)
+    planner = _Planner({root.location: root for root in roots}, new_options, surroundings)
     for start in starts:
         planner.add(start)
     return planner.plan()
@@ -188,7 +188,7 @@ class _Planner:
     """The roots, by location, and the paths to visit; each with whether it is nested."""
 
     roots: dict[str, Root]
-    given: Options
+    new_options: Options
     surroundings: Surroundings
     visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     missing: list[Root] = field(default_factory=list)
@@ -202,7 +202,7 @@ class _Planner:
                 location=location,
                 prefix=_prefix(location, base),
                 source_id=self._source_of(start, base),
-                options=with_options(RootOptions(), self.given),
+                options=with_options(RootOptions(), self.new_options),
             )
         else:
             base = self._renew_source(holder)
@@ -215,8 +215,10 @@ class _Planner:
         for location, (start, is_nested) in self.visited.items():
             holder = holder_of(self.roots.values(), location)
             assert holder is not None
-            below = (other for other in self.roots if other != location)
-            excluded = frozenset(other for other in below if is_below(other, location))
+            below = (root_below for root_below in self.roots if root_below != location)
+            excluded = frozenset(
+                root_below for root_below in below if is_below(root_below, location)
+            )
             visits.append(Visit(start, holder, excluded, is_nested))
         roots = sorted(self.roots.values(), key=lambda root: root.location)
         return Plan(visits, roots, self.missing)
@@ -232,20 +234,21 @@ class _Planner:
         if _prefix(anchor.location, base) == anchor.prefix:
             return base
         sharing = [
-            self.roots.pop(other.location)
-            for other in list(self.roots.values())
-            if other.source_id == anchor.source_id and is_below(other.location, anchor.location)
+            self.roots.pop(shared_root.location)
+            for shared_root in list(self.roots.values())
+            if shared_root.source_id == anchor.source_id
+            and is_below(shared_root.location, anchor.location)
         ]
         source_id = self._source_of(Path(anchor.location), base)
-        for other in sharing:
-            updates = {"source_id": source_id, "prefix": _prefix(other.location, base)}
-            self.roots[other.location] = other.model_copy(update=updates)
+        for shared_root in sharing:
+            updates = {"source_id": source_id, "prefix": _prefix(shared_root.location, base)}
+            self.roots[shared_root.location] = shared_root.model_copy(update=updates)
         return base
 
     def _add_below(self, holder: Root, start: Path, base: Path) -> None:
         """Add a path at or below a root: to the root itself, or as a root of its own."""
         location = str(start)
-        options = with_options(holder.options, self.given)
+        options = with_options(holder.options, self.new_options)
         if holder.location == location:
             self.roots[location] = holder.model_copy(update={"options": options})
         elif _differ(options, holder.options) or self.surroundings.leaves_out(holder, start):
@@ -258,10 +261,12 @@ class _Planner:
 
     def _add_nested(self, location: str) -> None:
         """Visit the roots below a path, or forget those that the root above covers."""
-        for other in list(self.roots.values()):
-            if other.location == location or not is_below(other.location, location):
+        for root_below in list(self.roots.values()):
+            if root_below.location == location or not is_below(root_below.location, location):
                 continue
-            root = other.model_copy(update={"options": with_options(other.options, self.given)})
+            root = root_below.model_copy(
+                update={"options": with_options(root_below.options, self.new_options)}
+            )
             path = Path(root.location)
             self.roots[root.location] = root
             if self._is_covered(root):
@@ -273,8 +278,8 @@ class _Planner:
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        others = (other for other in self.roots.values() if other != root)
-        outer = holder_of(others, root.location)
+        other_roots = (other_root for other_root in self.roots.values() if other_root != root)
+        outer = holder_of(other_roots, root.location)
         return (
             outer is not None
             and outer.source_id == root.source_id
@@ -296,19 +301,23 @@ class _Planner:
         name = source_name(base)
         is_foreign = self.surroundings.is_foreign
         all_count = is_foreign(start)
-        others = self.surroundings.sources_of_others(base, all_count)
-        if others is None:
+        other_sources = self.surroundings.sources_of_others(base, all_count)
+        if other_sources is None:
             return name
         counting = [root for root in roots if all_count or not is_foreign(Path(root.location))]
-        taken = {source_id.casefold() for source_id in others}
-        taken |= {root.source_id.casefold() for root in counting}
+        used_names = {source_id.casefold() for source_id in other_sources}
+        used_names |= {root.source_id.casefold() for root in counting}
         for parent in base.parents:
-            if name.casefold() not in taken:
+            if name.casefold() not in used_names:
                 return name
             if parent.name:
                 name = f"{source_name(parent)}-{name}"
         numbered = (f"{name}-{number}" for number in count(2))
-        return next(each for each in chain([name], numbered) if each.casefold() not in taken)
+        return next(
+            candidate
+            for candidate in chain([name], numbered)
+            if candidate.casefold() not in used_names
+        )
 
 
 def _prefix(location: str, base: Path) -> str:
@@ -321,12 +330,12 @@ def _differ(options: RootOptions, others: RootOptions) -> bool:
     return options.model_copy(update={"lexical_only": others.lexical_only}) != others
 
 
-def with_options(options: RootOptions, given: Options) -> RootOptions:
+def with_options(options: RootOptions, new_options: Options) -> RootOptions:
     """Options after others were given. A key of ``meta`` with the value ``None`` is lifted."""
-    values: dict[str, Any] = {**given}
+    values: dict[str, Any] = {**new_options}
     for name in ("meta", "chunking"):
-        if name in given:
-            merged = {**getattr(options, name), **given[name]}
+        if name in new_options:
+            merged = {**getattr(options, name), **new_options[name]}
             values[name] = {key: value for key, value in merged.items() if value is not None}
     return options.model_copy(update=values)
 
@@ -365,7 +374,9 @@ def find_moved(
             continue
         hashes = hashes_of(root.location)
         same = {
-            rest for rest, known in hashes.items() if _has_hash(f"{start}{rest}", known, size_cap)
+            relative
+            for relative, known in hashes.items()
+            if _has_hash(f"{start}{relative}", known, size_cap)
         }
         if not same or len(same) < _MOVED_SHARE * len(hashes):
             continue
@@ -398,8 +409,10 @@ def _has_only(start: Path, same: set[str]) -> bool:
         return True
     for folder, folders, names in os.walk(start):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        rest = folder[len(str(start)) :]
-        if any(f"{rest}{os.sep}{name}" not in same for name in names if not name.startswith(".")):
+        relative = folder[len(str(start)) :]
+        if any(
+            f"{relative}{os.sep}{name}" not in same for name in names if not name.startswith(".")
+        ):
             return False
     return True
 
@@ -418,9 +431,9 @@ def moved_path(location: str, old: str, new: str) -> str:
 
 def moved_flags(remembered: FlagsByPath, old: str, new: str) -> dict[str, Flags]:
     """The flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
-    flags = {path: given for path, given in remembered.items() if not is_below(path, old)}
-    for path, given in remembered.items():
+    flags = {path: path_flags for path, path_flags in remembered.items() if not is_below(path, old)}
+    for path, path_flags in remembered.items():
         if is_below(path, old):
             after = moved_path(path, old, new)
-            flags[after] = combined(given, flags.get(after, {}))
+            flags[after] = combined(path_flags, flags.get(after, {}))
     return flags

@@ -44,18 +44,18 @@ class RunFlags:
 
     before: FlagsByPath
     after: FlagsByPath
-    given: Flags
+    current: Flags
 
     def flags_at(self, location: str) -> Flags:
         """The flags that hold for a file or folder in this run."""
-        return combined(flags_at(self.after, location), self.given)
+        return combined(flags_at(self.after, location), self.current)
 
     def policy_at(self, location: str, approved: Mapping[str, str]) -> ManifestPolicy:
         """Which manifests count at and below a path, as it is spelled."""
         real = real_location(Path(location))
         excluded = [
-            location.rstrip(os.sep) + rest
-            for path, rest in self.nested(real).items()
+            location.rstrip(os.sep) + relative
+            for path, relative in self.nested(real).items()
             if self.flags_at(path).get("manifests") is False
         ]
         enabled = self.flags_at(real).get("manifests") is not False
@@ -72,14 +72,14 @@ class RunFlags:
 
     def _note(self, path: str, own: Flags, now: Flags) -> Iterator[Skipped]:
         """What becomes of the flags ``own`` that were remembered for a path."""
-        kept = {key: value for key, value in without(own, self.given).items() if key in now}
+        remembered = {key: value for key, value in without(own, self.current).items() if key in now}
         replaced = {key: value for key, value in own.items() if now.get(key) != value}
-        if kept:
+        if remembered:
             yield Skipped(
                 path,
                 "flags_remembered",
-                f"{path}: {describe(kept)}, as in an earlier ingest; "
-                f"{lifting_options(kept)} lifts it",
+                f"{path}: {describe(remembered)}, as in an earlier ingest; "
+                f"{lifting_options(remembered)} lifts it",
             )
         if replaced:
             yield Skipped(
@@ -97,9 +97,9 @@ class RunFlags:
         """
         before = limits_in(flags_at(self.before, location))
         notes = list(self._note(start, before, self.flags_at(location)))
-        for path, rest in self.nested(location).items():
+        for path, relative in self.nested(location).items():
             own = limits_in(self.before.get(path, {}))
-            notes += self._note(start.rstrip(os.sep) + rest, own, self.flags_at(path))
+            notes += self._note(start.rstrip(os.sep) + relative, own, self.flags_at(path))
         return notes
 
 
@@ -108,11 +108,11 @@ def defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDe
     limits = limits_in(flags)
     governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
     values = validated(governed, "flags of an earlier ingest", ConfigurationError, "bad_flag")
-    others = {
+    ungoverned = {
         key: value for key, value in declared.declared_values().items() if key not in governed
     }
     max_trust = check_max_trust(limits.get("max_trust"), "flags of an earlier ingest")
     authority, _ = Authority(default_source=root.source_id).with_level(
-        {**others, **values.declared_values()}, max_trust=max_trust
+        {**ungoverned, **values.declared_values()}, max_trust=max_trust
     )
     return FileDefaults(authority, root.options.reader, root.options.separator)

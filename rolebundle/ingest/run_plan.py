@@ -63,7 +63,7 @@ def plan_run(
     roots: Sequence[Root],
     paths: Sequence[Path],
     options: IngestOptions,
-    given: Flags,
+    command_flags: Flags,
 ) -> RunPlan:
     """Walk all paths, with the roots and flags that hold after the run.
 
@@ -72,7 +72,7 @@ def plan_run(
         roots: its roots before the run.
         paths: the files and folders of the run.
         options: its settings.
-        given: what they say of governance.
+        command_flags: what they say of governance.
 
     Raises:
         UsageError: a path does not exist, or a repair lost its flags.
@@ -94,9 +94,9 @@ def plan_run(
         }
         notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
     locations = [real_location(start) for start in starts]
-    for location in locations if given else ():
+    for location in locations if command_flags else ():
         check_path(Path(location))
-    run_flags = RunFlags(flags, flags_after(flags, locations, given), given)
+    run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
 
     def base_of(start: Path) -> Path:
         return root_of(start, run_flags.policy_at(str(start), approved))[0]
@@ -228,8 +228,8 @@ def _walk_visit(
         for m in ignored
     ]
     nested_defaults = {
-        str(start).rstrip(os.sep) + rest: defaults_for(run_flags.flags_at(path), declared, root)
-        for path, rest in run_flags.nested(location).items()
+        str(start).rstrip(os.sep) + relative: defaults_for(run_flags.flags_at(path), declared, root)
+        for path, relative in run_flags.nested(location).items()
     }
     defaults = defaults_for(flags_here, declared, root)
     ignore = root.options.ignore

@@ -123,9 +123,9 @@ def update(
 
 def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
     return any(
-        is_below(root.location, other.location) and os.path.lexists(other.location)
-        for other in roots
-        if other != root
+        is_below(root.location, outer.location) and os.path.lexists(outer.location)
+        for outer in roots
+        if outer != root
     )
 
 
@@ -197,10 +197,10 @@ def _prepared(
     """
     flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader or "", "command line")
-    given = given_flags(options.flags, flags, options.max_trust, options.manifests)
+    command_flags = given_flags(options.flags, flags, options.max_trust, options.manifests)
     while True:
         roots = root_storage.load(corpus)
-        run = plan_run(corpus, roots, paths, options, given)
+        run = plan_run(corpus, roots, paths, options, command_flags)
         for walk_result in run.walks if options.max_removed < 1 else ():
             _check_removals(corpus, walk_result, known, options.max_removed)
         index, problem = _index_for(corpus, provider, options.connection)
@@ -212,7 +212,7 @@ def _prepared(
             for old, new in run.moves.items():
                 apply_move(corpus, old, new)
             locations = [real_location(walk_result.visit.start) for walk_result in run.walks]
-            path_flags.save(corpus, flags_after(path_flags.load(corpus), locations, given))
+            path_flags.save(corpus, flags_after(path_flags.load(corpus), locations, command_flags))
             root_storage.save(corpus, run.roots)
         return run, index, problem
 
@@ -259,25 +259,27 @@ def _ingest_files(
     # In this thread: several would wait for each other, because most files are small.
     unchanged = check_unchanged(tasks, walk_result.settings, verified)
     # Locations whose documents stay in the corpus.
-    kept = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
-    done = len(kept)
+    stored_locations = {
+        task.file.location for task, same in zip(tasks, unchanged, strict=True) if same
+    }
+    done = len(stored_locations)
     report.unchanged += done
     progress("reading", done, len(tasks))
     changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    meter = ReadingMeter(tasks, kept, on_reading)
+    meter = ReadingMeter(tasks, stored_locations, on_reading)
     with ThreadPoolExecutor(1) as pool:
         # git reads its history while the files are read.
         commits = pool.submit(last_commits, [task.file.location for task in changed])
         outcomes = prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
-        for batch in batches(meter.each(zip(changed, outcomes, strict=True))):
+        for batch in batches(meter.measured(zip(changed, outcomes, strict=True))):
             for task, outcome in batch:
                 if verified is not None and isinstance(outcome, Skipped):
                     verified.add_skipped(task.file, walk_result.settings, outcome)
-            kept |= store_batch(corpus, batch, commits.result(), report)
+            stored_locations |= store_batch(corpus, batch, commits.result(), report)
             done += len(batch)
             progress("reading", done, len(tasks))
     # Files that were read and rejected: their former documents are removed.
-    _remove(corpus, walk_result.missing(known.keys() - set(removed), kept), report)
+    _remove(corpus, walk_result.missing(known.keys() - set(removed), stored_locations), report)
 
 
 def _check_removals(
@@ -299,13 +301,13 @@ def _check_removals(
     new = Counter(
         (file.size, file.modified_ns) for file in walk_result.files if file.location not in known
     )
-    gone = []
+    missing_locations = []
     for location, identity in root_storage.sizes_and_times(corpus, missing).items():
         if new[identity]:
             new[identity] -= 1
         else:
-            gone.append(location)
-    removed = root_storage.count_documents_of(corpus, gone) - new.total()
+            missing_locations.append(location)
+    removed = root_storage.count_documents_of(corpus, missing_locations) - new.total()
     total = root_storage.count_documents_of(corpus, walk_result.missing(known, ()))
     # A single document is always within what a person deletes.
     if removed > max(1, max_removed * total):

@@ -198,8 +198,8 @@ class Watcher:
         if is_stable:
             self._generation = self._corpus.generation()
         self._has_passed = True
-        rest = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
-        self._next_pass = monotonic() + (rest if is_stable else 0.0)
+        pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
+        self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
             status = self._heartbeat.status
             lag = monotonic() - self._pending_at if status.pending_since else status.seconds
@@ -297,7 +297,9 @@ class _Events:
         chosen = [
             path
             for path in real
-            if not any(is_below(path, other) for other in real if other != path)
+            if not any(
+                is_below(path, folder_above) for folder_above in real if folder_above != path
+            )
         ]
         if self.polls or not chosen:
             return

@@ -57,11 +57,11 @@ def largest_fitting(
 
 def cut_contents(contents: Sequence[str], budget: CharacterBudget) -> list[str]:
     """The contents, cut to the budget: a snippet of each, and more of the first ones."""
-    shown, left = [], budget.content
+    contents_cut, chars_left = [], budget.content
     for content in contents:
-        shown.append(_cut(content, budget.snippet + left))
-        left = max(0, left - max(0, len(shown[-1]) - budget.snippet))
-    return shown
+        contents_cut.append(_cut(content, budget.snippet + chars_left))
+        chars_left = max(0, chars_left - max(0, len(contents_cut[-1]) - budget.snippet))
+    return contents_cut
 
 
 def _cut(content: str, length: int) -> str:

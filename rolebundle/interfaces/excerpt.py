@@ -50,11 +50,11 @@ def excerpt(
     end = _end(text, start, beginnings, matches, chars)
     is_cut = start not in beginnings, end not in (*beginnings, len(text))
     start += len(text[start:end]) - len(text[start:end].lstrip(_BORDER))
-    shown = text[start:end].rstrip(_BORDER)
+    text_part = text[start:end].rstrip(_BORDER)
     before, after = ("…" if cut else "" for cut in is_cut)
     shift = len(before) - start
     return Excerpt(
-        f"{before}{shown}{after}",
+        f"{before}{text_part}{after}",
         [
             Match(match.start + shift, match.end + shift, match.term)
             for match in matches
@@ -104,9 +104,9 @@ def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars
         if match.end - start > chars:
             start = text.rfind(" ", start, max(start, match.start - chars // 3)) + 1 or match.start
         ends: dict[int, int] = {}
-        for other in matches[bisect_left(starts, start) : bisect_left(starts, start + chars)]:
-            if other.end <= start + chars:
-                ends.setdefault(other.term, other.end)
+        for following in matches[bisect_left(starts, start) : bisect_left(starts, start + chars)]:
+            if following.end <= start + chars:
+                ends.setdefault(following.term, following.end)
         # Of several parts with the same terms, the one that has them soonest.
         key = sum(weights[term] for term in sorted(ends)), start - max(ends.values(), default=0)
         if key > best_key:

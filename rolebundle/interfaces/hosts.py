@@ -277,10 +277,10 @@ class HostFile:
         if self._host.is_toml:
             raise self._refused(f"the entry {change.server!r} was edited since")
         # Another program has written the file anew since.
-        whole = json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
-        if self._parsed(whole) != expected:
+        new_text = json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
+        if self._parsed(new_text) != expected:
             raise self._refused("would lose something")
-        return whole
+        return new_text
 
     def _check(self, changed: str, original: str, server: str, entry: Entry) -> None:
         """Refuse a text that is not what was there before, with the entry."""
@@ -289,10 +289,10 @@ class HostFile:
         if self._parsed(changed) != expected:
             raise self._refused("would lose something")
 
-    def _refused(self, what: str) -> ConfigurationError:
+    def _refused(self, problem: str) -> ConfigurationError:
         return ConfigurationError(
             "host_file_not_plain",
-            f"{self.path}: {what}; nothing was written",
+            f"{self.path}: {problem}; nothing was written",
             "edit the file by hand; `rolebundle connect` prints what it needs",
         )
 

@@ -73,9 +73,12 @@ def folded(line: str, width: int) -> list[str]:
         return [line]
     text = line.lstrip()
     indent = " " * (len(line) - len(text))
-    whole = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
-    first, *others = wrapped(whole, width - len(_HANGING), indent)
-    return [part.replace("\0", " ") for part in (first, *(f"{_HANGING}{part}" for part in others))]
+    unbroken = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
+    first, *further_lines = wrapped(unbroken, width - len(_HANGING), indent)
+    return [
+        part.replace("\0", " ")
+        for part in (first, *(f"{_HANGING}{part}" for part in further_lines))
+    ]
 
 
 def spans(text: str, width: int, *, break_words: bool = False) -> list[tuple[int, int]]:

@@ -29,11 +29,11 @@ class Terms:
         task: their text, which tells the languages of the stems.
     """
 
-    def __init__(self, shown: Sequence[str], task: str) -> None:
+    def __init__(self, shown_terms: Sequence[str], task: str) -> None:
         self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
         self._forms: dict[str, list[int]] = defaultdict(list)
         self._languages: tuple[str, ...] = ()
-        for number, term in enumerate(shown):
+        for number, term in enumerate(shown_terms):
             if term.startswith(_FORM):
                 self._forms[_indexed(term.removeprefix(_FORM))].append(number)
                 continue

@@ -219,9 +219,9 @@ def _check(answer: Values) -> str:
 def _verification(answer: Values) -> str:
     lines = [f"verdict: {answer['verdict']}: {_on_one_line(answer['message'])}"]
     for finding in answer["findings"]:
-        what = "FAILS" if finding["fails"] else "note"
+        severity = "FAILS" if finding["fails"] else "note"
         place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
-        parts = (f"{what} {finding['code']}", one_line(finding["text"]), place)
+        parts = (f"{severity} {finding['code']}", one_line(finding["text"]), place)
         lines.append("; ".join(filter(None, parts)))
         for name in ("note", "true_text", "remedy"):
             if finding.get(name):

@@ -79,19 +79,19 @@ def bundle_from(values: object) -> RetrievalBundle:
     raise malformed_bundle(f"{_dotted(mistakes[0].place)}: {mistakes[0].message}")
 
 
-def malformed_bundle(what: str) -> UsageError:
+def malformed_bundle(problem: str) -> UsageError:
     """The error for something that is no bundle."""
     return UsageError(
         "bundle_malformed",
-        f"this is no bundle: {what}",
+        f"this is no bundle: {problem}",
         "give what `retrieve` answers in detail `full`: `rolebundle retrieve --format json`",
     )
 
 
-def _incomplete_bundle(what: str) -> UsageError:
+def _incomplete_bundle(problem: str) -> UsageError:
     return UsageError(
         "bundle_incomplete",
-        what,
+        problem,
         "give a bundle in detail `full`: `rolebundle retrieve --format json`",
     )
 

@@ -222,9 +222,9 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
     provenance, fallback = bundle.provenance, bundle.fallback
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
     line = f"trust {trust} · freshness {fresh}" + (f" · {_fallback(fallback)}" if fallback else "")
-    first, *others = wrapped(line, width)
+    first, *further_lines = wrapped(line, width)
     yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
-    yield from others
+    yield from further_lines
 
 
 def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:

@@ -77,12 +77,12 @@ def _short_text(text: str, budget: CharacterBudget) -> str | None:
 
 def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
     """As many texts as fit on one line, but at least one."""
-    width, shown = min(_MAX_LINE, budget.text), list[str]()
+    width, cut_texts = min(_MAX_LINE, budget.text), list[str]()
     for text in texts:
-        if shown and sum(map(len, shown)) + len(text) > width:
+        if cut_texts and sum(map(len, cut_texts)) + len(text) > width:
             break
-        shown.append(cut_line(text, width) or "")
-    return shown
+        cut_texts.append(cut_line(text, width) or "")
+    return cut_texts
 
 
 def _short_fields(fields: Answer, budget: CharacterBudget) -> Answer:
@@ -95,7 +95,7 @@ def _longest(budget: CharacterBudget) -> int:
     return 5 * budget.text
 
 
-def _whole(text: str, budget: CharacterBudget) -> str | None:
+def _uncut(text: str, budget: CharacterBudget) -> str | None:
     """A text that is of no use if it is cut."""
     return text if len(text) <= _longest(budget) else None
 
@@ -180,7 +180,7 @@ _PROJECTION = (
     _optional("selected.metadata.remembered_from", _text),
     _Field("selected.citation.locator"),
     _optional("selected.citation.anchor"),
-    _optional("selected.citation.absolute_path", _whole, details=_COMPACT),
+    _optional("selected.citation.absolute_path", _uncut, details=_COMPACT),
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),
     _Field("rejected.reason", _COMPACT),
@@ -231,7 +231,7 @@ def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
     """What the tree names of the values. A name that is missing, or has nothing, is left out."""
     if isinstance(values, list):
         return [_projected(item, tree, budget) for item in values]
-    shown: Answer = {}
+    fields: Answer = {}
     for name, branch in tree.items():
         if name not in values:
             continue
@@ -242,8 +242,8 @@ def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
         elif branch.shorten is not None:
             value = branch.shorten(value, budget)
         if value is not None:
-            shown[name] = value
-    return shown
+            fields[name] = value
+    return fields
 
 
 # -- bundles -----------------------------------------------------------------------------------
@@ -261,13 +261,13 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     """
     if bundle.packet is None:
         return _shaped_bundle(bundle, detail, max_chars)
-    rest, part = bundle.model_copy(update={"packet": None}), {"packet": bundle.packet}
+    without_packet, part = bundle.model_copy(update={"packet": None}), {"packet": bundle.packet}
     # Its braces are one character more than the comma before it.
-    left = None if max_chars is None else max_chars - characters(part) + 1
-    if left is not None and left < MIN_MAX_CHARS:
+    chars_left = None if max_chars is None else max_chars - characters(part) + 1
+    if chars_left is not None and chars_left < MIN_MAX_CHARS:
         note = f"the packet of {counted(len(bundle.packet), 'character')} did not fit in max_chars"
-        return _shaped_bundle(rest, detail, max_chars, [note])
-    return _shaped_bundle(rest, detail, left) | part
+        return _shaped_bundle(without_packet, detail, max_chars, [note])
+    return _shaped_bundle(without_packet, detail, chars_left) | part
 
 
 def _shaped_bundle(
@@ -364,17 +364,17 @@ class _BundleShaper:
 
     def answer(self, budget: CharacterBudget) -> Answer:
         """The answer that a budget gives."""
-        whole = self._values
-        passages = whole["selected"][: budget.passages]
+        bundle_values = self._values
+        passages = bundle_values["selected"][: budget.passages]
         contents = cut_contents([passage["content"] for passage in passages], budget)
         shown_ids = {passage["chunk_id"] for passage in passages}
-        rejected = _nearest(whole["rejected"], budget.rejections)
+        rejected = _nearest(bundle_values["rejected"], budget.rejections)
         approvals = [
             {**approval, "chunk_ids": [name for name in approval["chunk_ids"] if name in shown_ids]}
-            for approval in whole.get("approvals", ())
+            for approval in bundle_values.get("approvals", ())
         ]
         values = {
-            **whole,
+            **bundle_values,
             "detail": self._detail,
             "selected": [
                 with_content(passage, content)
@@ -383,28 +383,30 @@ class _BundleShaper:
             "rejected": rejected,
             "warnings": [
                 warning
-                for warning in whole["warnings"]
+                for warning in bundle_values["warnings"]
                 if passages or warning["code"] not in _OF_SHOWN_PASSAGES
             ],
             **({"approvals": approvals} if approvals else {}),
         }
-        shown = sum(map(len, contents)) if self._has_contents else 0
+        content_chars = sum(map(len, contents)) if self._has_contents else 0
         if not (rejected or budget.text):
             del values["rejected"]
         answer: Answer = _projected(values, _TREES[self._detail, budget.text > 0], budget)
-        answer["more"] = self._more(budget, len(passages), len(rejected), shown)
+        answer["more"] = self._more(budget, len(passages), len(rejected), content_chars)
         return answer
 
-    def _more(self, budget: CharacterBudget, passages: int, rejections: int, shown: int) -> Answer:
+    def _more(
+        self, budget: CharacterBudget, passages: int, rejections: int, content_chars: int
+    ) -> Answer:
         """How to fetch the whole bundle. A long field is not repeated but named in ``repeat``."""
-        whole = self._values
-        fields = {"task": whole["query"]["task_text"], **whole.get("request", {})}
+        bundle_values = self._values
+        fields = {"task": bundle_values["query"]["task_text"], **bundle_values.get("request", {})}
         repeated = _short_fields(fields, budget)
-        contents = sum(len(passage["content"]) for passage in whole["selected"])
+        contents = sum(len(passage["content"]) for passage in bundle_values["selected"])
         omitted = {
-            "passages": len(whole["selected"]) - passages,
-            "rejections": len(whole["rejected"]) - rejections,
-            "content_chars": contents - shown,
+            "passages": len(bundle_values["selected"]) - passages,
+            "rejections": len(bundle_values["rejected"]) - rejections,
+            "content_chars": contents - content_chars,
         }
         more: Answer = {}
         if budget.text:
@@ -412,9 +414,9 @@ class _BundleShaper:
             task = {name: repeated.pop(name) for name in ("task",) if name in repeated}
             more["params"] = {
                 **task,
-                **({"role": whole["role_id"]} if whole["role_id"] else {}),
+                **({"role": bundle_values["role_id"]} if bundle_values["role_id"] else {}),
                 **repeated,
-                "now": whole["query"]["generated_at"],
+                "now": bundle_values["query"]["generated_at"],
                 "detail": "full",
             }
             if left_out := [name for name in fields if name not in more["params"]]:
@@ -423,7 +425,7 @@ class _BundleShaper:
         notes = [*self._notes]
         if omitted["passages"]:
             notes.append(f"{counted(omitted['passages'], 'passage')} did not fit in max_chars")
-        if shown and omitted["content_chars"]:
+        if content_chars and omitted["content_chars"]:
             notes.append("get with a chunk_id gives a passage whole")
         if notes and budget.text:
             more["notes"] = notes

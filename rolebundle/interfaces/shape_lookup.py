@@ -33,14 +33,14 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
             out, and passages from the end. A first passage that does not fit is shortened. If that
             is not enough, texts and ids are shortened, too, and end in an ellipsis.
     """
-    whole = lookup.model_dump(exclude_none=True)
-    if max_chars is None or characters(whole) <= max_chars:
-        return whole
+    answer = lookup.model_dump(exclude_none=True)
+    if max_chars is None or characters(answer) <= max_chars:
+        return answer
     # The text of a passage is worth more than the attributes of its document.
-    whole["document"].pop("attributes", None)
+    answer["document"].pop("attributes", None)
     content = sum(len(passage.content) for passage in lookup.passages)
     for text in (None, *_TEXT_CHARS):
-        head = whole if text is None else _short_head(lookup, text)
+        head = answer if text is None else _short_head(lookup, text)
 
         def fits(budget: CharacterBudget, head: Answer = head) -> bool:
             return characters(_lookup_answer(lookup, head, budget)) <= max_chars
@@ -66,47 +66,56 @@ def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Answer:
     if max_chars is None or characters(lookups.model_dump(exclude_none=True)) <= max_chars:
         return lookups.model_dump(exclude_none=True)
     answer: Answer = {"lookups": [], "failures": []}
-    left = max_chars - _LOOKUPS_CHARS
+    chars_left = max_chars - _LOOKUPS_CHARS
     for failure in lookups.failures:
         values = {key: cut_line(value, _MAX_LINE) for key, value in failure.model_dump().items()}
         size = characters(values) + 1
-        if left - size < (MIN_MAX_CHARS if lookups.lookups else 0):
+        if chars_left - size < (MIN_MAX_CHARS if lookups.lookups else 0):
             break
         answer["failures"].append(values)
-        left -= size
+        chars_left -= size
     for lookup in lookups.lookups:
-        if left < MIN_MAX_CHARS:
+        if chars_left < MIN_MAX_CHARS:
             break
-        answer["lookups"].append(shaped_lookup(lookup, left))
-        left -= characters(answer["lookups"][-1]) + 1
-    rest: list[Lookup | LookupFailure] = [
+        answer["lookups"].append(shaped_lookup(lookup, chars_left))
+        chars_left -= characters(answer["lookups"][-1]) + 1
+    remaining: list[Lookup | LookupFailure] = [
         *lookups.lookups[len(answer["lookups"]) :],
         *lookups.failures[len(answer["failures"]) :],
     ]
-    answer["omitted"] = len(rest)
-    return answer | ({"next": cut_line(rest[0].reference, _MAX_LINE)} if rest else {})
+    answer["omitted"] = len(remaining)
+    return answer | ({"next": cut_line(remaining[0].reference, _MAX_LINE)} if remaining else {})
 
 
 def _lookup_answer(lookup: Lookup, head: Answer, budget: CharacterBudget) -> Answer:
-    shown, rest = lookup.passages[: budget.passages], lookup.passages[budget.passages :]
-    contents = cut_contents([passage.content for passage in shown], budget)
+    shown_passages, omitted_passages = (
+        lookup.passages[: budget.passages],
+        lookup.passages[budget.passages :],
+    )
+    contents = cut_contents([passage.content for passage in shown_passages], budget)
     passages = [
         _lookup_passage(passage, content, budget.text)
-        for passage, content in zip(shown, contents, strict=True)
+        for passage, content in zip(shown_passages, contents, strict=True)
     ]
-    left = sum(len(passage.content) for passage in lookup.passages) - sum(map(len, contents))
-    omitted = {"passages": len(rest), "content_chars": left}
-    more: Answer = {"method": "get", "params": {"id": _reference(lookup, rest)}, "omitted": omitted}
+    omitted_chars = sum(len(passage.content) for passage in lookup.passages) - sum(
+        map(len, contents)
+    )
+    omitted = {"passages": len(omitted_passages), "content_chars": omitted_chars}
+    more: Answer = {
+        "method": "get",
+        "params": {"id": _reference(lookup, omitted_passages)},
+        "omitted": omitted,
+    }
     if budget.text and len(more["params"]["id"]) > 5 * budget.text:
         # The caller knows a long id already, and a part of it would be no id.
         del more["params"]
     return {**head, "passages": passages, "more": more}
 
 
-def _reference(lookup: Lookup, rest: Sequence[FoundPassage]) -> str:
+def _reference(lookup: Lookup, passages: Sequence[FoundPassage]) -> str:
     """The reference of the passages that were left out. If there are none, of the whole."""
-    first = rest[0].place if rest else None
-    last = rest[-1].place if rest else None
+    first = passages[0].place if passages else None
+    last = passages[-1].place if passages else None
     if first is None or last is None:
         return lookup.reference
     return f"#{lookup.document.document_id}:{first}:{last - first + 1}"

@@ -42,11 +42,11 @@ class Style:
         """
         if not self.color:
             return text
-        shown, read = [], 0
+        pieces, read = [], 0
         for start, end in spans:
-            shown += [text[read:start], self(kind, text[start:end])]
+            pieces += [text[read:start], self(kind, text[start:end])]
             read = end
-        return "".join((*shown, text[read:]))
+        return "".join((*pieces, text[read:]))
 
 
 PLAIN = Style()

@@ -122,10 +122,10 @@ def with_approval(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
 def with_refusal(bundle: RetrievalBundle, refusal: str) -> RetrievalBundle:
     """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
     restricted = [w for w in bundle.warnings if w.code == "ACTION_RESTRICTED"]
-    others = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
+    other_warnings = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
     reasons = (f"the action is not approved: {refusal}", *(w.message for w in restricted))
     warning = BundleWarning(code="APPROVAL_REFUSED", message="; ".join(reasons))
-    return bundle.model_copy(update={"warnings": [*others, warning]})
+    return bundle.model_copy(update={"warnings": [*other_warnings, warning]})
 
 
 def ask_program(
@@ -162,8 +162,8 @@ def ask_program(
             return Decision(refusal=f"{name} did not approve it")
         output.seek(0)
         first = output.readline(4 * MAX_NAME_CHARACTERS).decode("utf-8", "replace")
-    shown = "".join(character for character in first if character.isprintable()).strip()
-    return Decision(approved_by=shown[:MAX_NAME_CHARACTERS] or name)
+    first_line = "".join(character for character in first if character.isprintable()).strip()
+    return Decision(approved_by=first_line[:MAX_NAME_CHARACTERS] or name)
 
 
 def end_process(process: Any) -> None:

@@ -197,10 +197,10 @@ def _checked(copy: Path) -> Iterator[Corpus]:
     sync_file(copy)
 
 
-def _damaged(what: str) -> CorpusCorrupt:
+def _damaged(problem: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "corpus_damaged",
-        f"the corpus is damaged, so it cannot be backed up: {what}",
+        f"the corpus is damaged, so it cannot be backed up: {problem}",
         "run `rolebundle doctor`",
     )
 
@@ -251,7 +251,7 @@ def rotate(path: Path, folder: Path, overlay_folders: Sequence[Path]) -> BackupR
     target = folder / f"{path.stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
     report = back_up(path, target, overlay_folders)
     backups = _backups_in(folder, path.stem, report.manifest.corpus_id)
-    removed = [backup for moment, backup in backups if backup not in _kept(backups)]
+    removed = [backup for moment, backup in backups if backup not in _retained(backups)]
     for backup in removed:
         # FILE first: what is left without it counts as no backup.
         for file in (backup, audit_path(backup), manifest_path(backup)):
@@ -273,7 +273,7 @@ def _backups_in(folder: Path, stem: str, corpus_id: str) -> list[tuple[datetime,
     return backups
 
 
-def _kept(backups: Sequence[tuple[datetime, Path]]) -> set[Path]:
+def _retained(backups: Sequence[tuple[datetime, Path]]) -> set[Path]:
     days: dict[object, Path] = {}
     weeks: dict[object, Path] = {}
     for moment, backup in backups:
@@ -351,8 +351,8 @@ def _restore(
         partial_file(folder / audit.name) as audit_copy,
     ):
         counts, purges = _copy_backup(backup, manifest, corpus_copy)
-        what = _audit_to_use(backup, manifest, audit)
-        if what == "restored" and manifest is not None and manifest.audit is not None:
+        audit_state = _audit_to_use(backup, manifest, audit)
+        if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
         report = RestoreReport(
             backup=str(backup),
@@ -362,7 +362,7 @@ def _restore(
             documents=counts.documents,
             chunks=counts.chunks,
             replaced=None,
-            audit=what,
+            audit=audit_state,
             purges_undone=len(_purges_of(path) - purges),
             overlays_changed=_changed_overlays(manifest, overlay_folders),
         )
@@ -372,15 +372,15 @@ def _restore(
         lock = FolderLock(path, exclusive=True)
         try:
             # First, so that the restored corpus never has an audit that is too old for it.
-            if what == "restored":
+            if audit_state == "restored":
                 replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
-            kept = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
+            replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
         finally:
             lock.release()
     if counts.schema == latest_version():
         with open_reader(path) as corpus:
             Recorder(path).note(corpus, "restore", details={"documents": counts.documents})
-    return report.model_copy(update={"replaced": str(kept) if kept else None})
+    return report.model_copy(update={"replaced": str(replaced) if replaced else None})
 
 
 class _Counts:
@@ -429,10 +429,10 @@ def _copy_verified(source: Path, target: Path, sha256: str, backup: Path) -> Non
         raise _unsound(backup, f"{source.name} is not what its manifest says")
 
 
-def _unsound(backup: Path, what: str) -> CorpusCorrupt:
+def _unsound(backup: Path, problem: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "backup_damaged",
-        f"{backup}: the backup cannot be trusted: {what}; nothing was changed",
+        f"{backup}: the backup cannot be trusted: {problem}; nothing was changed",
         "use an older backup, or repair the corpus: `rolebundle doctor --repair`",
     )
 

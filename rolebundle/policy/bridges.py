@@ -134,10 +134,12 @@ def find_bridges(
         compared = 0
         # Each scope is compared with those after it, so nothing remains for the last one.
         for position, scope in enumerate(scopes[:-1]):
-            others = scopes[position + 1 :]
+            other_scopes = scopes[position + 1 :]
             for rows in vector_index.vector_blocks(corpus, index, [scope], _BLOCK_ROWS):
                 block = _block(rows)
-                for other_rows in vector_index.vector_blocks(corpus, index, others, _BLOCK_ROWS):
+                for other_rows in vector_index.vector_blocks(
+                    corpus, index, other_scopes, _BLOCK_ROWS
+                ):
                     _compare(block, _block(other_rows), best)
                 compared += len(rows)
                 if progress:

@@ -275,8 +275,10 @@ def _sources(overlay: Overlay) -> Iterator[LintProblem]:
             # A forbidden rule that matches less than this one is an exception, not an error.
             hiding = _covering(policy.forbidden_sources, rule)
             if hiding is not None:
-                shown = f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].condition!r})"
-                message = f"all that {rule.condition!r} matches is forbidden by {shown}"
+                covering_rule = (
+                    f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].condition!r})"
+                )
+                message = f"all that {rule.condition!r} matches is forbidden by {covering_rule}"
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             shadow = _covering(rules[:index], rule)
             if shadow is not None:
@@ -316,8 +318,8 @@ def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
 def _weights(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
     policy = resolved.overlay.retrieval_policy
     if resolved.rescaled:
-        shown = ", ".join(f"{name} {getattr(policy, name):g}" for name in resolved.rescaled)
-        message = f"what the given weights leave of 1 is shared: {shown}"
+        weights_text = ", ".join(f"{name} {getattr(policy, name):g}" for name in resolved.rescaled)
+        message = f"what the given weights leave of 1 is shared: {weights_text}"
         yield lint_note("retrieval_policy", "rescaled_weights", message)
 
 
@@ -459,23 +461,23 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
                 continue
             matched = [subject for subject in subjects if subject in all_matched]
             excluded = [subject for subject in matched if subject in excluded_subjects]
-            names = list(dict.fromkeys(_shown(rule, subject) for subject in excluded))
-            shown = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
+            names = list(dict.fromkeys(_name_of_match(rule, subject) for subject in excluded))
+            first = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
             hidden_count = len(names) - _MAX_SHOWN_DOCUMENTS
             more = f" and {hidden_count} more" if hidden_count > 0 else ""
             if len(excluded) == len(matched):
                 message = (
-                    f"every match of {rule.condition!r} in this corpus is excluded: {shown}{more}"
+                    f"every match of {rule.condition!r} in this corpus is excluded: {first}{more}"
                 )
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
                 message = (
-                    f"some matches of {rule.condition!r} in this corpus are excluded: {shown}{more}"
+                    f"some matches of {rule.condition!r} in this corpus are excluded: {first}{more}"
                 )
                 yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
 
 
-def _shown(rule: SourceRule, subject: RuleSubject) -> str:
+def _name_of_match(rule: SourceRule, subject: RuleSubject) -> str:
     return " / ".join(subject.names) if rule.path is None else subject.paths[0]
 
 
@@ -491,15 +493,15 @@ def _excluded(overlay: Overlay, facts: CorpusFacts) -> frozenset[RuleSubject]:
 
 def _covering(rules: Iterable[SourceRule], rule: SourceRule) -> int | None:
     """The index of the first rule that matches everything that ``rule`` matches."""
-    return next((index for index, other in enumerate(rules) if _covers(other, rule)), None)
+    return next((index for index, covering in enumerate(rules) if _covers(covering, rule)), None)
 
 
-def _covers(other: SourceRule, rule: SourceRule) -> bool:
-    if rule.pattern is not None and other.pattern is not None:
+def _covers(covering: SourceRule, rule: SourceRule) -> bool:
+    if rule.pattern is not None and covering.pattern is not None:
         # A name that contains the rule's pattern also contains any shorter pattern inside it.
-        return other.pattern.casefold() in rule.pattern.casefold()
-    if rule.path is not None and other.path is not None:
-        return rule.path == other.path or (
-            other.path.endswith("**") and rule.path.startswith(other.path.removesuffix("**"))
+        return covering.pattern.casefold() in rule.pattern.casefold()
+    if rule.path is not None and covering.path is not None:
+        return rule.path == covering.path or (
+            covering.path.endswith("**") and rule.path.startswith(covering.path.removesuffix("**"))
         )
     return False

@@ -39,8 +39,11 @@ def rule_reach(
     """
     return {
         place: Reach(
-            sum(each.documents for each in touched),
-            [(each.document_id, each.kind.path) for each in touched[:MAX_EXAMPLES]],
+            sum(document_count.documents for document_count in touched),
+            [
+                (document_count.document_id, document_count.kind.path)
+                for document_count in touched[:MAX_EXAMPLES]
+            ],
         )
         for place, touched in _documents_by_rule(policy, counts, facts)
     }
@@ -51,8 +54,8 @@ def _documents_by_rule(
 ) -> Iterator[tuple[str, list[KindCount]]]:
     # The place of each count, so that a rule costs as much as what it matches.
     places = defaultdict[RuleSubject, list[int]](list)
-    for place, each in enumerate(counts):
-        places[rule_subject(each.kind, each.kind.path)].append(place)
+    for place, document_count in enumerate(counts):
+        places[rule_subject(document_count.kind, document_count.kind.path)].append(place)
     for name in ("preferred_sources", "allowed_sources", "forbidden_sources"):
         rules: list[SourceRule] = getattr(policy, name)
         for index, rule in enumerate(rules):
@@ -65,5 +68,9 @@ def _documents_by_rule(
         ("domain_boosts", "domain"),
     ):
         for value in getattr(policy, name):
-            touched = [each for each in counts if getattr(each.kind, key) == value]
+            touched = [
+                document_count
+                for document_count in counts
+                if getattr(document_count.kind, key) == value
+            ]
             yield dotted(("source_policy", name, value)), touched

@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import (
     RetrievalPolicy,
     weights_reason,
 )
-from rolebundle.policy.policy_json import Problem, Values, dotted, shown
+from rolebundle.policy.policy_json import Problem, Values, dotted, json_text
 
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 """The keys that a child never inherits."""
@@ -69,24 +69,26 @@ def share_weights(
     total = sum(weights.values())
     if abs(total - 1) <= WEIGHT_TOLERANCE:
         return values, (), []
-    given = given_weights(own)
-    missing = [name for name in WEIGHTS if name not in given]
-    if not given or not missing:
+    own_weights = given_weights(own)
+    missing = [name for name in WEIGHTS if name not in own_weights]
+    if not own_weights or not missing:
         problem = _weights_problem(f"{' + '.join(WEIGHTS)} {weights_reason(total)}")
         return values, (), [problem]
-    rest = 1 - sum(weights[name] for name in given)
+    remaining = 1 - sum(weights[name] for name in own_weights)
     base = sum(weights[name] for name in missing)
-    if rest < -1e-9:
-        problem = _weights_problem(f"{' + '.join(given)} is {1 - rest:.4g}, which is more than 1")
+    if remaining < -1e-9:
+        problem = _weights_problem(
+            f"{' + '.join(own_weights)} is {1 - remaining:.4g}, which is more than 1"
+        )
         return values, (), [problem]
     if not base:
         problem = _weights_problem(
-            f"{' + '.join(given)} is {1 - rest:.4g}, and the others are 0, so that they cannot "
-            "share the rest of 1"
+            f"{' + '.join(own_weights)} is {1 - remaining:.4g}, and the others are 0, so that they "
+            "cannot share the rest of 1"
         )
         return values, (), [problem]
     # Rounded, so that the values can be read.
-    shared = {name: round(max(0.0, rest) * weights[name] / base, 6) for name in missing}
+    shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
     return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
 
 
@@ -142,7 +144,7 @@ def _problem_from_mistake(mistake: Mistake) -> Problem:
     if allowed and isinstance(value, str):
         message += did_you_mean(value, allowed)
     hint = _NULL_HINT if value is None else "correct the value"
-    return Problem(place, "bad_value", f"{message} (it is {shown(value)})", hint)
+    return Problem(place, "bad_value", f"{message} (it is {json_text(value)})", hint)
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

@@ -515,10 +515,11 @@ def _unreadable(path: Path, reason: str) -> OverlayError:
     )
 
 
-def _raise_missing(what: str, role_id: str, folders: Sequence[Path]) -> NoReturn:
+def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoReturn:
     known = sorted({name for folder in folders for name in _role_ids(folder)})
     raise OverlayError(
         "overlay_missing",
-        f"{what} in {', '.join(map(str, folders)) or 'any folder'}{did_you_mean(role_id, known)}",
+        f"{problem} in {', '.join(map(str, folders)) or 'any folder'}"
+        f"{did_you_mean(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )

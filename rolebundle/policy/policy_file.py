@@ -235,14 +235,16 @@ def _may_write(value: object, agent: str, source: str) -> tuple[WriteKind, ...]:
 def _mapping(value: object, source: str, name: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise _bad_policy(
-            source, f"{name}: {_shown(value)} is not a table", "a table with " + ", ".join(_KEYS)
+            source,
+            f"{name}: {_value_text(value)} is not a table",
+            "a table with " + ", ".join(_KEYS),
         )
     return value
 
 
 def _texts(value: object, name: str, source: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _bad_policy(source, f"{name} is {_shown(value)}", "a list of texts")
+        raise _bad_policy(source, f"{name} is {_value_text(value)}", "a list of texts")
     if len(value) > _MAX_ENTRIES:
         raise _bad_policy(source, f"{name} has {len(value)} entries", f"at most {_MAX_ENTRIES}")
     for item in value:
@@ -255,7 +257,7 @@ def _texts(value: object, name: str, source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return "a list with other values than texts" if isinstance(value, list) else repr(value)[:40]
 
 

@@ -72,7 +72,7 @@ def _object(pairs: list[tuple[str, object]]) -> Values | _Flaw:
     values: Values = {}
     for key, value in pairs:
         if key in values:
-            return _Flaw(f"has the key {shown(key)} twice", "keep one of the two")
+            return _Flaw(f"has the key {json_text(key)} twice", "keep one of the two")
         values[key] = value
     return values
 
@@ -136,7 +136,7 @@ def dotted(place: Place) -> str:
     return _writable(text if len(text) <= 200 else f"{text[:199]}…")
 
 
-def shown(value: object) -> str:
+def json_text(value: object) -> str:
     """Return a value as JSON text, in at most 80 characters."""
     text = json.dumps(value, ensure_ascii=False)
     return _writable(text if len(text) <= 80 else f"{text[:79]}…")

@@ -124,7 +124,7 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
 
 def published_copies(corpus: Corpus) -> tuple[PublishedCopy, ...]:
     """The publications that were not renewed since a purge of what they ever held."""
-    return _copies([each for each in publications(corpus) if each.is_outdated])
+    return _copies([publication for publication in publications(corpus) if publication.is_outdated])
 
 
 def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:

@@ -191,11 +191,11 @@ class Purpose(NamedTuple):
         ruling = self.ruling(labels)
         if ruling == "allowed":
             return None
-        (trust, what), risk = (
+        (trust, label), risk = (
             self.table.trust_for(labels, self.action),
             self.table.risk(self.action),
         )
-        return ruling, f"{what} has trust {trust}, {self.action} has risk {risk}"
+        return ruling, f"{label} has trust {trust}, {self.action} has risk {risk}"
 
     def is_allowed_by_approval(self, labels: Labels) -> bool:
         """Whether such passages are allowed only because a person approved the action."""

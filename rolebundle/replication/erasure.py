@@ -20,7 +20,7 @@ from rolebundle.storage.replicas.staging import staging
 def list_history(transport: Transport) -> StoreHistory:
     """The older states that a store still holds."""
     try:
-        return _history(transport.target, left=transport.history())
+        return _history(transport.target, states_left=transport.history())
     except RolebundleError as error:
         return _history(transport.target, problem=f"not listed: {_text_of(error)}")
 
@@ -48,8 +48,8 @@ def erase_history(transport: Transport) -> StoreHistory:
         return before.model_copy(update={"problem": problem or after.problem})
     if after.left and not problem:
         problem = "the transport cannot remove them; remove them with the tools of the store"
-    left = set(after.left)
-    erased = [state for state in before.left if state not in left]
+    remaining = set(after.left)
+    erased = [state for state in before.left if state not in remaining]
     return after.model_copy(update={"erased": erased, "problem": problem})
 
 
@@ -84,8 +84,10 @@ def visit_stores(
     return histories
 
 
-def _history(target: str, left: Sequence[str] = (), problem: str = "") -> StoreHistory:
-    return StoreHistory(target=target, erased=[], left=list(left), problem=problem, outdated=False)
+def _history(target: str, states_left: Sequence[str] = (), problem: str = "") -> StoreHistory:
+    return StoreHistory(
+        target=target, erased=[], left=list(states_left), problem=problem, outdated=False
+    )
 
 
 def _text_of(error: RolebundleError) -> str:

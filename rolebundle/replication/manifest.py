@@ -90,5 +90,5 @@ def with_kept(error: RolebundleError, at_hand: ReplicaManifest | None) -> Rolebu
     """The error, saying also that the replica at hand stays."""
     if at_hand is None:
         return error
-    kept = f"; the replica at hand, generation {at_hand.generation}, stays"
-    return type(error)(error.code, f"{error.message}{kept}", error.hint)
+    note = f"; the replica at hand, generation {at_hand.generation}, stays"
+    return type(error)(error.code, f"{error.message}{note}", error.hint)

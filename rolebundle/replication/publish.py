@@ -285,12 +285,14 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
     with staging(path):
         with open_reader(path) as corpus:
             publication = find_publication(corpus, target)
-            others = [known.target for known in publications(corpus)]
+            known_targets = [known.target for known in publications(corpus)]
         if publication is None:
             raise UsageError(
                 "not_published",
                 f"{target}: nothing was published there from this corpus",
-                f"what was published: {', '.join(others)}" if others else "nothing was published",
+                f"what was published: {', '.join(known_targets)}"
+                if known_targets
+                else "nothing was published",
             )
         if publication.refuses_at > _now() and not confirmed:
             raise UsageError(

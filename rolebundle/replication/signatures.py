@@ -42,11 +42,11 @@ def create_key(path: Path) -> Path:
         StorageError: they cannot be written.
     """
     public_path = path.with_name(f"{path.name.removesuffix('.key')}{PUBLIC_SUFFIX}")
-    for taken in (path, public_path):
-        if os.path.lexists(taken):
+    for existing in (path, public_path):
+        if os.path.lexists(existing):
             raise UsageError(
                 "key_exists",
-                f"{taken}: already exists; nothing was changed",
+                f"{existing}: already exists; nothing was changed",
                 "choose another name: replicas that this key signed are verified with it",
             )
     key = PrivateKey.generate()

@@ -86,9 +86,9 @@ def _verified(
     return signed
 
 
-def _unsound(source: str, what: str) -> CorpusCorrupt:
+def _unsound(source: str, problem: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         _UNSOUND,
-        f"{source}: the replica cannot be trusted: {what}",
+        f"{source}: the replica cannot be trusted: {problem}",
         "ask its publisher to publish again",
     )

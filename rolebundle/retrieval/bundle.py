@@ -120,8 +120,8 @@ def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
     query = retrieval.query
     return QueryTrace.model_construct(
         task_text=query.task_text,
-        lexical_query=[term.shown for term in query.task_terms for _ in range(term.weight)],
-        expansion_query=[term.shown for term in query.expansion_terms],
+        lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
+        expansion_query=[term.label for term in query.expansion_terms],
         semantic_query=[query.semantic_text],
         applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
         applied_filters=list(query.applied_filters),

@@ -39,7 +39,7 @@ class Term(NamedTuple):
     form: bool = False
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The term for readers: a form begins with a tilde."""
         return f"~{self.text}" if self.form else self.text
 

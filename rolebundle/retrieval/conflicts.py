@@ -53,8 +53,8 @@ class Conflict(NamedTuple):
         first, second = self.first.chunk_id, self.second.chunk_id
         if self.values is None:
             return f"{first} and {second} disagree, as one of their documents declares"
-        what = f"{first} says {self.values[0]!r}, {second} says {self.values[1]!r}"
-        return f"{what}, and the older one was left out" if self.outdated else what
+        values = f"{first} says {self.values[0]!r}, {second} says {self.values[1]!r}"
+        return f"{values}, and the older one was left out" if self.outdated else values
 
     def older(self) -> Passage | None:
         """The older one, if both are dated and the conflict is not declared.
@@ -107,18 +107,18 @@ class Comparison:
         if len(self._passages) >= MAX_COMPARED:
             return []
         counting = {
-            number: other
-            for number, other in enumerate(self._passages)
-            if among is None or other.chunk_id in among
+            number: earlier
+            for number, earlier in enumerate(self._passages)
+            if among is None or earlier.chunk_id in among
         }
         own = () if _is_record(passage) else sentences(passage.content)
         similar: dict[int, list[tuple[Sentence, Sentence]]] = defaultdict(list)
         for sentence in own:
-            for number, other in self._similar(sentence, counting):
-                similar[number].append((other, sentence))
+            for number, earlier in self._similar(sentence, counting):
+                similar[number].append((earlier, sentence))
         conflicts = [
-            _conflict(other, passage, similar.get(number, ()), self._topic)
-            for number, other in counting.items()
+            _conflict(earlier, passage, similar.get(number, ()), self._topic)
+            for number, earlier in counting.items()
         ]
         for sentence in own:
             self._remember(len(self._passages), sentence)
@@ -137,9 +137,9 @@ class Comparison:
         )
         entries = (self._sentences[number] for number, count in shared.items() if count > 1)
         return [
-            (number, other)
-            for number, other in entries
-            if number in counting and may_disagree(other, sentence)
+            (number, earlier)
+            for number, earlier in entries
+            if number in counting and may_disagree(earlier, sentence)
         ]
 
     def _remember(self, passage: int, sentence: Sentence) -> None:
@@ -159,8 +159,11 @@ def _conflict(
     topic: frozenset[str],
 ) -> Conflict | None:
     """The conflict of two passages; ``similar`` are pairs of their sentences."""
-    one, other = first.document, second.document
-    if one.trust_tier != other.trust_tier or one.document_id == other.document_id:
+    first_document, second_document = first.document, second.document
+    if (
+        first_document.trust_tier != second_document.trust_tier
+        or first_document.document_id == second_document.document_id
+    ):
         return None
     if _declares(first, second) or _declares(second, first):
         return Conflict(first, second)
@@ -176,9 +179,11 @@ def _conflict(
     return None
 
 
-def _declares(passage: Passage, other: Passage) -> bool:
+def _declares(passage: Passage, claimed_passage: Passage) -> bool:
     claimed = passage.document.contradicts
-    return bool(claimed) and (other.document.document_id in claimed or other.path in claimed)
+    return bool(claimed) and (
+        claimed_passage.document.document_id in claimed or claimed_passage.path in claimed
+    )
 
 
 # -- what a passage is about ---------------------------------------------------------------------

@@ -69,9 +69,9 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
             text = _Text.of(passage)
             original = next(
                 (
-                    other
-                    for other_text, other in compared
-                    if _may_displace(other, passage) and _are_near(text, other_text)
+                    compared_passage
+                    for other_text, compared_passage in compared
+                    if _may_displace(compared_passage, passage) and _are_near(text, other_text)
                 ),
                 None,
             )
@@ -86,14 +86,14 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
     return marked
 
 
-def _may_displace(one: Passage, other: Passage) -> bool:
-    return one.document.origin != "agent" or other.document.origin == "agent"
+def _may_displace(original: Passage, duplicate: Passage) -> bool:
+    return original.document.origin != "agent" or duplicate.document.origin == "agent"
 
 
 # Cached, because a deeper search and the next request compare many of the same passages again.
 @lru_cache(maxsize=1 << 15)
-def _are_near(one: _Text, other: _Text) -> bool:
-    first, second = _shingles(one.content), _shingles(other.content)
+def _are_near(first_text: _Text, second_text: _Text) -> bool:
+    first, second = _shingles(first_text.content), _shingles(second_text.content)
     # The Jaccard similarity cannot exceed the ratio of the sizes, which is cheap to compare.
     if len(first) < NEAR_DUPLICATE * len(second) or len(second) < NEAR_DUPLICATE * len(first):
         return False
@@ -102,10 +102,12 @@ def _are_near(one: _Text, other: _Text) -> bool:
     shared = len(first & second)
     if shared < NEAR_DUPLICATE * (len(first) + len(second) - shared):
         return False
-    if shared == len(first) == len(second) and _folded(one.content) == _folded(other.content):
+    if shared == len(first) == len(second) and _folded(first_text.content) == _folded(
+        second_text.content
+    ):
         return True
     is_short = min(len(first), len(second)) < MIN_SHINGLES
-    return not is_short and not _are_told_apart(one, other)
+    return not is_short and not _are_told_apart(first_text, second_text)
 
 
 @lru_cache(maxsize=1024)
@@ -134,18 +136,18 @@ def _folded(text: str) -> list[str]:
     return text.casefold().split()
 
 
-def _are_told_apart(one: _Text, other: _Text) -> bool:
-    if one.is_exact or other.is_exact:
+def _are_told_apart(first_text: _Text, second_text: _Text) -> bool:
+    if first_text.is_exact or second_text.is_exact:
         return True
     # Near-duplicates differ in few words, so that only few are looked at.
-    first, second = _word_pairs(one.content), _word_pairs(other.content)
+    first, second = _word_pairs(first_text.content), _word_pairs(second_text.content)
     differing = _distinctions(first - second) ^ _distinctions(second - first)
     if differing and not differing <= _distinctions(first & second):
         return True
-    words, others = _distinct_words(one.content), _distinct_words(other.content)
+    words, second_words = _distinct_words(first_text.content), _distinct_words(second_text.content)
     return not (
-        _distinct_words(one.subject).isdisjoint(words - others)
-        and _distinct_words(other.subject).isdisjoint(others - words)
+        _distinct_words(first_text.subject).isdisjoint(words - second_words)
+        and _distinct_words(second_text.subject).isdisjoint(second_words - words)
     )
 
 

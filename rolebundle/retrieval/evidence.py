@@ -82,14 +82,16 @@ class TaskWords(NamedTuple):
         """The words that may name a topic."""
         if not self.general:
             return self
-        kept = [place for place in range(len(self.frequencies)) if place not in self.general]
-        places = {place: number for number, place in enumerate(kept)}
+        topical_places = [
+            place for place in range(len(self.frequencies)) if place not in self.general
+        ]
+        places = {place: number for number, place in enumerate(topical_places)}
 
         def moved(positions: Iterable[int]) -> frozenset[int]:
             return frozenset(places[place] for place in positions if place in places)
 
         return TaskWords(
-            frequencies=[self.frequencies[place] for place in kept],
+            frequencies=[self.frequencies[place] for place in topical_places],
             chunks=self.chunks,
             matches={rowid: moved(positions) for rowid, positions in self.matches.items()},
             names=moved(self.names),
@@ -282,8 +284,8 @@ def weigh_evidence(
 
     def best_by(words: TaskWords) -> Support:
         supports = (_support(words, noise, cosines, rowid) for rowid in rowids)
-        nothing = Support(0, len(words.frequencies), 0.0, None)
-        return max(supports, key=lambda support: support.strength, default=nothing)
+        no_support = Support(0, len(words.frequencies), 0.0, None)
+        return max(supports, key=lambda support: support.strength, default=no_support)
 
     return Evidence(
         words=words,

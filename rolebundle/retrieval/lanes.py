@@ -176,8 +176,8 @@ class Lanes:
     ) -> tuple[dict[int, LexicalHit], dict[int, SemanticHit]]:
         """The true scores of passages that no lane proposed, by rowid. Some may have no score."""
         rowids = [passage.rowid for passage in passages]
-        nothing = lexical.LexicalProposals()
-        hits = lexical.score(self.corpus, self.query, nothing, rowids)
+        no_proposals = lexical.LexicalProposals()
+        hits = lexical.score(self.corpus, self.query, no_proposals, rowids)
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
 
     def weigh_evidence(self, pool: Pool) -> Evidence:

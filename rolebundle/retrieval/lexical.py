@@ -49,19 +49,19 @@ class LexicalProposals(NamedTuple):
     Attributes:
         task: the best chunks for the task's terms.
         role: the best chunks for the role's terms.
-        others: further chunks that were scored for the task's terms; 0 if they do not match.
+        further: further chunks that were scored for the task's terms; 0 if they do not match.
     """
 
     task: Mapping[int, float] = MappingProxyType({})
     role: Mapping[int, float] = MappingProxyType({})
-    others: Mapping[int, float] = MappingProxyType({})
+    further: Mapping[int, float] = MappingProxyType({})
 
 
 class _Scored(NamedTuple):
     """Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
 
     best: Mapping[int, float]
-    others: Mapping[int, float]
+    further: Mapping[int, float]
 
 
 # -- the lane ------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def propose(
     visible = compartments.searchable_compartments(corpus)
     task = _best(corpus, visible, query.task_terms, depth, documents, also)
     role = _best(corpus, visible, query.expansion_terms, depth, documents)
-    return LexicalProposals(dict(task.best), dict(role.best), dict(task.others))
+    return LexicalProposals(dict(task.best), dict(role.best), dict(task.further))
 
 
 def score(
@@ -106,7 +106,7 @@ def score(
     visible = compartments.searchable_compartments(corpus)
     if not visible:
         return []
-    known = {**proposals.others, **proposals.task}
+    known = {**proposals.further, **proposals.task}
     task = _completed(corpus, visible, query.task_terms, known, rowids)
     role = _completed(corpus, visible, query.expansion_terms, proposals.role, rowids)
     proposed = proposals.task.keys() | proposals.role.keys()
@@ -267,25 +267,25 @@ def _best_of_compartment(
     frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
     counted = list(zip(terms, frequencies, strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
-    tried, taken = 0, _first_attempt([frequency for _, frequency in rarest])
+    tried, end = 0, _first_attempt([frequency for _, frequency in rarest])
     best: dict[int, float] = {}
-    others: dict[int, float] = {}
-    while taken < len(rarest):
-        among = _any_of(rarest[tried:taken])
+    further: dict[int, float] = {}
+    while end < len(rarest):
+        among = _any_of(rarest[tried:end])
         if tried:
             # What was scored before is not scored again.
             among = f"({among}) NOT ({_any_of(rarest[:tried])})"
         scored, scores = lexical_index.search_among(
             corpus, compartment.id, match, depth, among, () if tried else also
         )
-        others |= scores
+        further |= scores
         best = first_by_score(corpus, best | dict(scored), depth)
         # Fewer results than the depth would mean that the corpus has no more.
         threshold = list(best.values())[min(EXACT_BEST, depth) - 1] if len(best) == depth else 0.0
         needed = essential(rarest, compartment.chunks, threshold)
-        if needed <= taken:
-            return _Scored(best, dict.fromkeys(also, 0.0) | others)
-        tried, taken = taken, needed
+        if needed <= end:
+            return _Scored(best, dict.fromkeys(also, 0.0) | further)
+        tried, end = end, needed
     return _Scored(dict(lexical_index.search(corpus, compartment.id, match, depth)), {})
 
 
@@ -296,10 +296,10 @@ def _any_of(terms: Iterable[tuple[Term, int]]) -> str:
 def _first_attempt(frequencies: Sequence[int]) -> int:
     """How many of the rarest terms to try first: at least one, with about ``FIRST_ROWS`` chunks."""
     total = 0
-    for taken, frequency in enumerate(frequencies):
+    for count, frequency in enumerate(frequencies):
         total += frequency
-        if taken and total > FIRST_ROWS:
-            return taken
+        if count and total > FIRST_ROWS:
+            return count
     return len(frequencies)
 
 

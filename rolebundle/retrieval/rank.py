@@ -91,7 +91,7 @@ def rank(
         else list(allowed)
     )
     first = [candidate for candidate in candidates if candidate.round == 0]
-    others = [candidate for candidate in candidates if candidate.round > 0]
+    later = [candidate for candidate in candidates if candidate.round > 0]
     comparison: Comparison | None = None
     if has_vectors and request.fusion == "weighted":
         # Imported here: its word forms would take a tenth of a cold start without vectors.
@@ -104,7 +104,7 @@ def rank(
     if comparison is not None:
         first = smooth(first, comparison, weights)
     candidates = [
-        with_role(candidate, request, weights, vagueness) for candidate in (*first, *others)
+        with_role(candidate, request, weights, vagueness) for candidate in (*first, *later)
     ]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
@@ -294,7 +294,7 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
     )
     if not contextual:
         return list(candidates)
-    last = max(place for place, one in enumerate(best) if one.chunk_id in contextual)
+    last = max(place for place, candidate in enumerate(best) if candidate.chunk_id in contextual)
     best = best[: last + 1]
     semantic = {candidate.chunk_id: candidate.score.semantic for candidate in best}
     for chunk_id, value in contextual.items():
@@ -306,12 +306,12 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
         )
         for candidate in best
     }
-    others = (
+    other_scores = (
         weights.lane_score(candidate.score.lexical, candidate.score.semantic)
         for candidate in candidates
         if candidate.chunk_id not in semantic
     )
-    bound, lowest = max(others, default=0.0), min(lane_scores.values())
+    bound, lowest = max(other_scores, default=0.0), min(lane_scores.values())
     changed: dict[str, Candidate] = {}
     for candidate in best:
         chunk_id, lexical = candidate.chunk_id, candidate.score.lexical

@@ -148,8 +148,8 @@ class _Selecting:
             from rolebundle.retrieval.conflicts import Comparison
 
             self._comparison = Comparison(self.request.task)
-            for other in self.selected.values():
-                self._comparison.add(other.passage)
+            for selected in self.selected.values():
+                self._comparison.add(selected.passage)
         conflicts = self._comparison.add(candidate.passage, among=self.selected)
         if not self.request.policy.prefer_newest:
             return conflicts

@@ -120,7 +120,7 @@ def apply_neighbours(
         total = math.fsum(cosine for cosine, _ in neighbours)
         if not total or position in first:
             continue
-        scores = [(cosine, compared[other].score) for cosine, other in neighbours]
+        scores = [(cosine, compared[neighbour].score) for cosine, neighbour in neighbours]
         lexical = math.fsum(cosine * score.lexical for cosine, score in scores) / total
         semantic = math.fsum(cosine * score.semantic for cosine, score in scores) / total
         share = NEIGHBOUR_SHARE * min(1.0, total / len(neighbours) / NEAR_COSINE)
@@ -187,11 +187,11 @@ def nearest(cosines: NDArray[np.float64]) -> list[list[tuple[float, int]]]:
     import numpy as np
 
     # Stable, so that ties stay in the order of the passages.
-    others = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
-    values = np.take_along_axis(cosines, others, axis=1)
+    nearest_positions = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
+    values = np.take_along_axis(cosines, nearest_positions, axis=1)
     return [
-        [(cosine, other) for cosine, other in zip(row, positions, strict=True) if cosine > 0]
-        for row, positions in zip(values.tolist(), others.tolist(), strict=True)
+        [(cosine, position) for cosine, position in zip(row, positions, strict=True) if cosine > 0]
+        for row, positions in zip(values.tolist(), nearest_positions.tolist(), strict=True)
     ]
 
 
@@ -223,10 +223,10 @@ def _mixed(
     candidate: Candidate,
     step: Literal["neighbours", "feedback"],
     share: float,
-    others: tuple[float, float],
+    lane_scores: tuple[float, float],
     weights: Weights,
 ) -> Candidate:
-    score, (lexical, semantic) = candidate.score, others
+    score, (lexical, semantic) = candidate.score, lane_scores
     return candidate.with_score(
         score.with_lanes(
             step,

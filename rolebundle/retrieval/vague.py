@@ -218,8 +218,8 @@ def _orientation(passage: Passage, vagueness: Vagueness) -> tuple[float, str]:
         if kind != "mail":
             return newness, _dated(document)
         starts = place == 0 and document.document_id not in vagueness.replies
-        what = "the start of a thread" if starts else "within a thread"
-        return (newness + starts) / 2, f"{what}, {_dated(document)}"
+        position = "the start of a thread" if starts else "within a thread"
+        return (newness + starts) / 2, f"{position}, {_dated(document)}"
     if kind in SUPPORTING_TYPES:
         return 0.3 if place == 0 else 0.1, f"{_part(place)} of {kind}"
     fit = {0: 0.75, 1: 0.5}.get(place, 0.25)

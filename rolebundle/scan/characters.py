@@ -116,8 +116,10 @@ _CYRILLIC = dict(
     )
 )
 _GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳοαγικνρυχϲετηω", "ABEZHIKMNOPTYXCjoayikvpuxcetnw", strict=True))
-_OTHER = dict(zip("ՕՏՍԼօոսհցզքյᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃᏀ", "OSULonuhgqfjABCDEHJKLMPRSTVWZG", strict=True))
-LOOK_ALIKES = {**_CYRILLIC, **_GREEK, **_OTHER}
+_ARMENIAN_AND_CHEROKEE = dict(
+    zip("ՕՏՍԼօոսհցզքյᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃᏀ", "OSULonuhgqfjABCDEHJKLMPRSTVWZG", strict=True)
+)
+LOOK_ALIKES = {**_CYRILLIC, **_GREEK, **_ARMENIAN_AND_CHEROKEE}
 """Maps a letter to the Latin letter that it looks like in common fonts."""
 del LOOK_ALIKES["З"]  # It looks like the digit 3, which is in no Latin word.
 

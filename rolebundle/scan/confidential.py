@@ -50,10 +50,10 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
     # A format that its issuer publishes says more than the name before the value.
     found.sort(key=lambda secret: (secret[0], secrets.FORMATS[secret[2]].value != "whole"))
     findings: list[Finding] = []
-    done = 0
+    masked_until = 0
     for start, end, number in found:
-        if start >= done:
-            done = end
+        if start >= masked_until:
+            masked_until = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
     outside = (
         finding
@@ -74,8 +74,8 @@ def without_secrets(text: str) -> str:
 
 
 def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
-    shown = f", begins with {text[start : start + _SHOWN_CHARS]!r}"
-    note = format_.kind.replace("_", " ") + (shown if format_.value == "whole" else "")
+    beginning = f", begins with {text[start : start + _SHOWN_CHARS]!r}"
+    note = format_.kind.replace("_", " ") + (beginning if format_.value == "whole" else "")
     return Finding(f"secret_{format_.kind}", start, end, ascii_note(note))
 
 

@@ -24,11 +24,11 @@ _MAX_TAG_CHARS = 2_000
 _MAX_TEXT_CHARS = 4_000
 
 
-def _unless_followed(letters: str, rest: str) -> str:
-    """An RE2 expression that matches unless ``letters`` follows, or if ``rest`` comes after it."""
+def _unless_followed(letters: str, continuation: str) -> str:
+    """An RE2 expression that matches unless ``letters`` and not ``continuation`` follow."""
     for letter in reversed(letters):
-        rest = rf"(?:\z|[^{letter}]|{letter}{rest})"
-    return rest
+        continuation = rf"(?:\z|[^{letter}]|{letter}{continuation})"
+    return continuation
 
 
 # Whatever may hide an element. One search over the page finds the places to examine.
@@ -105,11 +105,11 @@ def _in_characters(
 
 
 def _elements(source: str, data: bytes, patterns: Patterns) -> Iterator[Finding]:
-    done = 0
+    read_until = 0
     for offset in _hider_offsets(data, len(data) == len(source)):
-        if offset < done:
+        if offset < read_until:
             continue
-        start = source.rfind("<", max(done, offset - _MAX_TAG_CHARS), offset)
+        start = source.rfind("<", max(read_until, offset - _MAX_TAG_CHARS), offset)
         name = _NAME.match(source, start) if start >= 0 else None
         if name is None:
             continue
@@ -121,10 +121,10 @@ def _elements(source: str, data: bytes, patterns: Patterns) -> Iterator[Finding]
             continue
         tag = name[1].lower()
         stop, text = _content(source, tag, end + 1)
-        done = max(stop, end + 1)
+        read_until = max(stop, end + 1)
         if tag in _NO_TEXT or not _WORDS.search(text):
             continue
-        yield _finding(kind, start, done, text, patterns)
+        yield _finding(kind, start, read_until, text, patterns)
 
 
 def _hider_offsets(data: bytes, is_ascii: bool) -> Iterator[int]:

@@ -254,8 +254,8 @@ def _shrinks(name: str, arguments: list[str]) -> bool:
         numbers = [_share(argument) for argument in arguments]
         step = 3 if name == "matrix" else 5
         shares = [*numbers[0:1], *numbers[step : step + 1]]
-        others = numbers[1 : 3 if name == "matrix" else 2]
-        if any(other for other in others):
+        off_diagonal = numbers[1 : 3 if name == "matrix" else 2]
+        if any(number for number in off_diagonal):
             return False
     elif name in {"rotatex", "rotatey"}:
         return arguments[:1] in (["90deg"], ["-90deg"], ["270deg"], ["100grad"], ["0.25turn"])

@@ -41,10 +41,10 @@ def find_hidden(text: str, max_findings: int = MAX_FINDINGS) -> tuple[Finding, .
     """The hidden text in a text, in order, at most ``max_findings`` places of each sort."""
     # Little is left of most texts without the plain characters, and removing those is ten times as
     # fast as searching the whole text with a regular expression.
-    rest = text.encode("utf-8", "surrogatepass").translate(None, ch.PLAIN)
-    if not rest:
+    remaining = text.encode("utf-8", "surrogatepass").translate(None, ch.PLAIN)
+    if not remaining:
         return ()
-    unusual = rest.decode("utf-8", "surrogatepass")
+    unusual = remaining.decode("utf-8", "surrogatepass")
     has_runs = _RUN.search(unusual) is not None
     has_two_scripts = (
         ch.FOREIGN_LETTER.search(unusual) is not None
@@ -427,12 +427,12 @@ def _remove(text: str, findings: Iterable[Finding]) -> tuple[str, Removal]:
     parts: list[str] = []
     offsets: list[int] = []
     counts: list[int] = []
-    done = length = removed = 0
+    copied_until = length = removed = 0
     for kind, start, end, *_ in findings:
-        if start < done or not (kind in ch.KINDS or kind in _REPLACEMENTS):
+        if start < copied_until or not (kind in ch.KINDS or kind in _REPLACEMENTS):
             continue
-        parts.append(text[done:start])
-        length += start - done
+        parts.append(text[copied_until:start])
+        length += start - copied_until
         if kind in _REPLACEMENTS:
             # One letter replaces one letter, so offsets stay.
             parts.append(text[start:end].translate(_REPLACEMENTS[kind]))
@@ -441,6 +441,6 @@ def _remove(text: str, findings: Iterable[Finding]) -> tuple[str, Removal]:
             removed += end - start
             offsets.append(length)
             counts.append(removed)
-        done = end
-    parts.append(text[done:])
+        copied_until = end
+    parts.append(text[copied_until:])
     return "".join(parts), (offsets, counts)

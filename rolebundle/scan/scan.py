@@ -263,8 +263,8 @@ def _with_pairs(
     for place, kind in in_body:
         yield place, kind
         is_hidden = kind in hidden_kinds
-        other = last.get(not is_hidden)
-        if other is not None and place - other <= NEAR_CHARS:
+        partner_place = last.get(not is_hidden)
+        if partner_place is not None and place - partner_place <= NEAR_CHARS:
             yield place, "hidden_instructions"
         last[is_hidden] = place
 
@@ -277,6 +277,6 @@ def _sum_of_weights(
     return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
 
 
-def _has_both(kinds: set[str], others: set[str], hidden_kinds: set[str]) -> bool:
-    is_instruction = any(kind.startswith("instruction_") for kind in others)
+def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:
+    is_instruction = any(kind.startswith("instruction_") for kind in instruction_kinds)
     return is_instruction and not kinds.isdisjoint(hidden_kinds)

@@ -253,15 +253,15 @@ _KEY_CHARS = re.compile(r"[A-Za-z0-9+/]+")
 def masked(text: str, findings: Iterable[Finding]) -> str:
     """The text with each secret replaced by its kind. Line numbers stay the same."""
     parts: list[str] = []
-    done = 0
+    copied_until = 0
     for finding in findings:
-        if not finding.kind.startswith("secret_") or finding.start < done:
+        if not finding.kind.startswith("secret_") or finding.start < copied_until:
             continue
         lines = text.count("\n", finding.start, finding.end)
         kind = finding.kind.removeprefix("secret_")
-        parts += (text[done : finding.start], f"[masked: {kind}]", "\n" * lines)
-        done = finding.end
-    parts.append(text[done:])
+        parts += (text[copied_until : finding.start], f"[masked: {kind}]", "\n" * lines)
+        copied_until = finding.end
+    parts.append(text[copied_until:])
     return "".join(parts)
 
 
@@ -296,21 +296,21 @@ def place(format_: Format, text: str, start: int, end: int, matched: str) -> tup
     return start, start + len(value)
 
 
-def _value(before: str, rest: str) -> tuple[int, str]:
+def _value(before: str, text: str) -> tuple[int, str]:
     """The value that follows a name, without its quotes, and its offset; empty if it is none."""
-    if rest[0] in "\"'`" and rest[-1] == rest[0]:
-        return 1, rest[1:-1]
+    if text[0] in "\"'`" and text[-1] == text[0]:
+        return 1, text[1:-1]
     if before.endswith(":") and "://" in before:
-        return 0, rest.removesuffix("@")
+        return 0, text.removesuffix("@")
     sign = before.rstrip()[-1:]
-    if rest[0] in _NO_VALUE_STARTS.get(sign, "$<{"):
+    if text[0] in _NO_VALUE_STARTS.get(sign, "$<{"):
         return 0, ""
     if sign == "=" and before[:-1].isupper():
-        return 0, rest  # A variable of the environment: a whole word, whatever its characters.
-    if "(" in rest:
+        return 0, text  # A variable of the environment: a whole word, whatever its characters.
+    if "(" in text:
         return 0, ""  # The call of a function.
-    stop = _STOPS.search(rest)
-    return 0, rest[: stop.start()] if stop else rest.rstrip(".:?!")
+    stop = _STOPS.search(text)
+    return 0, text[: stop.start()] if stop else text.rstrip(".:?!")
 
 
 def _is_random(value: str, kind: str) -> bool:

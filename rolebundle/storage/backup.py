@@ -39,7 +39,7 @@ from rolebundle.storage.files.sqlite_file import (
 KEPT_LABELS = ("replaced", "damaged")
 """Of files that were set aside: ``NAME.replaced-20261101-093000``."""
 
-KEPT = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
+KEPT_FILE_NAME = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
 """The end of their names, as a regular expression."""
 
 _CONTENT = ("", "-wal", "-journal")
@@ -59,10 +59,10 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         with partial_file(target) as partial:
             copy_database(corpus, partial, target)
             names = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
-            taken = [name for name in names if os.path.lexists(name)]
+            existing = [name for name in names if os.path.lexists(name)]
             digest = sha256_of(partial)
-            if all(not name.is_file() or sha256_of(name) != digest for name in taken):
-                partial.replace(next((name for name in names if name not in taken), target))
+            if all(not name.is_file() or sha256_of(name) != digest for name in existing):
+                partial.replace(next((name for name in names if name not in existing), target))
                 sync_folder(target.parent)
     except OSError as error:
         raise StorageError(
@@ -196,7 +196,7 @@ def replace_file(
         CorpusBusy: another process is writing to it. Nothing was changed.
         StorageError: it could not be replaced.
     """
-    kept = _kept_name(path, label, moment)
+    kept_path = _kept_name(path, label, moment)
     if not is_missing_or_empty(path):
         try:
             _fold_log(path, file_format)
@@ -205,10 +205,10 @@ def replace_file(
                 raise
     try:
         if path.exists():
-            _keep(path, kept)
+            _keep(path, kept_path)
         for suffix in COMPANIONS:
             with suppress(FileNotFoundError):
-                Path(f"{path}{suffix}").replace(f"{kept}{suffix}")
+                Path(f"{path}{suffix}").replace(f"{kept_path}{suffix}")
         sync_folder(path.parent)
         new.replace(path)
         sync_folder(path.parent)
@@ -218,15 +218,19 @@ def replace_file(
             f"{path}: it could not be replaced ({error.strerror})",
             "give yourself write permission to its folder and run the same command again",
         ) from error
-    return kept if any(os.path.lexists(f"{kept}{suffix}") for suffix in ("", *COMPANIONS)) else None
+    return (
+        kept_path
+        if any(os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
+        else None
+    )
 
 
 def _kept_name(path: Path, label: str, moment: str) -> Path:
     """A name that is free, or that a run which was killed has already given to this file."""
-    for other in kept_files(path):
+    for kept_file in kept_files(path):
         with suppress(OSError):
-            if path.samefile(other):
-                return other
+            if path.samefile(kept_file):
+                return kept_file
     names = (path.with_name(f"{path.name}.{label}-{moment}{n}") for n in ("", *_numbers()))
     return next(name for name in names if not os.path.lexists(name))
 
@@ -235,14 +239,14 @@ def _numbers() -> Sequence[str]:
     return [f".{n}" for n in range(2, 1000)]
 
 
-def _keep(path: Path, kept: Path) -> None:
-    if kept.exists():
+def _keep(path: Path, kept_path: Path) -> None:
+    if kept_path.exists():
         return
     try:
-        kept.hardlink_to(path)
+        kept_path.hardlink_to(path)
     except OSError:
         # Some file systems have no hard links. Then there is a moment without a file.
-        path.replace(kept)
+        path.replace(kept_path)
 
 
 def _fold_log(path: Path, file_format: FileFormat) -> None:
@@ -266,4 +270,4 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
 
 def kept_files(path: Path) -> list[Path]:
     """The files that were set aside when another one took the place of ``path``, oldest first."""
-    return [file for file, _ in files_beside(path, re.compile(KEPT))]
+    return [file for file, _ in files_beside(path, re.compile(KEPT_FILE_NAME))]

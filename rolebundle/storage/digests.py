@@ -49,7 +49,7 @@ _DOCUMENTS = (
     "LEFT JOIN scanned ON scanned.document = d.id"
 )
 _CHUNKS = f"SELECT digest, {_CHUNK_ROW} FROM chunk"
-_OTHERS = {
+_ROW_DIGEST_TABLES = {
     "file": ("id", FILE_ROW),
     "scanned": ("document", "document, verdict, content_hash, kinds, findings, original"),
     "embedding_cache": ("id", "model, input_hash, vector"),
@@ -158,7 +158,7 @@ def checked_rows(
     corpus: Corpus, table: str, rowids: Sequence[int] | None = None
 ) -> Iterator[Checked]:
     """The digests of rows of a table of ``_OTHERS``: of these, or of all."""
-    key, columns = _OTHERS[table]
+    key, columns = _ROW_DIGEST_TABLES[table]
     select = f"SELECT {key}, digest, {columns} FROM {table}"
     for rowid, stored, *row in _selected(corpus, select, key, rowids):
         digest = file_digest if table == "file" else row_digest
@@ -167,8 +167,8 @@ def checked_rows(
 
 def _selected(corpus: Corpus, select: str, key: str, rowids: Sequence[int] | None) -> Iterator[Row]:
     if rowids is None:
-        return corpus.each(select)
-    return corpus.each(
+        return corpus.iterate(select)
+    return corpus.iterate(
         f"{select} WHERE {key} IN (SELECT value FROM json_each(?))", (json.dumps(list(rowids)),)
     )
 
@@ -217,14 +217,14 @@ def kept_true(corpus: Corpus, documents: Sequence[int]) -> Iterator[None]:
 
 def write(corpus: Corpus, table: str, rows: Iterable[Checked]) -> None:
     """Store the digests that these rows must have. Call it inside a write transaction."""
-    key = _OTHERS[table][0] if table in _OTHERS else "id"
+    key = _ROW_DIGEST_TABLES[table][0] if table in _ROW_DIGEST_TABLES else "id"
     changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
     corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)
 
 
 def write_all(corpus: Corpus) -> None:
     """Compute every digest. A chunk whose text does not match its hash gets none."""
-    for table in _OTHERS:
+    for table in _ROW_DIGEST_TABLES:
         write(corpus, table, checked_rows(corpus, table))
     write(corpus, "chunk", checked_chunks(corpus))
     write(corpus, "document", checked_documents(corpus))

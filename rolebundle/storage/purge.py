@@ -24,7 +24,7 @@ from uuid import uuid4
 from rolebundle.contracts.purge import Obstacle, Receipt
 from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
 from rolebundle.storage import digests
-from rolebundle.storage.backup import KEPT
+from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.documents import DocumentName
@@ -49,10 +49,10 @@ from rolebundle.storage.records.publications import (
 )
 from rolebundle.storage.replicas import staging
 
-_THESE = "IN (SELECT value FROM json_each(?))"
+_IN_LIST = "IN (SELECT value FROM json_each(?))"
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")
 _NAMING_KEYS = ("supersedes", "contradicts", "document_id")
-_COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT}(?:-journal|-wal|-shm)?")
+_COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT_FILE_NAME}(?:-journal|-wal|-shm)?")
 
 
 class Extent(NamedTuple):
@@ -73,9 +73,10 @@ class Erased(NamedTuple):
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     """How much is purged with these documents. Vectors of all embedding indexes count."""
     chosen = (json.dumps(list(documents)),)
-    chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_THESE}", chosen)
+    chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_IN_LIST}", chosen)
     vectors = corpus.value(
-        f"SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk WHERE c.document {_THESE}",
+        "SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk "
+        f"WHERE c.document {_IN_LIST}",
         chosen,
     )
     return Extent(len(documents), int(chunks), int(vectors))
@@ -128,7 +129,7 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
 
 def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
     rows = corpus.rows(
-        f"SELECT DISTINCT compartment FROM document WHERE id {_THESE}",
+        f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
         (json.dumps(list(documents)),),
     )
     return {compartment for (compartment,) in rows}
@@ -228,7 +229,7 @@ def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     corpus.run(
-        f"DELETE FROM file WHERE location {_THESE} AND id NOT IN (SELECT file FROM document)",
+        f"DELETE FROM file WHERE location {_IN_LIST} AND id NOT IN (SELECT file FROM document)",
         (json.dumps(sorted({document.location for document in documents})),),
     )
     # The location of a root may be that of a purged file.
@@ -244,12 +245,12 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
     chosen = (json.dumps(sorted(names)),)
     have_claims = " OR ".join(
-        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_THESE})"
+        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})"
         for column in _CLAIMS
     )
     claiming = corpus.rows(
         f"SELECT id FROM document WHERE {have_claims} "
-        f"UNION SELECT newer FROM supersession WHERE superseded {_THESE}",
+        f"UNION SELECT newer FROM supersession WHERE superseded {_IN_LIST}",
         chosen * (len(_CLAIMS) + 1),
     )
     with digests.kept_true(corpus, [row for (row,) in claiming]):
@@ -260,7 +261,7 @@ def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
     for column in _CLAIMS:
         claims = corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
-            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_THESE})",
+            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})",
             chosen,
         )
         for row, claimed in claims:
@@ -268,7 +269,7 @@ def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
             corpus.run(
                 f"UPDATE document SET {column} = ? WHERE id = ?", (json_array(remaining), row)
             )
-    corpus.run(f"DELETE FROM supersession WHERE superseded {_THESE}", chosen)
+    corpus.run(f"DELETE FROM supersession WHERE superseded {_IN_LIST}", chosen)
 
 
 def unfinished(corpus: Corpus) -> list[Receipt]:
@@ -353,14 +354,14 @@ def _log_emptied(corpus: Corpus) -> bool:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    rows = corpus.rows(f"SELECT id FROM purge WHERE state {_THESE}", (json.dumps(states),))
+    rows = corpus.rows(f"SELECT id FROM purge WHERE state {_IN_LIST}", (json.dumps(states),))
     return [receipt for (receipt,) in rows]
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
         corpus.run(
-            f"UPDATE purge SET state = ? WHERE id {_THESE}", (state, json.dumps(list(purges)))
+            f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, json.dumps(list(purges)))
         )
 
 

@@ -111,9 +111,9 @@ def _has_all_vectors(corpus: Corpus, part: IndexPart) -> bool:
     return stored == part.vectors and bool(has_records)
 
 
-def _damaged_passage(what: str) -> CorpusCorrupt:
+def _damaged_passage(subject: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "damaged_passage",
-        f"the corpus is damaged: {what} is not what was stored",
+        f"the corpus is damaged: {subject} is not what was stored",
         DAMAGE_HINT,
     )

@@ -110,17 +110,17 @@ def _differing_words(first: str, second: str) -> tuple[str, str]:
     """The parts of two sentences that differ, with one word before and after."""
     from difflib import SequenceMatcher
 
-    words, others = first.split(), second.split()
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
+    words, second_words = first.split(), second.split()
+    matcher = SequenceMatcher(None, words, second_words, autojunk=False)
     changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
     start, end = changes[0][1], changes[-1][2]
     other_start, other_end = changes[0][3], changes[-1][4]
     return (
-        _shown(words[max(0, start - 1) : end + 1]),
-        _shown(others[max(0, other_start - 1) : other_end + 1]),
+        _excerpt(words[max(0, start - 1) : end + 1]),
+        _excerpt(second_words[max(0, other_start - 1) : other_end + 1]),
     )
 
 
-def _shown(words: list[str]) -> str:
+def _excerpt(words: list[str]) -> str:
     text = " ".join(words).rstrip(".;,")
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"

@@ -154,13 +154,13 @@ def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
     """The plain words and the forms that are indexed in addition to one text."""
     if text.isascii():
         return (), forms(text, (language,)).stems
-    others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
+    non_ascii = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
     # Digits of a script without spaces have forms like its letters.
-    if not any(map(str.isalpha, others)) and not is_unspaced(others):
+    if not any(map(str.isalpha, non_ascii)) and not is_unspaced(non_ascii):
         return (), ()
     languages = [latin_language(text) or language]
     plain: list[str] = []
-    if _NOT_LATIN.search(others):
+    if _NOT_LATIN.search(non_ascii):
         languages.append(non_latin_language(text))
         plain = _words_at_script_edges(text)
     stems, letters, pairs = forms(text, languages)
@@ -201,7 +201,7 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
     text = text.lower()
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     latin = tuple(code for code in languages if code in _STEMMERS and code not in _NON_LATIN)
-    other = tuple(code for code in languages if code in _NON_LATIN)
+    non_latin = tuple(code for code in languages if code in _NON_LATIN)
     by_syllable = _BY_SYLLABLE in languages
     find_letters = list if _HAS_PARTS.search(text) is None else _LETTER.findall
     result = Forms([], [], [])
@@ -219,7 +219,7 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
                 continue
         if word in without or len(word) > _MAX_WORD_CHARS:
             continue
-        stems, is_syllable = _stems(word, latin, other)
+        stems, is_syllable = _stems(word, latin, non_latin)
         result.stems.extend(stems)
         if is_syllable:
             syllables.append(word)
@@ -258,15 +258,15 @@ def _add(letters: list[str], result: Forms) -> None:
 
 @lru_cache(maxsize=16_384)
 def _stems(
-    word: str, latin: tuple[str, ...], other: tuple[str, ...]
+    word: str, latin: tuple[str, ...], non_latin: tuple[str, ...]
 ) -> tuple[tuple[str, ...], bool]:
     """The stems of a word in the languages of its letters, and whether its letters are Latin."""
     if _DIGIT.search(word):
         return (), False
     if not _NOT_LATIN.search(word):
         return tuple({_stemmer(code)(word): None for code in latin}), True
-    whole = (word,) if _MARK.search(word) else ()
-    return tuple({_stemmer(code)(word): None for code in other}) or whole, False
+    unchanged = (word,) if _MARK.search(word) else ()
+    return tuple({_stemmer(code)(word): None for code in non_latin}) or unchanged, False
 
 
 @lru_cache(maxsize=64)

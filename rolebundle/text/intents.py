@@ -24,12 +24,12 @@ class IntentKind(NamedTuple):
     """One intent.
 
     Attributes:
-        asked: what a task with it asks, in words.
+        description: what a task with it asks, in words.
         pattern: matches the words of a task that ask for it.
         stems: beginnings of words that a passage which fits it has; empty if no word tells.
     """
 
-    asked: str
+    description: str
     pattern: str
     stems: str = ""
 
@@ -124,9 +124,9 @@ class TaskIntent(NamedTuple):
         return not self.intents or self.share < 1
 
     @property
-    def asked(self) -> str:
+    def description(self) -> str:
         """What it asks besides its topic, in words."""
-        return " and ".join(KINDS[intent].asked for intent in self.intents)
+        return " and ".join(KINDS[intent].description for intent in self.intents)
 
 
 def task_intent(task: str) -> TaskIntent:
@@ -138,14 +138,14 @@ def task_intent(task: str) -> TaskIntent:
     if INTENT_HINTS.isdisjoint(_WORD.findall(text)):
         return TaskIntent()
     intents: list[Intent] = []
-    rest = text
+    remaining = text
     for intent, pattern in _patterns().items():
-        rest, count = pattern.subn(" ", rest)
+        remaining, count = pattern.subn(" ", remaining)
         if count:
             intents.append(intent)
     if not intents:
         return TaskIntent()
-    topic = [word for word in _WORD.findall(rest) if word not in _NO_TOPIC]
+    topic = [word for word in _WORD.findall(remaining) if word not in _NO_TOPIC]
     asking = [word for word in _WORD.findall(text) if word not in _NO_TOPIC]
     by_intent = max(1, len(asking) - len(topic))
     return TaskIntent(tuple(intents), by_intent / (by_intent + len(topic)))

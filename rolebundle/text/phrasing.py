@@ -63,8 +63,8 @@ def remove_phrasing(task: str) -> tuple[str, int]:
     """
     if _HINTS.isdisjoint(re.split(r"[^a-z]+", task.lower())):
         return task, 0
-    rest, count = _pattern().subn(" ", task)
-    return (" ".join(rest.split()), count) if count else (task, 0)
+    remaining, count = _pattern().subn(" ", task)
+    return (" ".join(remaining.split()), count) if count else (task, 0)
 
 
 @cache

@@ -89,7 +89,10 @@ def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
     if len(found) < MAX_SUGGESTIONS and len(by_file) <= _MAX_COMPARED:
         near = get_close_matches(file_name, sorted(by_file), MAX_SUGGESTIONS, _MIN_LIKENESS)
         found += [
-            (2, *document) for other in near if other != file_name for document in by_file[other]
+            (2, *document)
+            for known_name in near
+            if known_name != file_name
+            for document in by_file[known_name]
         ]
     best = sorted(found)[:_MAX_RANKED]
     best.sort(key=lambda match: (match[0], -_likeness(wanted, match[2]), match[1]))

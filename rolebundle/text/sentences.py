@@ -159,8 +159,8 @@ def may_disagree(first: Sentence, second: Sentence) -> bool:
         return False
     if first.text == second.text:
         return False
-    words, others = first.words, second.words
-    return 2 * len(words & others) >= max(len(words), len(others), 2)
+    words, second_words = first.words, second.words
+    return 2 * len(words & second_words) >= max(len(words), len(second_words), 2)
 
 
 @lru_cache(maxsize=8192)

@@ -124,7 +124,7 @@ _COUNTED = {
 }
 # Before a month that stands alone: it may be a name or a verb as well.
 _BEFORE_MONTH = frozenset("in by until since from before after during every of".split())
-_ONE = {"a": 1.0, "an": 1.0, "half": 0.5, "every": 1.0, "each": 1.0}
+_WORDS_FOR_ONE = {"a": 1.0, "an": 1.0, "half": 0.5, "every": 1.0, "each": 1.0}
 # After such a word "a week" is a figure; in "two euros a week" it is none.
 _BEFORE_ONE = frozenset(
     "about after for in least most last lasts once take takes than within".split()
@@ -173,9 +173,9 @@ def read(sentence: str) -> Statement | None:
     reader = _Reader(sentence)
     statement = reader.statement()
     counted = {
-        one.kind.removeprefix(_NUMBER_OF)
-        for one in statement.figures
-        if one.kind.startswith(_NUMBER_OF)
+        figure.kind.removeprefix(_NUMBER_OF)
+        for figure in statement.figures
+        if figure.kind.startswith(_NUMBER_OF)
     }
     is_specific = len((statement.words | counted) - _GENERAL) >= MIN_WORDS
     return statement if is_specific and len(statement.words) <= MAX_WORDS else None
@@ -216,9 +216,9 @@ def _value_of(number: str) -> float | None:
     if colon:
         is_time = len(hours) < 3 and len(minutes) == 2 and (hours + minutes).isdigit()
         return 60 * float(hours) + float(minutes) if is_time else None
-    whole, *groups = number.split(",")
+    first_group, *groups = number.split(",")
     if groups and all(len(group.partition(".")[0]) == 3 for group in groups):
-        number = whole + "".join(groups)
+        number = first_group + "".join(groups)
     try:
         return float(number.replace(",", ".").replace("−", "-"))
     except ValueError:
@@ -304,7 +304,7 @@ class _Reader:
 
     def _is_number(self, word: str) -> bool:
         """Whether a word is a number: "two", "a" in "for a week", "every" in "every week"."""
-        if word not in _ONE:
+        if word not in _WORDS_FOR_ONE:
             return word in NUMBER_WORDS
         if self._next() in SCALES:
             return True
@@ -405,7 +405,7 @@ class _Reader:
         noun = self.noun.lower()
         is_name = self.noun[:1].isupper() and self.noun != self.tokens[0].text
         # "Bus 12 leaves at 8:30", "The bus 12 leaves at 8:30".
-        is_label = any(self.noun == other.text for other in self.tokens[:2]) and (
+        is_label = any(self.noun == token_before.text for token_before in self.tokens[:2]) and (
             self.tokens.index(token) <= 2
         )
         if ":" in token.number:
@@ -419,7 +419,7 @@ class _Reader:
 
     def _value(self, token: _Token) -> tuple[float | None, float | None]:
         """A number, with the words and the scale that belong to it, and the end of a range."""
-        value = _ONE.get(token.text.lower(), token.value)
+        value = _WORDS_FOR_ONE.get(token.text.lower(), token.value)
         if value is None:
             return None, None
         if token.kind == "word" and value >= 20:
@@ -447,11 +447,11 @@ class _Reader:
     def _rest(self, scale: float) -> float:
         """What follows a number: five in "twenty-five", eighty in "three hundred and eighty"."""
         has_and = self._next() == "and"
-        rest = NUMBER_WORDS.get(self._next(has_and), 0.0)
-        if not 0 < rest < scale or self._next(has_and + 1) in SCALES:
+        number = NUMBER_WORDS.get(self._next(has_and), 0.0)
+        if not 0 < number < scale or self._next(has_and + 1) in SCALES:
             return 0.0
         self.position += has_and + 1
-        return rest + (self._rest(10) if rest >= 20 else 0.0)
+        return number + (self._rest(10) if number >= 20 else 0.0)
 
     def _upper(self) -> float | None:
         """The second number of a range: 8-12, 8 to 12, 40 and 60; moves behind it."""

@@ -243,13 +243,13 @@ def _unknown_source(reference: str) -> UsageError:
     )
 
 
-def _scope(seen: Corpus, asked: str | None, source: _Source, author: Author) -> str:
+def _scope(seen: Corpus, requested: str | None, source: _Source, author: Author) -> str:
     """The scope of a fact: that of its source, unless the owner says otherwise."""
     own = source.document.scope if source.document else None
     if author.view is None:
-        return asked or own or DEFAULT_SCOPE
+        return requested or own or DEFAULT_SCOPE
     if own is not None:
-        if asked not in (None, own):
+        if requested not in (None, own):
             # Its locator would show the readers of one scope what there is in another.
             raise _scope_denied(f"a fact belongs to the scope of its source, {own}")
         return own
@@ -259,8 +259,8 @@ def _scope(seen: Corpus, asked: str | None, source: _Source, author: Author) -> 
         scopes = {compartment.scope for compartment in visible_compartments(seen)}
         if author.view.access_level is None:
             scopes.add(DEFAULT_SCOPE)
-            asked = asked or DEFAULT_SCOPE
-    if asked is None:
+            requested = requested or DEFAULT_SCOPE
+    if requested is None:
         if len(author.view.scopes) != 1:
             raise UsageError(
                 "scope_needed",
@@ -268,9 +268,9 @@ def _scope(seen: Corpus, asked: str | None, source: _Source, author: Author) -> 
                 "name one of your scopes in `scope`",
             )
         return author.view.scopes[0]
-    if asked not in scopes:
+    if requested not in scopes:
         raise _scope_denied("this agent has no such scope")
-    return asked
+    return requested
 
 
 def _scope_denied(reason: str) -> AccessDenied:
@@ -381,8 +381,8 @@ def _hash(*values: str, size: int = 16) -> str:
 
 def list_facts(corpus: Corpus) -> list[FactRecord]:
     """Every fact, the last filed first."""
-    gone = facts.missing_sources(corpus)
-    return [_record(fact, gone) for fact in facts.all_facts(corpus)]
+    missing_sources = facts.missing_sources(corpus)
+    return [_record(fact, missing_sources) for fact in facts.all_facts(corpus)]
 
 
 def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
@@ -430,12 +430,12 @@ def _fact_named(corpus: Corpus, document_id: str) -> Fact:
     return fact
 
 
-def _record(fact: Fact, gone: set[str]) -> FactRecord:
+def _record(fact: Fact, missing_sources: set[str]) -> FactRecord:
     return FactRecord(
         **_filed(fact, "stored").model_dump(),
         remembered_by=fact.record.remembered_by,
         promoted_by=fact.record.promoted_by or None,
-        source_is_gone=fact.record.source_document in gone,
+        source_is_gone=fact.record.source_document in missing_sources,
     )
 
 

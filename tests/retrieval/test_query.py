@@ -207,7 +207,7 @@ class TestTheTasksOwn:
 class TestContentWords:
     def content(self, task: str) -> list[str]:
         return [
-            " ".join(term.shown for term in word) for word in build_query(task, None).content_words
+            " ".join(term.label for term in word) for word in build_query(task, None).content_words
         ]
 
     def test_each_word_counts_once_and_compounds_not_besides_their_parts(self) -> None:

@@ -104,10 +104,10 @@ def mail_reader_for(path: str, data: bytes) -> Reader | None:
 def _name_for(path: str) -> str | None:
     # Suffixes as in pathlib, but without pathlib, which is slow: this runs for every file.
     file_name = path.rpartition("/")[2].lower()
-    rest, dot, last = file_name.lstrip(".").rpartition(".")
+    stem, dot, last = file_name.lstrip(".").rpartition(".")
     if not dot or not last:
         return _BY_FILE_NAME.get(file_name)
-    _, inner, above = rest.rpartition(".")
+    _, inner, above = stem.rpartition(".")
     double = f".{above}.{last}" if inner else ""
     known = _BY_SUFFIX.get(double) or _BY_SUFFIX.get(f".{last}")
     return known or ("man" if _SECTION_OF_MANUAL(last) else None)

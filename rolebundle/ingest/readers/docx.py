@@ -339,7 +339,7 @@ class _Walk:
     def _drawing(self, element: Any, inline: _Inline, background: Color | None) -> None:
         """A picture, a diagram or shapes with text."""
         is_hidden = _is_hidden_drawing(element)
-        for part in _shown(element):
+        for part in _visible_parts(element):
             name = local_name(part)
             if name in {"docPr", "cNvPr"}:
                 for key in ("descr", "title"):
@@ -455,17 +455,17 @@ def _choice(element: Any) -> Iterator[Any]:
             return
 
 
-def _shown(element: Any) -> Iterator[Any]:
+def _visible_parts(element: Any) -> Iterator[Any]:
     """The elements inside of a drawing that Word shows, without what is in its text boxes."""
     for child in element:
         if child.tag == _ALTERNATIVE:
             for part in _choice(child):
                 yield part
-                yield from _shown(part)
+                yield from _visible_parts(part)
             continue
         yield child
         if local_name(child) != "txbxContent":
-            yield from _shown(child)
+            yield from _visible_parts(child)
 
 
 def _hidden_row(row: Any) -> str:

@@ -280,11 +280,11 @@ class HiddenTexts:
         """The hidden texts of each kind as few parts, which the scan searches one by one."""
         parts = []
         for (kind, is_usual, is_kept), texts in self._texts.items():
-            whole = "\n".join(texts)
+            joined = "\n".join(texts)
             is_labelled = (
-                not is_usual and len(whole.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
             )
-            for start in range(0, len(whole), _MAX_PART_CHARS):
-                text = whole[start : start + _MAX_PART_CHARS]
+            for start in range(0, len(joined), _MAX_PART_CHARS):
+                text = joined[start : start + _MAX_PART_CHARS]
                 parts.append(HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept))
         return tuple(parts)

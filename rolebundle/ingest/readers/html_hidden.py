@@ -336,18 +336,22 @@ class _Page:
         changes = {name for name in properties if name in INHERITED}
         if "color" in changes:
             changes |= COLOR_PROPERTIES
-        shown: set[Any] = set()
+        visible_elements: set[Any] = set()
         for inside in element.iterdescendants("*") if changes else ():
             own = self._computed(inside)[0]
             if not changes.isdisjoint(own) and hiding(own) is None:
-                shown.add(inside)
-        if not shown:
+                visible_elements.add(inside)
+        if not visible_elements:
             return _words(element), False
         parts = [element.text or ""]
         for inside in element.iterdescendants():
             around = takewhile(lambda a: a is not element, inside.iterancestors())
-            is_shown_around = any(ancestor in shown for ancestor in around)
-            if inside not in shown and not is_shown_around and isinstance(inside.tag, str):
+            is_shown_around = any(ancestor in visible_elements for ancestor in around)
+            if (
+                inside not in visible_elements
+                and not is_shown_around
+                and isinstance(inside.tag, str)
+            ):
                 parts.append(inside.text or "")
             if not is_shown_around:
                 parts.append(inside.tail or "")

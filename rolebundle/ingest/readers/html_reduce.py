@@ -22,7 +22,7 @@ _MAX_BYTES = 8_000_000
 _INLINE: tuple[str, ...] = ("span", "a", "code", "em", "strong", "b", "i", "tt")
 # Other elements whose content is markup, unlike that of `<textarea>` or `<xmp>`. A name with a
 # hyphen is that of a custom element.
-_OTHER = (
+_MARKUP_TAGS = (
     "abbr acronym address area article aside base big blockquote body br button caption center"
     " circle cite col colgroup dd defs del desc details dfn dir div dl dt ellipse fieldset"
     " figcaption figure font footer form g h[1-6] head header hgroup hr html img input ins kbd"
@@ -37,7 +37,7 @@ _ATTRIBUTES = rf"(?:{_ATTRIBUTE})*\s*/?"
 _RAW = r"(?:[^<]|<[^/!<a-z])*"
 _TOKENS = (
     "[^<]",
-    rf"</?(?:{'|'.join((*_INLINE, *_OTHER))}){_ATTRIBUTES}>",
+    rf"</?(?:{'|'.join((*_INLINE, *_MARKUP_TAGS))}){_ATTRIBUTES}>",
     # May contain a hyphen or a tag, but not both.
     r"<!--(?:[^->](?:[^-<]|-[^-<])*|[^->][^-]*)?-->",
     rf"<script{_ATTRIBUTES}>{_RAW}</script\s*>",
@@ -112,8 +112,8 @@ def _may_wrap_main(prefix: bytes) -> bool:
     """Whether a tag before the main part may hide or color it: its element is not closed before."""
     for tag in byte_pattern(_HIDING_TAG).finditer(prefix):
         name = tag[1].lower()
-        rest = prefix[tag.end() :].lower()
-        if rest.count(b"<" + name) >= rest.count(b"</" + name) and name not in _VOID:
+        after_tag = prefix[tag.end() :].lower()
+        if after_tag.count(b"<" + name) >= after_tag.count(b"</" + name) and name not in _VOID:
             return True
     return False
 

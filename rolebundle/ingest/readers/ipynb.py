@@ -169,8 +169,8 @@ def _read_cell(cell: _Cell) -> tuple[list[Block], list[HiddenPart]]:
 
 
 def _whole_cell(cell: _Cell) -> Block:
-    shown = [i for i, line in enumerate(cell.lines) if not is_blank(line)]
-    first, last = shown[0], shown[-1]
+    visible_lines = [i for i, line in enumerate(cell.lines) if not is_blank(line)]
+    first, last = visible_lines[0], visible_lines[-1]
     text = "\n".join(cell.lines[first : last + 1])
     if cell.kind == "heading":
         words = plain_words(" ".join(text.split()))

@@ -87,9 +87,9 @@ def _is_corpus(value: Any) -> bool:
 
 
 def _as_text(file: TextFile) -> Iterator[Block]:
-    shown = [i for i, line in enumerate(file.lines) if not is_blank(line)]
-    if shown:
-        yield block_of(file.lines, "code", shown[0], shown[-1] + 1)
+    visible_lines = [i for i, line in enumerate(file.lines) if not is_blank(line)]
+    if visible_lines:
+        yield block_of(file.lines, "code", visible_lines[0], visible_lines[-1] + 1)
 
 
 class _Corpus:

@@ -161,9 +161,9 @@ def _paragraphs(text: str, line: int) -> Iterator[Block]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     for paragraph in _BLANK_LINES.split(text) if "\n" in text else (text,):
-        shown = paragraph.strip("\n")
-        if not is_blank(shown):
-            yield Block("paragraph", shown, line, line)
+        visible_text = paragraph.strip("\n")
+        if not is_blank(visible_text):
+            yield Block("paragraph", visible_text, line, line)
 
 
 READER = JsonlReader()

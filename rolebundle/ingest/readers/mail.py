@@ -111,17 +111,17 @@ def _without_attachments(data: bytes) -> bytes:
     if len(data) < _MIN_ATTACHMENT_BYTES:
         return data
     parts: list[bytes] = []
-    done = 0
+    copied_until = 0
     for match in _ENCODED.finditer(data):
         start = match.end()
         end = data.find(b"\n-", start)  # base64 has no hyphens
         end = len(data) if end < 0 else end
         header = data[max(0, start - _MAX_HEADER_BYTES) : start].lower()
         is_text = header[header.rfind(b"content-type:") :].startswith(b"content-type: text/")
-        if start >= done and end - start >= _MIN_ATTACHMENT_BYTES and not is_text:
-            parts += [data[done:start], b"\n" * data.count(b"\n", start, end)]
-            done = end
-    return b"".join([*parts, data[done:]]) if parts else data
+        if start >= copied_until and end - start >= _MIN_ATTACHMENT_BYTES and not is_text:
+            parts += [data[copied_until:start], b"\n" * data.count(b"\n", start, end)]
+            copied_until = end
+    return b"".join([*parts, data[copied_until:]]) if parts else data
 
 
 def read_message(
@@ -232,7 +232,7 @@ class _Texts:
     def _alternative(self, message: Message) -> Iterator[_Text]:
         """One form of a text: the plain one, unless it is a stub; and what comes with it."""
         texts: dict[str, _Text] = {}
-        others: list[_Text] = []
+        further_texts: list[_Text] = []
         problem: DocumentError | None = None
         for child in _children(message):
             kind = child.get_content_type()
@@ -241,7 +241,7 @@ class _Texts:
             try:
                 for text in self.of(child):
                     if text.attached or name in texts:
-                        others.append(text)
+                        further_texts.append(text)
                     else:
                         texts[name] = text
             except DocumentError as error:
@@ -253,7 +253,7 @@ class _Texts:
             chosen: _Text | None = html
         else:
             chosen = _with_label(plain, html) if plain and html else plain
-        return iter([*([chosen] if chosen else []), *others])
+        return iter([*([chosen] if chosen else []), *further_texts])
 
     def _located(self, message: Message) -> _Part:
         """The part with its lines in the file."""
@@ -269,8 +269,8 @@ class _Texts:
         # The blank line ends the header, in which a short text might be found as well.
         found = self._source.find(f"\n\n{payload}", max(0, self._at - 1))
         if found < 0:  # broken
-            rest = self._source.count("\n", self._at)
-            return _Part(message, payload, (before, before), (before, before + rest))
+            line_breaks = self._source.count("\n", self._at)
+            return _Part(message, payload, (before, before), (before, before + line_breaks))
         start, end = found + 2, found + 2 + len(payload)
         first = before + self._source.count("\n", self._at, start)
         last = first + payload.count("\n")
@@ -324,11 +324,11 @@ def _is_signed_only(message: Message) -> bool:
 
 def _with_label(plain: _Text, html: _Text) -> _Text:
     """The plain form, labelled for its paragraphs that the HTML, which people see, lacks."""
-    shown = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
+    html_words = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
     hidden = []
     for block in plain.blocks:
         words = _WORD.findall(_ADDRESS.sub("", block.text).lower())
-        missing = sum(word not in shown for word in words)
+        missing = sum(word not in html_words for word in words)
         if missing >= _MIN_MISSING_WORDS and missing > _MISSING_SHARE * len(words):
             hidden.append(HiddenPart("invisible_element", block.text, is_kept=True))
     return replace(plain, hidden=(*plain.hidden, *hidden))
@@ -435,13 +435,13 @@ def _metadata(
     except (ValueError, TypeError, OverflowError, IndexError):
         pass
     # Keys without a meaning to us become attributes of the document.
-    others = {
+    extra_keys = {
         "from": _people(message, "From"),
         "to": _people(message, "To"),
         "cc": _people(message, "Cc"),
         "attachments": list(dict.fromkeys(attached))[:_MAX_NAMES],
     }
-    return metadata | {key: values for key, values in others.items() if values}
+    return metadata | {key: values for key, values in extra_keys.items() if values}
 
 
 def _subject(message: Message, source: str, first_line: int) -> list[Block]:

@@ -136,53 +136,59 @@ class _Page:
             match = _REQUEST.match(_FOR_TERMINAL.sub("", line))
             if match is None or not match[1]:
                 continue
-            name, rest = match[1], _COMMENT.sub("", match[2])
+            name, argument_text = match[1], _COMMENT.sub("", match[2])
             if name in _DEFINITIONS:
-                arguments = rest.split()[0 if name == "ig" else 1 :]
+                arguments = argument_text.split()[0 if name == "ig" else 1 :]
                 end_of_definition = arguments[0] if arguments else "."
             else:
-                self._request(name, rest, number)
+                self._request(name, argument_text, number)
         self._flush()
 
-    def _request(self, name: str, rest: str, number: int) -> None:
+    def _request(self, name: str, argument_text: str, number: int) -> None:
         if name in _TITLES:
-            self._name, self._section, date = [*_arguments(rest), "", "", ""][:3]
+            self._name, self._section, date = [*_arguments(argument_text), "", "", ""][:3]
             self._date = self._date or date
         elif name == "Dd":
-            self._date = rest.replace("$Mdocdate", "").strip(" $:")
+            self._date = argument_text.replace("$Mdocdate", "").strip(" $:")
         elif name in _HEADINGS:
-            self._heading(" ".join(_arguments(rest)), _HEADINGS[name], number)
+            self._heading(" ".join(_arguments(argument_text)), _HEADINGS[name], number)
         elif name in _BREAKS:
             self._flush()
         elif name in _VERBATIM or name == "Bd":
             self._flush()
-            self._is_verbatim = name != "Bd" or "-literal" in rest or "-unfilled" in rest
+            self._is_verbatim = (
+                name != "Bd" or "-literal" in argument_text or "-unfilled" in argument_text
+            )
         elif name in _VERBATIM_END:
             self._flush("table" if name == "TE" else "code")
             self._is_verbatim = False
         elif name in {"TP", "IP", "It"}:
             self._flush()
-            tag = _mdoc_words(rest, self._name) if name == "It" else " ".join(_arguments(rest)[:1])
+            tag = (
+                _mdoc_words(argument_text, self._name)
+                if name == "It"
+                else " ".join(_arguments(argument_text)[:1])
+            )
             self._is_tag = name == "TP" or bool(tag)
             if tag and name != "TP":
                 self._text(tag, number)
-        elif words := self._words_of(name, rest):
+        elif words := self._words_of(name, argument_text):
             self._text(words, number)
 
-    def _words_of(self, name: str, rest: str) -> str:
+    def _words_of(self, name: str, argument_text: str) -> str:
         """The text of a request or macro; empty if it has none."""
-        words = _arguments(rest)
+        words = _arguments(argument_text)
         if name in _WORDS:
             return " ".join(words)
         if name in _JOINED_WORDS:
             return "".join(words)
         if name == "so":
-            return f"See {rest.strip()}"
+            return f"See {argument_text.strip()}"
         if name == "Nm" and words and not self._summary:
             self._name = words[0]
         if name in _INLINE:
-            return _mdoc_words(f"{name} {rest}", self._name)
-        return _mdoc_words(rest, self._name) if name == "Dl" else ""
+            return _mdoc_words(f"{name} {argument_text}", self._name)
+        return _mdoc_words(argument_text, self._name) if name == "Dl" else ""
 
     def _heading(self, words: str, level: int, number: int) -> None:
         self._flush()
@@ -245,11 +251,11 @@ def _character(match: re.Match[str]) -> str:
     return {"e": "\\"}.get(match["own"], match["own"]) if match["own"] else ""
 
 
-def _arguments(rest: str) -> list[str]:
+def _arguments(argument_text: str) -> list[str]:
     """The arguments of a request."""
     return [
         _plain(match[1].replace('""', '"') if match[1] is not None else match[2])
-        for match in _ARGUMENT.finditer(rest)
+        for match in _ARGUMENT.finditer(argument_text)
     ]
 
 

@@ -91,12 +91,15 @@ def hidden_ranges(
 
 def removed(text: str, ranges: Sequence[Hidden]) -> str:
     """The text without the ranges that are not kept; its line breaks stay."""
-    parts, done = [], 0
+    parts, copied_until = [], 0
     for part in ranges:
         if not part.is_kept:
-            parts += [text[done : part.start], "\n" * text.count("\n", part.start, part.end)]
-            done = part.end
-    return "".join((*parts, text[done:]))
+            parts += [
+                text[copied_until : part.start],
+                "\n" * text.count("\n", part.start, part.end),
+            ]
+            copied_until = part.end
+    return "".join((*parts, text[copied_until:]))
 
 
 def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[HiddenPart]:
@@ -119,11 +122,11 @@ def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[H
 
 
 def _without_overlaps(ranges: Sequence[Hidden]) -> Iterator[Hidden]:
-    done = 0
+    covered_until = 0
     for part in ranges:
-        if part.is_kept or part.start >= done:
+        if part.is_kept or part.start >= covered_until:
             yield part
-            done = done if part.is_kept else max(done, part.end)
+            covered_until = covered_until if part.is_kept else max(covered_until, part.end)
 
 
 class _Lines:
@@ -140,14 +143,14 @@ class _Lines:
 
 def _masked(text: str, lines: _Lines, tokens: Sequence[Token]) -> str:
     """The text with spaces for all code blocks; its length stays."""
-    parts, done = [], 0
+    parts, copied_until = [], 0
     for token in tokens:
         if token.type in {"fence", "code_block"} and token.map is not None:
             start, end = lines.span(*token.map)
-            if start >= done:
-                parts += [text[done:start], _NOT_BREAK.sub(" ", text[start:end])]
-                done = end
-    return "".join((*parts, text[done:]))[: len(text)]
+            if start >= copied_until:
+                parts += [text[copied_until:start], _NOT_BREAK.sub(" ", text[start:end])]
+                copied_until = end
+    return "".join((*parts, text[copied_until:]))[: len(text)]
 
 
 def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[tuple[int, int]], str]:
@@ -200,11 +203,11 @@ def _next_offset(offsets: Sequence[int], at: int, default: int) -> int:
 
 
 def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    parts, done = [], 0
+    parts, copied_until = [], 0
     for start, end in ranges:
-        parts += [text[done:start], _NOT_BREAK.sub(" ", text[start:end])]
-        done = end
-    return "".join((*parts, text[done:]))
+        parts += [text[copied_until:start], _NOT_BREAK.sub(" ", text[start:end])]
+        copied_until = end
+    return "".join((*parts, text[copied_until:]))
 
 
 def _definitions(
@@ -225,8 +228,8 @@ def _definitions(
     for (start, end), label in spans:
         definition = text[start:end].rstrip("\n")
         if used is None:
-            rest = _blanked(masked, sorted({span for span, _ in spans}))
-            used = {normalizeReference(match[1]) for match in _LABEL.finditer(rest)}
+            outside_spans = _blanked(masked, sorted({span for span, _ in spans}))
+            used = {normalizeReference(match[1]) for match in _LABEL.finditer(outside_spans)}
         if normalizeReference(label) not in used:
             yield Hidden(start, start + len(definition), "markup_comment", definition)
         elif title := _DEFINITION_TITLE.search(definition):
@@ -268,7 +271,7 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
     root = etree.Element("html")
     spans: dict[Any, tuple[int, int]] = {}
     open_elements: list[tuple[Any, int]] = [(root, 0)]
-    last, done = root, 0
+    last, read_until = root, 0
 
     texts: list[str] = []
 
@@ -291,10 +294,10 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
 
     for start, end in tags:
         match = _TAG.match(masked, start)
-        if match is None or start < done:
+        if match is None or start < read_until:
             continue
-        texts.append(masked[done:start])
-        done, name = end, match[2].lower()
+        texts.append(masked[read_until:start])
+        read_until, name = end, match[2].lower()
         if match[1]:
             depth = next(
                 (i for i, (e, _) in enumerate(reversed(open_elements[1:]), 1) if e.tag == name), 0
@@ -317,7 +320,7 @@ def _tree(masked: str, tags: Sequence[tuple[int, int]]) -> tuple[Any, dict[Any, 
         spans[last] = start, end
         if name not in _VOID and not masked.startswith("/>", end - 2):
             open_elements.append((last, start))
-    texts.append(masked[done:])
+    texts.append(masked[read_until:])
     add_texts()
     close(len(open_elements), len(masked))
     return root, spans

@@ -101,7 +101,7 @@ def _tokens(section: str) -> list[tuple[str, str]]:
     """The parts of a code: ``text``, ``date``, ``elapsed``, ``digits``, ``power``, ``general``."""
     tokens: list[tuple[str, str]] = []
     for match in _TOKEN.finditer(section):
-        quoted, escaped, currency, elapsed, word, digits, percent, other = match.groups()
+        quoted, escaped, currency, elapsed, word, digits, percent, literal = match.groups()
         if word:
             lowered = word.lower()
             kind = {"general": "general"}.get(lowered, "power" if lowered[0] == "e" else "date")
@@ -112,8 +112,8 @@ def _tokens(section: str) -> list[tuple[str, str]]:
             tokens.append(("digits", digits))
         elif percent:
             tokens.append(("percent", "%"))
-        elif other != "@":
-            tokens.append(("text", quoted or escaped or currency or digits or other or ""))
+        elif literal != "@":
+            tokens.append(("text", quoted or escaped or currency or digits or literal or ""))
     return tokens
 
 
@@ -134,13 +134,13 @@ def _number(value: float, tokens: list[tuple[str, str]]) -> str:
         return f"{value:.{decimals}E}"
     sign = "-" if value < 0 else ""
     value = abs(value)
-    shown, parts = False, []
+    has_number, parts = False, []
     for kind, text in tokens:
         if kind == "general":
             parts.append(_general(value))
         elif kind == "digits":
-            parts.append("" if shown else _digits(value, text))
-            shown = True
+            parts.append("" if has_number else _digits(value, text))
+            has_number = True
         else:
             parts.append(text)
     written = "".join(parts).strip()
@@ -152,19 +152,23 @@ def _decimals(digits: str) -> int:
 
 
 def _digits(value: float, digits: str) -> str:
-    whole, point, rest = digits.partition(".")
+    integer_digits, point, fraction_digits = digits.partition(".")
     # Commas at the end scale, and commas inside separate thousands.
-    scaling = len(whole) - len(whole.rstrip(",")) + (len(rest) - len(rest.rstrip(",")))
+    scaling = (
+        len(integer_digits)
+        - len(integer_digits.rstrip(","))
+        + (len(fraction_digits) - len(fraction_digits.rstrip(",")))
+    )
     value /= 1000**scaling
     decimals = _decimals(digits)
-    separator = "," if "," in whole.rstrip(",") else ""
+    separator = "," if "," in integer_digits.rstrip(",") else ""
     text = f"{value:{separator}.{decimals}f}"
     if decimals:
-        needed = len(rest.rstrip("#,")) if "0" in rest else 0
+        needed = len(fraction_digits.rstrip("#,")) if "0" in fraction_digits else 0
         number, _, fraction = text.partition(".")
         fraction = fraction.rstrip("0").ljust(needed, "0")
         text = f"{number}.{fraction}" if fraction else number
-    width = whole.replace(",", "").count("0")
+    width = integer_digits.replace(",", "").count("0")
     number, dot, fraction = text.partition(".")
     if not separator:
         number = number.zfill(width)
@@ -225,6 +229,6 @@ def _date_part(moment: datetime, text: str, is_minute: bool, has_half: bool) -> 
         return f"{hour:0{min(width, 2)}}"
     if letter == "m":
         return f"{moment.minute:0{min(width, 2)}}"
-    whole, point, fraction = text.partition(".")
-    second = f"{moment.second:0{min(len(whole), 2)}}"
+    seconds, point, fraction = text.partition(".")
+    second = f"{moment.second:0{min(len(seconds), 2)}}"
     return second + (f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")

@@ -100,10 +100,10 @@ class _Walk:
 
     def notes(self) -> list[str]:
         """What was left out."""
-        return [f"{what} left out: {count}" for what, count in self._left_out.items() if count]
+        return [f"{kind} left out: {count}" for kind, count in self._left_out.items() if count]
 
-    def _leave_out(self, what: str) -> None:
-        self._left_out[what] = self._left_out.get(what, 0) + 1
+    def _leave_out(self, kind: str) -> None:
+        self._left_out[kind] = self._left_out.get(kind, 0) + 1
 
     def content(self) -> None:
         """Read the body."""
@@ -171,8 +171,8 @@ class _Walk:
                 self._block(child, look)
 
     def _paragraph(self, element: Any, look: Look, label: str = "", anchor: str = "") -> None:
-        whole = self._text_of(element, look)
-        text = whole.strip()
+        full_text = self._text_of(element, look)
+        text = full_text.strip()
         base = self._styles.base_name(element.get(f"{TEXT}style-name"))
         if text:
             if element.tag == _H or base in {"title", "heading"}:
@@ -182,7 +182,7 @@ class _Walk:
             elif label:
                 self.blocks.add("list", f"{label} {' '.join(text.split())}", anchor)
             elif base in _CODE_STYLES:
-                self.blocks.add("code", whole, anchor)
+                self.blocks.add("code", full_text, anchor)
             else:
                 self.blocks.add("paragraph", text, anchor)
         self._add_side_texts(anchor)

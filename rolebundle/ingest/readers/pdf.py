@@ -80,7 +80,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[str], tupl
         hidden = [
             HiddenPart(kind, " ".join(text.split()), is_kept=is_kept)
             for page in pages
-            for parts, is_kept in ((page.removed, False), (page.kept, True))
+            for parts, is_kept in ((page.removed, False), (page.labelled, True))
             for kind, text in parts
         ]
         visible = [page.visible for page in pages]

@@ -40,7 +40,7 @@ class PageText(NamedTuple):
 
     visible: str
     removed: tuple[tuple[str, str], ...]
-    kept: tuple[tuple[str, str], ...]
+    labelled: tuple[tuple[str, str], ...]
 
 
 def page_text(page: PageObject, hidden_groups: frozenset[int]) -> PageText:
@@ -54,11 +54,11 @@ def page_text(page: PageObject, hidden_groups: frozenset[int]) -> PageText:
     text = page.extract_text(
         visitor_operand_before=tracker.before, visitor_operand_after=tracker.after
     )
-    kinds, kept = tracker.hidden()
-    if not kinds and not kept:
+    kinds, labelled = tracker.hidden()
+    if not kinds and not labelled:
         return PageText(text, (), ())
     visible = _extracted(page, lambda i: i not in kinds) if kinds else text
-    return PageText(visible, tuple(_parts(page, kinds)), tuple(_parts(page, kept)))
+    return PageText(visible, tuple(_parts(page, kinds)), tuple(_parts(page, labelled)))
 
 
 def _parts(page: PageObject, kinds: dict[int, str]) -> Iterator[tuple[str, str]]:
@@ -121,7 +121,7 @@ class _State:
     clip: Box | None = None
 
 
-class _Shown(NamedTuple):
+class _ShownBox(NamedTuple):
     """An operator that showed text, with how it is hidden, if it is."""
 
     box: Box
@@ -156,7 +156,7 @@ class _Tracker:
     is_rectangle: bool = True
     is_clipping: bool = False
     marks: list[bool] = field(default_factory=list)
-    shown: list[_Shown] = field(default_factory=list)
+    boxes: list[_ShownBox] = field(default_factory=list)
     paints: list[_Paint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -174,18 +174,18 @@ class _Tracker:
         scanned = sum(_area(_common(p.box, self.box)) for p in self.paints if p.is_image)
         has_scan = scanned >= _SCAN_SHARE * _area(self.box)
         removed: dict[int, str] = {}
-        kept: dict[int, str] = {}
-        for number, (box, kind, is_certain, paints) in enumerate(self.shown):
+        labelled: dict[int, str] = {}
+        for number, (box, kind, is_certain, paints) in enumerate(self.boxes):
             if kind:
                 # Scans are often stored in strips.
                 is_ocr = has_scan and kind == "invisible_element"
-                (removed if is_certain and not is_ocr else kept)[number] = kind
+                (removed if is_certain and not is_ocr else labelled)[number] = kind
                 continue
             covers = [p for p in self.paints[paints:] if p.is_opaque and _contains(p.box, box)]
             if covers:
                 is_image = any(cover.is_image for cover in covers)
-                (kept if is_image else removed)[number] = "invisible_element"
-        return removed, kept
+                (labelled if is_image else removed)[number] = "invisible_element"
+        return removed, labelled
 
     def before(self, operator: bytes, operands: Any, _cm: Any, _tm: Any) -> None:
         """Called before an operator."""
@@ -196,7 +196,7 @@ class _Tracker:
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
             # A broken operator; the number of texts must still be right.
             if operator in _SHOWS:
-                self.shown.append(_Shown(self.box, "", False, len(self.paints)))
+                self.boxes.append(_ShownBox(self.box, "", False, len(self.paints)))
 
     def after(self, operator: bytes, operands: Any, _cm: Any, _tm: Any) -> None:
         """Called after an operator; a form is drawn between."""
@@ -263,8 +263,8 @@ class _Tracker:
     def _show(self, operator: bytes, operands: Any) -> None:
         if operator in {b"'", b'"'}:
             self._move(0.0, -self.state.leading)
-        shown = operands[_SHOWS[operator]]
-        pieces = shown if operator == b"TJ" else [shown]
+        operand = operands[_SHOWS[operator]]
+        pieces = operand if operator == b"TJ" else [operand]
         length = 0.0
         for piece in pieces:
             if isinstance(piece, (str, bytes)):
@@ -276,7 +276,7 @@ class _Tracker:
         box = _box(matrix, (0.0, -0.2 * size, length * size, 0.8 * size))
         height = abs(size) * hypot(matrix[2], matrix[3])
         kind, is_certain = self._kind(box, height)
-        self.shown.append(_Shown(box, kind, is_certain, len(self.paints)))
+        self.boxes.append(_ShownBox(box, kind, is_certain, len(self.paints)))
         self.text_matrix = _product((1.0, 0.0, 0.0, 1.0, length * size, 0.0), self.text_matrix)
 
     def _kind(self, box: Box, height: float) -> tuple[str, bool]:

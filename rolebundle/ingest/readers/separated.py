@@ -150,8 +150,12 @@ def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocumen
 
 def _first_line(lines: Sequence[str]) -> str:
     """The first line of a text of several lines, if it is short enough for a title."""
-    shown = [line.strip() for line in lines if not is_blank(line)][:2]
-    return shown[0] if len(shown) == 2 and len(shown[0]) <= _MAX_TITLE_CHARS else ""
+    filled_lines = [line.strip() for line in lines if not is_blank(line)][:2]
+    return (
+        filled_lines[0]
+        if len(filled_lines) == 2 and len(filled_lines[0]) <= _MAX_TITLE_CHARS
+        else ""
+    )
 
 
 READER = SeparatedReader()

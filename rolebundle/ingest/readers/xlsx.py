@@ -116,7 +116,7 @@ class _Workbook:
 
     def notes(self) -> list[str]:
         """What was left out."""
-        return [f"{what} left out: {count}" for what, count in self._left_out.items() if count]
+        return [f"{kind} left out: {count}" for kind, count in self._left_out.items() if count]
 
     def _read_strings(self, name: str) -> list[str]:
         strings: list[str] = []
@@ -230,7 +230,7 @@ class _Workbook:
         hidden_columns: Sequence[int],
         is_hidden: bool,
     ) -> None:
-        shown: list[str] = []
+        values: list[str] = []
         is_text: list[bool] = []
         concealed = []
         columns = [column for column, _, _ in cells]
@@ -245,12 +245,12 @@ class _Workbook:
             gaps = column - last - 1 - (at - bisect_left(hidden_columns, last))
             last = column
             # A far cell is not far from its neighbours in a line of text.
-            shown += [""] * (gaps if len(shown) + gaps < _MAX_EMPTY_CELLS else 0)
-            is_text += [False] * (len(shown) - len(is_text))
-            shown.append(text)
+            values += [""] * (gaps if len(values) + gaps < _MAX_EMPTY_CELLS else 0)
+            is_text += [False] * (len(values) - len(is_text))
+            values.append(text)
             is_text.append(is_word)
         self._hidden.add("hidden_cells", " | ".join(filter(None, concealed)), is_usual=True)
-        groups.add(number, shown, is_text)
+        groups.add(number, values, is_text)
 
     def _cells(
         self, row: Any, number: int, has_other_formats: bool, covered: Sequence[tuple[int, int]]
@@ -291,7 +291,7 @@ class _Workbook:
         code = self._formats[style].code if 0 <= style < len(self._formats) else "General"
         if kind == "inlineStr":
             item = cell.find(f"{_S}is")
-            return _shown(_Text("") if item is None else self._string(item), code)
+            return _text_value(_Text("") if item is None else self._string(item), code)
         element = cell.find(f"{_S}v")
         value = "" if element is None else element.text or ""
         if not value:
@@ -303,13 +303,13 @@ class _Workbook:
             at = int(number)
             text = _Text(self._strings[at], self._hidden_in.get(at, ()))
         elif kind == "n" and isfinite(number):
-            shown = shown_number(number, code, is_1904=self._is_1904)
-            return shown, False, () if shown else (("invisible_element", value),)
+            formatted = shown_number(number, code, is_1904=self._is_1904)
+            return formatted, False, () if formatted else (("invisible_element", value),)
         elif kind == "b":
             return ("TRUE" if value == "1" else "FALSE"), False, ()
         else:  # the text of a formula, a date, an error
             text = _Text(_unescaped(value))
-        return _shown(text, code)
+        return _text_value(text, code)
 
     def _scan(self, name: str) -> tuple[bool, dict[int, list[tuple[int, int]]]]:
         """What follows the rows of a sheet but matters for them.
@@ -319,13 +319,13 @@ class _Workbook:
             the columns that are covered by a cell with which they are merged.
         """
         covered: dict[int, list[tuple[int, int]]] = {}
-        count, has_other_formats, done = 0, False, set()
+        count, has_other_formats, seen_ranges = 0, False, set()
         for data in self._package.pieces(name):
             has_other_formats |= any(tag in data for tag in _OTHER_FORMATS)
             for place in _MERGED.findall(data):
-                if place in done or count > _MAX_MERGED:
+                if place in seen_ranges or count > _MAX_MERGED:
                     continue
-                done.add(place)
+                seen_ranges.add(place)
                 left, top, right, bottom = place
                 first, last = _column(left.decode()), _column(right.decode())
                 for row in range(int(top), min(int(bottom), int(top) + _MAX_MERGED) + 1):
@@ -348,10 +348,10 @@ class _Workbook:
                     self._hidden.add("hidden_cells", text, is_usual=True)
 
 
-def _shown(text: _Text, code: str) -> tuple[str, bool, tuple[tuple[str, str], ...]]:
+def _text_value(text: _Text, code: str) -> tuple[str, bool, tuple[tuple[str, str], ...]]:
     """A text as its format shows it, that it is a text, and what is hidden of it."""
-    if shown := shown_text(text.visible, code):
-        return shown, True, text.hidden
+    if formatted := shown_text(text.visible, code):
+        return formatted, True, text.hidden
     return "", True, (*text.hidden, ("invisible_element", text.visible))
 
 

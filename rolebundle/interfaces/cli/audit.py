@@ -185,8 +185,10 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
             f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
             hint,
         )
-    what = "as expected, and " if expect else ""
-    click.echo(f"{counted(result.rows, 'row')}, {what}none changed, removed or moved", err=True)
+    expectation = "as expected, and " if expect else ""
+    click.echo(
+        f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved", err=True
+    )
 
 
 @audit.command("export")

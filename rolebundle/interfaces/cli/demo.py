@@ -77,9 +77,9 @@ def demo(
             f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)",
             err=True,
         )
-        asked = {"task": task, "limit": _PASSAGES, "now": NOW, **fields}
+        fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **fields}
         names = dict.fromkeys(roles or ROLES)
-        bundles = [engine.retrieve(request_from({**asked, "role": name})) for name in names]
+        bundles = [engine.retrieve(request_from({**fields_of_all, "role": name})) for name in names]
     width = terminal_width()
     lines = [style("heading", cut(one_line(task), width))]
     for bundle in bundles:
@@ -119,12 +119,12 @@ def _commands(bundles: Sequence[RetrievalBundle], path: Path) -> list[str]:
     task = quote(bundles[0].query.task_text)
     db = f"--db {quote(str(path))}"
     as_role = f"--overlay-dir {quote(str(demo_overlays()))} --now {NOW[:10]}"
-    first, other = bundles[0], bundles[-1]
+    first, last = bundles[0], bundles[-1]
     commands = [f"retrieve {task} --role {first.role_id} {db} {as_role}"]
     if first.selected:
         chunk = first.selected[0]
         commands += [
-            f"why {quote(chunk.chunk_id)} {task} --role {other.role_id} {db} {as_role}",
+            f"why {quote(chunk.chunk_id)} {task} --role {last.role_id} {db} {as_role}",
             f"get {quote(chunk.citation.locator or chunk.chunk_id)} {db}",
         ]
     return commands

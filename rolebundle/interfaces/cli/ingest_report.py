@@ -45,11 +45,11 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
 
 
 def _print_lines(lines: Sequence[str], verbose: bool) -> None:
-    shown = lines if verbose else lines[:_MAX_LISTED]
-    for line in shown:
+    listed_lines = lines if verbose else lines[:_MAX_LISTED]
+    for line in listed_lines:
         click.echo(one_line(writable(line), _LINE_CHARS), err=True)
-    if len(lines) > len(shown):
-        click.echo(f"and {len(lines) - len(shown)} more; --verbose lists all", err=True)
+    if len(lines) > len(listed_lines):
+        click.echo(f"and {len(lines) - len(listed_lines)} more; --verbose lists all", err=True)
 
 
 def _summary(report: IngestReport) -> str:

@@ -95,6 +95,6 @@ def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    shown = [f"{one_line(name)} {count}" for name, count in counts.items()]
-    more = f", and {len(shown) - _MAX_NAMES} more" if shown[_MAX_NAMES:] else ""
-    return ", ".join(shown[:_MAX_NAMES]) + more
+    entries = [f"{one_line(name)} {count}" for name, count in counts.items()]
+    more = f", and {len(entries) - _MAX_NAMES} more" if entries[_MAX_NAMES:] else ""
+    return ", ".join(entries[:_MAX_NAMES]) + more

@@ -65,8 +65,8 @@ def ls(
         space = width - columns(f"{before}{name}  ")
         line = f"{before}{style('locator', name)}"
         # The id is whole, because a person copies it; the title is in what is left of the line.
-        shown = cut(title, space) if space >= _MIN_TITLE else ""
-        click.echo(writable(f"{line}  {shown}".rstrip()), color=style.color)
+        shown_title = cut(title, space) if space >= _MIN_TITLE else ""
+        click.echo(writable(f"{line}  {shown_title}".rstrip()), color=style.color)
     if not listing.documents:
         click.echo("no document", err=True)
     if listing.next:

@@ -60,11 +60,14 @@ def multi_get(
     if as_json:
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
-        shown = Lookups.model_validate(shaped)
-        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in shown.lookups)
+        shaped_answer = Lookups.model_validate(shaped)
+        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in shaped_answer.lookups)
         click.echo(writable("\n\n".join(texts)), color=style.color)
-        if shown.next:
-            click.echo(writable(f"{shown.omitted} left out, from {shown.next} on"), err=True)
+        if shaped_answer.next:
+            click.echo(
+                writable(f"{shaped_answer.omitted} left out, from {shaped_answer.next} on"),
+                err=True,
+            )
     if answer.failures:
         first = answer.failures[0]
         raise UsageError(

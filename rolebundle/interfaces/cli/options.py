@@ -125,12 +125,12 @@ def _object_of_pairs(
             raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE")
         values.setdefault(key, []).extend(value.split(","))
     result: dict[str, Any] = {}
-    for key, given in values.items():
+    for key, texts in values.items():
         outer, dot, name = key.partition(".")
         target = result.setdefault(outer, {}) if dot else result
         if not isinstance(target, dict) or (not dot and key in result):
             raise click.BadParameter(f"{outer!r} has both a value and keys of its own")
-        target[name if dot else key] = given if given[1:] else given[0]
+        target[name if dot else key] = texts if texts[1:] else texts[0]
     return result or None
 
 

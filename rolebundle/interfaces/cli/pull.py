@@ -105,15 +105,15 @@ def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
 
 def _line(report: PullReport) -> str:
     manifest = report.manifest
-    what = f"generation {manifest.generation} of {manifest.publisher}"
+    generation = f"generation {manifest.generation} of {manifest.publisher}"
     if manifest.agent:
-        what += f" for the agent {one_line(manifest.agent)}"
+        generation += f" for the agent {one_line(manifest.agent)}"
     if report.state == "current":
-        return f"{report.location}: is {what}, which is the published one"
+        return f"{report.location}: is {generation}, which is the published one"
     moved = "" if report.moved_bytes is None else f", {report.moved_bytes:,} bytes moved"
     return (
-        f"{report.location}: now {what}, {counted(manifest.documents, 'document')}, published at "
-        f"{manifest.published_at}{moved}"
+        f"{report.location}: now {generation}, {counted(manifest.documents, 'document')}, "
+        f"published at {manifest.published_at}{moved}"
     )
 
 

@@ -120,14 +120,14 @@ def purge(
                 _confirm(f"{question[0].upper()}{question[1:]}?")
             receipts = admin.purges.finish()
         deleted = delete_backups(admin.workspace.path) if backups else 0
-        left = backups_of(admin.workspace.path)
+        backups_left = backups_of(admin.workspace.path)
         stores = visit_stores(admin.workspace.corpus, erase=True) if erase_published else []
     if as_json:
         print_json(
             PurgeResult(
                 receipts=receipts,
                 returning=list(returning),
-                backups=[str(backup) for backup in left],
+                backups=[str(backup) for backup in backups_left],
                 backups_deleted=deleted,
                 stores=stores,
             )
@@ -135,7 +135,7 @@ def purge(
     else:
         _print_receipts(receipts, finishing, deleted)
         print_erased(stores)
-    _warn(returning, left)
+    _warn(returning, backups_left)
     _print_publications(receipt.publications for receipt in receipts)
     print_left(stores)
     _refuse_pending(receipts, admin.workspace.path)
@@ -196,9 +196,9 @@ def _show_plan(
     stores: Sequence[StoreHistory] | None,
     as_json: bool,
 ) -> None:
-    left = [str(backup) for backup in backups]
+    backup_names = [str(backup) for backup in backups]
     if as_json:
-        report: dict[str, Any] = {"backups": left}
+        report: dict[str, Any] = {"backups": backup_names}
         if plan is not None:
             report |= {
                 **plan.extent._asdict(),
@@ -222,7 +222,7 @@ def _show_plan(
         _print_facts(plan.facts)
         _warn(plan.returning, ())
         _print_publications([plan.publications])
-    for backup in left:
+    for backup in backup_names:
         click.echo(writable(f"backup: {backup}"))
     print_left(stores or ())
 
@@ -240,18 +240,18 @@ def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) 
         click.echo(f"{counted(deleted, 'backup')} deleted")
 
 
-def _print_names(documents: Sequence[str], what: str) -> None:
+def _print_names(documents: Sequence[str], label: str) -> None:
     for name in documents[:_MAX_LISTED]:
-        click.echo(writable(f"{what}: {name}"), err=True)
+        click.echo(writable(f"{label}: {name}"), err=True)
     if len(documents) > _MAX_LISTED:
         click.echo(f"and {len(documents) - _MAX_LISTED} more", err=True)
 
 
 def _print_facts(facts: Sequence[str]) -> None:
     if facts:
-        what = counted(len(facts), "remembered fact")
+        count = counted(len(facts), "remembered fact")
         click.echo(
-            f"among them are {what}, because a fact goes with the document that it cites", err=True
+            f"among them are {count}, because a fact goes with the document that it cites", err=True
         )
 
 
@@ -274,10 +274,10 @@ def _warn(returning: Sequence[str], backups: Sequence[Path]) -> None:
 
 
 def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
-    copies = list(dict.fromkeys(copy for each in lists for copy in each))
+    copies = list(dict.fromkeys(copy for published in lists for copy in published))
     for copy in copies:
         agent = f" for the agent {copy.agent}" if copy.agent else ""
-        what = (
+        problem = (
             f"published to {copy.target}{agent}, generation {copy.generation} of "
             f"{copy.published_at}"
             if copy.published_at
@@ -285,7 +285,9 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
         )
         until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
         click.echo(
-            writable(f"{what}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"),
+            writable(
+                f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"
+            ),
             err=True,
         )
     if copies:

@@ -48,8 +48,8 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
         kinds = ", ".join(json.loads(document.scanned.kinds))
         click.echo(f"{document.document_id}  {document.scanned.verdict}  {kinds}")
     if not documents:
-        what = "has findings" if everything else "is quarantined"
-        click.echo(f"no document {what}", err=True)
+        condition = "has findings" if everything else "is quarantined"
+        click.echo(f"no document {condition}", err=True)
 
 
 @quarantine.command("show")

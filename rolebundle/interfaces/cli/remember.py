@@ -153,11 +153,11 @@ def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
         _show(admin.facts.forget(fact, by), "forgotten", as_json)
 
 
-def _show(fact: FactRecord, done: str, as_json: bool) -> None:
+def _show(fact: FactRecord, verb: str, as_json: bool) -> None:
     if as_json:
         print_json(fact)
     else:
-        click.echo(f"{done}: {_line(fact)}")
+        click.echo(f"{verb}: {_line(fact)}")
 
 
 def _line(fact: RememberedFact) -> str:

@@ -116,12 +116,15 @@ def _lines(replay: Replay) -> Iterator[str]:
             f"{replay.kept} of {counted(replay.selected_before, 'selected passage')} still "
             f"selected today, and {counted(replay.selected_after - replay.kept, 'other')}"
         )
-    shown = [change for change in replay.passages if _is_selected_in_either(change)]
-    for change in shown:
+    selected_in_either = [change for change in replay.passages if _is_selected_in_either(change)]
+    for change in selected_in_either:
         yield from _change(change)
-    others = len(replay.passages) - len(shown)
-    if others:
-        yield f"  not selected in either answer: {counted(others, 'candidate')}; --json lists them"
+    hidden_count = len(replay.passages) - len(selected_in_either)
+    if hidden_count:
+        yield (
+            f"  not selected in either answer: {counted(hidden_count, 'candidate')}; "
+            "--json lists them"
+        )
     yield f"differs: {', '.join(replay.differs)}"
 
 

@@ -60,9 +60,9 @@ def restore(
 
 
 def _print(report: RestoreReport) -> None:
-    done = "restored" if report.done else "would restore"
+    verb = "restored" if report.done else "would restore"
     lines = [
-        f"{done}: {report.location} from {report.backup}"
+        f"{verb}: {report.location} from {report.backup}"
         + (f" of {report.created_at}" if report.created_at else " (it has no manifest)"),
         f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
         f"{_AUDIT[report.audit]}",

@@ -121,8 +121,8 @@ def retrieve(
         from rolebundle.interfaces import render
         from rolebundle.interfaces.layout import terminal_width
 
-        shown = render.text(bundle, terminal_width(), style, verbose=verbose)
-        click.echo(shown, color=style.color)
+        text = render.text(bundle, terminal_width(), style, verbose=verbose)
+        click.echo(text, color=style.color)
     else:
         _print(bundle, request, form)
 

@@ -111,10 +111,11 @@ def _text(status: CorpusStatus, style: Style) -> str:
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
-    shown = [part for line in lines for part in folded(harmless(line), columns)]
+    folded_lines = [part for line in lines for part in folded(harmless(line), columns)]
     warning = ("!", "check: problems")
     return "\n".join(
-        style("caution", line) if line.lstrip().startswith(warning) else line for line in shown
+        style("caution", line) if line.lstrip().startswith(warning) else line
+        for line in folded_lines
     )
 
 
@@ -177,8 +178,8 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
 def _path_flags(flags: Sequence[PathFlags]) -> Iterator[str]:
     for limit in flags:
         location = one_line(limit.location, _LINE_CHARS) or "every path"
-        shown = one_line(" ".join(limit.flags), _LINE_CHARS) or "none"
-        yield f"  flags of an earlier ingest: {location}: {shown}"
+        flag_text = one_line(" ".join(limit.flags), _LINE_CHARS) or "none"
+        yield f"  flags of an earlier ingest: {location}: {flag_text}"
 
 
 def _roles(status: CorpusStatus) -> list[str]:

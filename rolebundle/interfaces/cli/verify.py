@@ -163,8 +163,8 @@ def _lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]
         supported = {True: "yes", False: "no", None: "unclear"}[opinion.supported]
         sentence = draft[opinion.span.start : opinion.span.end]
         place = _place(opinion.span.start, starts)
-        shown = one_line(sentence, _QUOTED_CHARS)
-        yield f"opinion of {answer.judge}: {supported}  {place}  {shown}"
+        excerpt = one_line(sentence, _QUOTED_CHARS)
+        yield f"opinion of {answer.judge}: {supported}  {place}  {excerpt}"
     if answer.judge_problem:
         yield f"! {one_line(answer.judge_problem, _NOTE_CHARS)}"
     if answer.validated_draft is None:

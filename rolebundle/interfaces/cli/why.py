@@ -122,12 +122,12 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         lines += _labelled(label, _folded(steps, width), style)
     passages = [
         line
-        for other in why.lost_to
+        for rival in why.lost_to
         for line in _passage(
-            f"{other.rank or '–':>3}  {other.final:.3f}  ",
-            other.locator,
+            f"{rival.rank or '–':>3}  {rival.final:.3f}  ",
+            rival.locator,
             None,
-            other.chunk_id,
+            rival.chunk_id,
             width - _LABEL_WIDTH,
             style,
         )
@@ -221,8 +221,8 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     )
     for name, value, weight in terms:
         hits = ", ".join(score.vocabulary) if name == "vocabulary" else ""
-        shown = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
-        yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
+        hits_text = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
+        yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{hits_text}"
     if score.mark_factor is not None:
         yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"
     if score.vagueness:
@@ -249,5 +249,5 @@ def _place(why: Why) -> str:
 
 
 def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
-    first, other = style("heading", f"{label:<{_LABEL_WIDTH}}"), " " * _LABEL_WIDTH
-    return [f"{other if number else first}{line}" for number, line in enumerate(lines)]
+    first, indent = style("heading", f"{label:<{_LABEL_WIDTH}}"), " " * _LABEL_WIDTH
+    return [f"{indent if number else first}{line}" for number, line in enumerate(lines)]

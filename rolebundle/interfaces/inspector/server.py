@@ -83,10 +83,10 @@ class InspectServer(ThreadingHTTPServer):
         self._tickets.append(ticket.encode("ascii"))
         return address_of(self.socket, ticket)
 
-    def take_ticket(self, given: bytes) -> bool:
+    def take_ticket(self, presented_ticket: bytes) -> bool:
         """Whether the ticket is valid. It is valid once."""
         for ticket in self._tickets:
-            if hmac.compare_digest(given, ticket):
+            if hmac.compare_digest(presented_ticket, ticket):
                 # Of two threads with the same ticket, the later one fails.
                 with suppress(ValueError):
                     self._tickets.remove(ticket)
@@ -178,9 +178,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, error)
             return None
         token, slash, view = parts.path.removeprefix("/").partition("/")
-        given = token.encode("utf-8", "surrogateescape")
-        if not slash or not hmac.compare_digest(given, self.server.token):
-            if self.command == "GET" and slash and not view and self.server.take_ticket(given):
+        presented_token = token.encode("utf-8", "surrogateescape")
+        if not slash or not hmac.compare_digest(presented_token, self.server.token):
+            if (
+                self.command == "GET"
+                and slash
+                and not view
+                and self.server.take_ticket(presented_token)
+            ):
                 first_view = f"/{self.server.token.decode()}/"
                 self._send(Response(HTTPStatus.SEE_OTHER, ""), location=first_view)
                 return None

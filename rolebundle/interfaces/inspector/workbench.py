@@ -153,7 +153,7 @@ def _overlay(app: Inspector, role: str, folders: Sequence[Path], parameters: Par
     corpus = app.engine.workspace.corpus
     with corpus.reading():
         counts = kind_counts(corpus)
-        facts = corpus_facts(each.kind for each in counts)
+        facts = corpus_facts(count.kind for count in counts)
         findings = _findings(resolved.path, folders, corpus, facts)
         reach = rule_reach(resolved.overlay.source_policy, counts, facts)
         passages = word_counts(resolved.overlay.vocabulary, corpus)

@@ -189,13 +189,13 @@ def _lead_parts(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> lis
     """What each part adds more than that of the next passage, as its points; the largest first."""
     kinds = {part.kind: part for part in (*parts, *of_next)}
     own = {part.kind: part.points for part in parts}
-    others = {part.kind: part.points for part in of_next}
+    points_of_next = {part.kind: part.points for part in of_next}
     differences = [
-        part._replace(points=own.get(kind, 0.0) - others.get(kind, 0.0))
+        part._replace(points=own.get(kind, 0.0) - points_of_next.get(kind, 0.0))
         for kind, part in kinds.items()
     ]
-    shown = [part for part in differences if abs(part.points) >= MIN_LEAD]
-    return sorted(shown, key=lambda part: -part.points)
+    large_parts = [part for part in differences if abs(part.points) >= MIN_LEAD]
+    return sorted(large_parts, key=lambda part: -part.points)
 
 
 def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:

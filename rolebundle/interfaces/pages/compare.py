@@ -115,16 +115,16 @@ def _roles(comparison: Comparison) -> list[RoleView]:
 
 
 def _answer(view: RoleView, comparison: Comparison) -> RoleAnswer:
-    others = {
+    chunks_of_others = {
         chunk_id
-        for other in _roles(comparison)
-        if other.role_id != view.role_id
-        for chunk_id in other.selected
+        for other_view in _roles(comparison)
+        if other_view.role_id != view.role_id
+        for chunk_id in other_view.selected
     }
     counts = view.rejected_summary.items()
     return RoleAnswer(
         view,
-        own=sum(chunk_id not in others for chunk_id in view.selected),
+        own=sum(chunk_id not in chunks_of_others for chunk_id in view.selected),
         refused=sum(count for code, count in counts if words.is_rule(code)),
         lower=sum(count for code, count in counts if not words.is_rule(code)),
     )

@@ -85,7 +85,7 @@ class AgentRow(NamedTuple):
     Attributes:
         calls: number of its records.
         questions: number of those that are answers to a question.
-        shown: number of passages that it got.
+        passages: number of passages that it got.
         kept_back: number of candidates that rules rejected; ``lower``: that others preceded.
         last: when it asked last.
     """
@@ -93,7 +93,7 @@ class AgentRow(NamedTuple):
     agent: str
     calls: int
     questions: int
-    shown: int
+    passages: int
     kept_back: int
     lower: int
     last: str
@@ -177,10 +177,10 @@ def _remarks(
         )
     for index in status.indexes:
         if index.active and index.waiting:
-            what = counted(index.waiting, "passage")
+            count = counted(index.waiting, "passage")
             yield (
                 "caution",
-                f"{what} without a vector: only their words are searched.",
+                f"{count} without a vector: only their words are searched.",
                 "run `rolebundle embed`",
             )
         if index.active and index.fast_doubt:
@@ -200,10 +200,10 @@ def _remarks(
     if problem := _watch_problem(status.watch, now):
         yield "caution", problem, "run `rolebundle watch`"
     if status.self_declared:
-        what = counted(len(status.self_declared), "document")
+        count = counted(len(status.self_declared), "document")
         yield (
             "plain",
-            f"{what} with authority by their own declaration.",
+            f"{count} with authority by their own declaration.",
             "see below; limit it with max_trust in the manifest",
         )
 
@@ -279,12 +279,12 @@ def agent_rows(records: Sequence[AuditRow]) -> list[AgentRow]:
 
 def unanswered(records: Sequence[AuditRow]) -> list[Unanswered]:
     """The questions without a passage, the most frequent first. The newest record comes first."""
-    asked: dict[tuple[str, str], list[AuditRow]] = {}
+    records_by_question: dict[tuple[str, str], list[AuditRow]] = {}
     for record in records:
         if record.kind == "retrieve" and not record.allowed:
-            asked.setdefault((record.query, record.role), []).append(record)
+            records_by_question.setdefault((record.query, record.role), []).append(record)
     questions = [
         Unanswered(query, role, len(rows), rows[0].time, rows[0].blocked)
-        for (query, role), rows in asked.items()
+        for (query, role), rows in records_by_question.items()
     ]
     return sorted(questions, key=lambda question: -question.times)

@@ -97,14 +97,16 @@ def document_page(
         metadata=[*_metadata(document, owner.flags if owner else {})],
         scan=_scan_result(flagged) if flagged else None,
         marks=owner.marks if owner else (),
-        texts={item.place: _shown(item.passage) for item in inspection.passages},
-        neighbours=[_shown(neighbour.passage) for neighbour in inspection.neighbours.nearest],
+        texts={item.place: _visible_text(item.passage) for item in inspection.passages},
+        neighbours=[
+            _visible_text(neighbour.passage) for neighbour in inspection.neighbours.nearest
+        ],
         earlier=max(1, inspection.first - MAX_PASSAGES) if inspection.first > 1 else None,
         later=later if later <= inspection.total else None,
     )
 
 
-def _shown(passage: Passage) -> str:
+def _visible_text(passage: Passage) -> str:
     # If the scan was set not to mask secrets, they are in the text.
     has_secret = any(flag.startswith(_SECRET) for flag in passage.flags)
     return without_secrets(passage.content) if has_secret else passage.content
@@ -178,12 +180,15 @@ def _scan_result(flagged: Flagged) -> ScanResult:
     scanned = flagged.scanned
     findings = [Finding(**finding) for finding in json.loads(scanned.findings)]
     original = without_secrets(scanned.original)
-    shown = original[:MAX_ORIGINAL_CHARS]
+    visible_text = original[:MAX_ORIGINAL_CHARS]
     # A masked secret has another length, so that the offsets after it are wrong.
     is_exact = not any(finding.kind.startswith(_SECRET) for finding in findings)
-    spans = _spans(shown, findings) if is_exact else []
+    spans = _spans(visible_text, findings) if is_exact else []
     return ScanResult(
-        scanned.verdict, findings, marked_parts(shown, spans), len(shown) < len(original)
+        scanned.verdict,
+        findings,
+        marked_parts(visible_text, spans),
+        len(visible_text) < len(original),
     )
 
 

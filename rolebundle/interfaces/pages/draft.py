@@ -107,18 +107,18 @@ def draft_page(
     concealed = _without_confidential(draft, answer.findings)
     named = named_passages(answer)
     numbers = {chunk_id: number for number, chunk_id in enumerate(named, start=1)}
-    shown = _shown_findings(answer.findings, concealed, numbers)
+    findings = _shown_findings(answer.findings, concealed, numbers)
     return render(
         "draft",
         site,
         answer=answer,
         draft=draft,
         publish=publish,
-        pieces=list(_pieces(concealed, shown)),
-        failing=[item for item in shown if item.finding.fails],
-        noted=[item for item in shown if item.number and not item.finding.fails],
+        pieces=list(_pieces(concealed, findings)),
+        failing=[item for item in findings if item.finding.fails],
+        noted=[item for item in findings if item.number and not item.finding.fails],
         max_problems=MAX_PROBLEMS,
-        passing=[item for item in shown if not item.number],
+        passing=[item for item in findings if not item.number],
         counts=_counts(answer.findings),
         passages=_passages(answer, named, passages),
         unused=[passage for passage in answer.passages if passage.chunk_id not in named],
@@ -131,13 +131,13 @@ def _shown_findings(
     findings: Sequence[Finding], draft: str, numbers: Mapping[str, int]
 ) -> list[ShownFinding]:
     starts = [0, *(at + 1 for at, character in enumerate(draft) if character == "\n")]
-    shown, number = [], 0
+    shown_findings, number = [], 0
     for finding in findings:
         is_problem = finding.fails or finding.remedy is not None
         number += is_problem
         line = bisect_right(starts, finding.span.start)
         place = f"{line}:{finding.span.start - starts[line - 1] + 1}" if finding.span.end else ""
-        shown.append(
+        shown_findings.append(
             ShownFinding(
                 finding,
                 _level(finding),
@@ -147,7 +147,7 @@ def _shown_findings(
                 numbers.get(finding.chunk_id or "", 0),
             )
         )
-    return shown
+    return shown_findings
 
 
 def _level(finding: Finding) -> str:
@@ -168,10 +168,10 @@ def _without_confidential(draft: str, findings: Iterable[Finding]) -> str:
     return "".join((*parts, draft[place:]))
 
 
-def _pieces(draft: str, shown: Sequence[ShownFinding]) -> Iterator[Piece]:
+def _pieces(draft: str, findings: Sequence[ShownFinding]) -> Iterator[Piece]:
     """The draft in parts; the whole text is in them."""
     starting, ending = defaultdict(list), defaultdict(list)
-    for number, item in enumerate(shown):
+    for number, item in enumerate(findings):
         span = item.finding.span
         if span.start < span.end <= len(draft):
             starting[span.start].append(number)
@@ -181,12 +181,12 @@ def _pieces(draft: str, shown: Sequence[ShownFinding]) -> Iterator[Piece]:
     for start, end in pairwise(places):
         open_items.difference_update(ending[start])
         open_items.update(starting[start])
-        problems = [shown[number] for number in sorted(ending[end]) if shown[number].number]
+        problems = [findings[number] for number in sorted(ending[end]) if findings[number].number]
         text = draft[start:end]
         if not open_items:
             yield Piece(text, problems=problems)
             continue
-        item = min((shown[number] for number in open_items), key=_precision)
+        item = min((findings[number] for number in open_items), key=_precision)
         yield Piece(text, item.level, _address(item), _title(item), problems)
 
 
@@ -215,12 +215,12 @@ def _passages(
     for finding in answer.findings:
         if finding.chunk_id:
             findings[finding.chunk_id].append(finding)
-    shown = []
+    shown_passages = []
     for number, (chunk_id, locator) in enumerate(named.items(), start=1):
         passage = passages.get(chunk_id)
         content = passage.content if passage else ""
         text = marked_parts(content, _taken_parts(content, findings[chunk_id])) if passage else None
-        shown.append(
+        shown_passages.append(
             ShownPassage(
                 number,
                 cited.get(chunk_id),
@@ -231,7 +231,7 @@ def _passages(
                 (passage.flags or ()) if passage else (),
             )
         )
-    return shown
+    return shown_passages
 
 
 def _taken_parts(content: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:

@@ -141,12 +141,12 @@ def _groups(report: EvalReport) -> list[QuestionGroup[QuestionRow]]:
     lost = [row for row in judged if gain(row.question) < 0]
     won = [row for row in reversed(judged) if gain(row.question) > 0]
     same = [row for row in judged if gain(row.question) == 0]
-    others = [row for row in rows if not row.question.scores]
+    ungraded = [row for row in rows if not row.question.scores]
     named = (
         ("worse than the task's words alone", lost),
         ("better than the task's words alone", won),
         ("the same", same),
-        ("without grades", others),
+        ("without grades", ungraded),
     )
     return [group(name, rows) for name, rows in named if rows]
 

@@ -35,8 +35,10 @@ class Site:
         if not self.is_live:
             return ""
         parameters = {"agent": self.request.get("agent"), **parameters}
-        given = {name: value for name, value in parameters.items() if value not in (None, "")}
-        query = urlencode(given, errors="surrogatepass")
+        query_parameters = {
+            name: value for name, value in parameters.items() if value not in (None, "")
+        }
+        query = urlencode(query_parameters, errors="surrogatepass")
         return f"{self.base}{view}{'?' if query else ''}{query}"
 
     def same(self, view: str, **changes: str | int | None) -> str:

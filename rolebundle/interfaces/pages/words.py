@@ -158,7 +158,7 @@ _RULE_NAMES: Mapping[str, str] = {
     "applicable-role": "written for this role",
     "role-mismatch": "written for other roles",
     "stale": "too old",
-    **{intent: f"the task asks {kind.asked}" for intent, kind in KINDS.items()},
+    **{intent: f"the task asks {kind.description}" for intent, kind in KINDS.items()},
     "little-prose": "little prose",
 }
 

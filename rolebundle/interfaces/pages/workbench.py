@@ -143,7 +143,7 @@ def overlay_page(
         findings=findings,
         rules=_rules(resolved.overlay.source_policy, reach, origins),
         lists=_word_lists(passages, origins),
-        values=[(value.place, _shown(value.value), origins[value.place]) for value in values],
+        values=[(value.place, _json_text(value.value), origins[value.place]) for value in values],
         edit=_escaped(edit),
         max_tasks=MAX_TASKS,
     )
@@ -203,9 +203,9 @@ def _move(passage: TriedPassage) -> Move:
     return Move(passage, change, level, reasons)
 
 
-def _reasons(label: str, rules: Sequence[str], others: Sequence[str]) -> list[str]:
+def _reasons(label: str, rules: Sequence[str], superseded_rules: Sequence[str]) -> list[str]:
     """The rules that are not among others, in plain words."""
-    plain = words.rules([rule for rule in rules if rule not in others])
+    plain = words.rules([rule for rule in rules if rule not in superseded_rules])
     factors = [
         f"{name}: {value}" if value else name for name, value in (*plain.factors, *plain.vague)
     ]
@@ -270,7 +270,7 @@ def _origin(value: ExplainedValue, resolved: ResolvedOverlay) -> str:
     return f"inherited from {Path(value.path).stem}"
 
 
-def _shown(value: object) -> str:
+def _json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -67,11 +67,11 @@ class Backend:
 
     def send(self, line: bytes) -> None:
         """Send one line. If the other end is gone, do nothing: its end is noticed elsewhere."""
-        left = memoryview(line + b"\n")
+        unsent = memoryview(line + b"\n")
         with suppress(OSError):
-            while left:
+            while unsent:
                 try:
-                    left = left[os.write(self._outgoing, left) :]
+                    unsent = unsent[os.write(self._outgoing, unsent) :]
                 except BlockingIOError:
                     if select.select([self._stopper.descriptor], [self._outgoing], [])[0]:
                         return
@@ -191,9 +191,11 @@ class Forwarder:
 
     def _deliver_until_end(self) -> dict[str, Any] | None:
         """Pass on the lines of the backend. Return its last line; ``None`` if it sent none."""
-        rest = b""
+        incomplete = b""
         while part := self._backend.receive():
-            *lines, rest = (rest + part).split(b"\n") if b"\n" in part else [rest + part]
+            *lines, incomplete = (
+                (incomplete + part).split(b"\n") if b"\n" in part else [incomplete + part]
+            )
             for line in lines:
                 if line.startswith(END):
                     end: dict[str, Any] = json.loads(line)
@@ -260,10 +262,10 @@ class Forwarder:
             self._answer_rest("interrupted", _INTERRUPTED_CODE)
 
         # In a thread, because nobody may read the answers.
-        rest = Thread(target=refuse, daemon=True)
-        rest.start()
-        rest.join(WRITE_SECONDS)
-        if rest.is_alive():
+        refuser = Thread(target=refuse, daemon=True)
+        refuser.start()
+        refuser.join(WRITE_SECONDS)
+        if refuser.is_alive():
             self.code = 1
         if self._process is not None:
             self._process.terminate()

@@ -85,8 +85,10 @@ class Guard:
         """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
         if refused := self.address_refusal(headers):
             return refused
-        given = _values(headers, b"authorization")
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        authorization = _values(headers, b"authorization")
+        scheme, _, token = (
+            authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
+        )
         if scheme.lower() != "bearer" or not hmac.compare_digest(
             token.strip().encode("utf-8"), self._token
         ):
@@ -203,9 +205,9 @@ def _read(path: Path) -> str:
     return text
 
 
-def _bad_token_file(path: Path, what: str) -> ConfigurationError:
+def _bad_token_file(path: Path, problem: str) -> ConfigurationError:
     return ConfigurationError(
         "token_file_bad",
-        f"{path}: {what}",
+        f"{path}: {problem}",
         "delete the file, so that a new token is made, or give another --token-file",
     )

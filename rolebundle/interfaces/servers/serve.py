@@ -216,7 +216,7 @@ class Server(ClientSession):
     def _progress_of(self, request: Request, job: Job) -> Progress:
         last = 0.0
 
-        def report(what: str, done: int, total: int) -> None:
+        def report(step: str, done: int, total: int) -> None:
             nonlocal last
             if self._worker.is_stopping or job.is_settled:
                 # The answer of a call that was cancelled is not delivered.
@@ -225,7 +225,7 @@ class Server(ClientSession):
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
-                params = {"id": request.id, "what": what, "done": done, "total": total}
+                params = {"id": request.id, "what": step, "done": done, "total": total}
                 self._writer.write(
                     encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
                 )

@@ -44,13 +44,13 @@ def take_over() -> Channel:
     Call it before anything else runs. A descriptor that was closed from the start is replaced by
     the null device.
     """
-    nothing = os.open(os.devnull, os.O_RDWR)
-    channel = Channel(_copy(0, nothing), _copy(1, nothing))
-    os.dup2(nothing, 0)
+    null_device = os.open(os.devnull, os.O_RDWR)
+    channel = Channel(_copy(0, null_device), _copy(1, null_device))
+    os.dup2(null_device, 0)
     try:
         os.dup2(2, 1)
     except OSError:
-        os.dup2(nothing, 1)
+        os.dup2(null_device, 1)
     if sys.stderr is not None:
         # Standard error is not buffered in blocks, so stray prints appear in order.
         sys.stdout = sys.stderr
@@ -158,8 +158,8 @@ class LineReader:
 
 def _pieces(part: bytes) -> list[bytes]:
     # Not splitlines(), which also splits at a lone carriage return.
-    *lines, rest = part.split(b"\n")
-    return [line + b"\n" for line in lines] + ([rest] if rest else [])
+    *lines, incomplete = part.split(b"\n")
+    return [line + b"\n" for line in lines] + ([incomplete] if incomplete else [])
 
 
 class Outstanding:
@@ -232,10 +232,10 @@ class LineWriter:
             # No line may follow one that was written in part. Set first, so that it stays set after
             # any exception.
             self._failed = True
-            left = memoryview(line + b"\n")
-            while left:
+            unsent = memoryview(line + b"\n")
+            while unsent:
                 try:
-                    left = left[os.write(self._descriptor, left) :]
+                    unsent = unsent[os.write(self._descriptor, unsent) :]
                 except BlockingIOError:
                     select.select([], [self._descriptor], [])
                 except OSError as error:

@@ -47,7 +47,7 @@ INSTRUCTIONS = (
     "evidence, say so instead of guessing."
 )
 
-_KEPT = ("type", "minimum", "maximum")
+_COPIED_KEYS = ("type", "minimum", "maximum")
 """What a model needs to know of a value. The contract checks the rest."""
 _WHERE = {"type": "object", "description": "As for retrieve."}
 """What the tools beside `retrieve` say of ``where``, which is the largest field."""
@@ -118,7 +118,7 @@ def _plain(value: Schema, definitions: Schema) -> Schema:
     """
     choices = [choice for choice in _choices(value, definitions) if choice.get("type") != "null"]
     chosen = next((choice for choice in choices if choice["type"] == "array"), choices[0])
-    plain: Schema = {key: chosen[key] for key in _KEPT if key in chosen}
+    plain: Schema = {key: chosen[key] for key in _COPIED_KEYS if key in chosen}
     if names := [name for choice in choices for name in _names(choice)]:
         plain["enum"] = names
     if text := value.get("description"):

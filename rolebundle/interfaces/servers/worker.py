@@ -213,9 +213,9 @@ class Worker:
             self._interrupt(self._running)
         if not self.has_ended:
             # In a thread, because nobody may read the refusals.
-            rest = Thread(target=self._refuse_all, daemon=True)
-            rest.start()
-            rest.join(WRITE_SECONDS)
+            refuser = Thread(target=self._refuse_all, daemon=True)
+            refuser.start()
+            refuser.join(WRITE_SECONDS)
 
     @property
     def has_ended(self) -> bool:

@@ -92,16 +92,16 @@ class FolderTransport:
                     "mount the disk or create the folder, and publish again",
                 )
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            taken = [name for name in (DATABASE, BLOCKS, MANIFEST) if self._has(name)]
+            existing = [name for name in (DATABASE, BLOCKS, MANIFEST) if self._has(name)]
         except OSError as error:
             raise storage_error(self._folder, error) from error
-        if not taken:
+        if not existing:
             return
         corpus = _corpus_of(self._content(MANIFEST, MAX_MANIFEST_BYTES))
         if corpus is None or corpus != _corpus_of(manifest):
             raise UsageError(
                 "foreign_folder",
-                f"{self._folder}: has a {taken[0]} that is not a replica of this corpus",
+                f"{self._folder}: has a {existing[0]} that is not a replica of this corpus",
                 "choose another folder, or remove this file if nobody needs it",
             )
 

@@ -127,10 +127,10 @@ class _Limits:
 
     def time_left(self) -> float:
         """See :class:`Limits`. Raise StorageError if the time is over."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0:
             raise _too_slow(self._target)
-        return min(left, _MAX_WAIT_SECONDS)
+        return min(seconds_left, _MAX_WAIT_SECONDS)
 
     def count(self, size: int) -> None:
         pass
@@ -277,6 +277,6 @@ def _base_url(target: str) -> str:
             f"{target}: over http:// everyone on the way could read the replica",
             "use https://, or forward a port of this machine to the host with `ssh -L`",
         )
-    shown = f"[{host}]" if ":" in host else host
+    shown_host = f"[{host}]" if ":" in host else host
     path = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
-    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{path}/"
+    return f"{parts.scheme}://{shown_host}{f':{port}' if port else ''}{path}/"

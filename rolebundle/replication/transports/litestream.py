@@ -50,7 +50,7 @@ WORKING_FOLDER = "litestream"
 MAX_LINKS = 200
 _NAME = "replica.db"
 _LIST = ("ltx", "-level", "all", "-json")
-_NOTHING = "no matching backup files available"
+_NO_BACKUP = "no matching backup files available"
 _SCHEMES = ("file", "s3", "sftp", "webdav", "webdavs")
 _SNAPSHOT_LEVEL = 9
 
@@ -259,7 +259,7 @@ class LitestreamTransport:
                 environment=os.environ,
                 seconds=self._seconds,
             )
-        if _NOTHING in result.stderr:
+        if _NO_BACKUP in result.stderr:
             raise nothing_published(self.target)
         if result.returncode:
             raise failed(self.target, f"litestream failed ({last_line(result.stderr)})")

@@ -11,7 +11,7 @@ from rolebundle.policy.approvals import end_process
 
 TRANSFER_SECONDS = 3600.0
 """How long one transfer may take."""
-_SHOWN = 300
+_MAX_SHOWN_CHARS = 300
 
 
 def run_program(
@@ -83,4 +83,4 @@ def last_line(messages: str) -> str:
     """The last line with content, in one line of at most 300 printable characters."""
     lines = [line for line in map(str.strip, messages.splitlines()) if line]
     text = lines[-1] if lines else "it gave no reason"
-    return "".join(character for character in text if character.isprintable())[:_SHOWN]
+    return "".join(character for character in text if character.isprintable())[:_MAX_SHOWN_CHARS]

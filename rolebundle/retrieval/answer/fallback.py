@@ -331,14 +331,14 @@ def _why_none_selected(
     role = overlay.role_id if overlay else "(no role)"
     policy = f"the policy of the role {role}" if overlay else "policy"
     if verdict == "nothing_found":
-        what, step = _nothing_found(rejected)
+        reason, step = _nothing_found(rejected)
     else:
-        what, step = _EXPLANATIONS[verdict]
-    what = what.format(role=role, policy=policy)
+        reason, step = _EXPLANATIONS[verdict]
+    reason = reason.format(role=role, policy=policy)
     has_seen = any(rejection.code == "already_seen" for rejection in _relevant(rejected))
     if has_seen and verdict in _OF_THE_UNSEEN:
-        what = f"apart from what is in `seen`, {what}"
-    return f"{what} ({_counts(rejected)}{_example(verdict, rejected)}); {step}"
+        reason = f"apart from what is in `seen`, {reason}"
+    return f"{reason} ({_counts(rejected)}{_example(verdict, rejected)}); {step}"
 
 
 def _nothing_found(rejected: Sequence[RejectedCandidate]) -> tuple[str, str]:

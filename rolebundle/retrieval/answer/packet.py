@@ -155,12 +155,12 @@ def packet(
     room -= _size([*head, _POINTS, _BRIEF, *cite, _PASSAGES]) + 3 * _NOTE_CHARS
     points_shown = points[: _fitting(points, max(room / 2, room - _size(blocks)))]
     room -= _size(points_shown)
-    shown: list[str] = []
+    shown_blocks: list[str] = []
     for number, block in enumerate(blocks):
         fitting = [block] if _size([block]) <= room else []
         if number == 0 and not fitting:
             fitting = _beginning(passages[0], room)
-        shown += fitting
+        shown_blocks += fitting
         room -= _size(fitting)
     brief_shown = brief[: _fitting(brief, room)]
 
@@ -169,7 +169,7 @@ def packet(
         *_section(_POINTS, points_shown, len(points) - len(points_shown), "line"),
         *_section(_BRIEF, brief_shown, len(brief) - len(brief_shown), "line"),
         *cite,
-        *_section(_PASSAGES, shown, len(blocks) - len(shown), "passage"),
+        *_section(_PASSAGES, shown_blocks, len(blocks) - len(shown_blocks), "passage"),
     ]
     return "\n".join(parts)
 
@@ -177,8 +177,8 @@ def packet(
 # -- the token budget ----------------------------------------------------------------------------
 
 
-def _section(heading: str, lines: Sequence[str], left_out: int, what: str) -> list[str]:
-    note = [f"({counted(left_out, what)} left out here for the token budget)"] if left_out else []
+def _section(heading: str, lines: Sequence[str], left_out: int, noun: str) -> list[str]:
+    note = [f"({counted(left_out, noun)} left out here for the token budget)"] if left_out else []
     return [heading, *lines, *note] if lines or note else []
 
 
@@ -258,7 +258,10 @@ def _kept_back(bundle: RetrievalBundle) -> Iterator[tuple[str, str]]:
     if kept_back:
         yield f"Passages kept back: {', '.join(kept_back)}", "Do not guess what they say."
     if quarantined := counts.get("quarantined"):
-        named = [f"{kept.document_id} ({', '.join(kept.kinds)})" for kept in bundle.kept_back or ()]
+        named = [
+            f"{document.document_id} ({', '.join(document.kinds)})"
+            for document in bundle.kept_back or ()
+        ]
         about = f"; with the task's words: {', '.join(named)}" if named else ""
         yield f"{counted(quarantined, 'document')} in quarantine{about}", "A person must decide."
     ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}

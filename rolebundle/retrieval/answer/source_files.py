@@ -176,5 +176,5 @@ def _named(paths: Sequence[str]) -> str:
 
 def _one_line(path: str) -> str:
     """A path without what may control a terminal, and without its beginning if it is long."""
-    shown = "".join(character if character.isprintable() else "?" for character in path)
-    return shown if len(shown) <= _PATH_CHARS else f"…{shown[-_PATH_CHARS:]}"
+    printable = "".join(character if character.isprintable() else "?" for character in path)
+    return printable if len(printable) <= _PATH_CHARS else f"…{printable[-_PATH_CHARS:]}"

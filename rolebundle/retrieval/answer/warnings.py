@@ -89,13 +89,14 @@ def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
         return ""
     elif vagueness and not vagueness.intent.has_topic:
         return (
-            f"the task is vague: it asks {vagueness.intent.asked}, and names no topic, so the "
-            "passages are those that fit this and the role best"
+            f"the task is vague: it asks {vagueness.intent.description}, and names no topic, so "
+            "the passages are those that fit this and the role best"
         )
     elif vagueness and vagueness.intent.intents:
         problem = (
             f"the task is vague, so treat the passages as hints: besides its topic it asks "
-            f"{vagueness.intent.asked}, and the passages were chosen by this and by the role, too"
+            f"{vagueness.intent.description}, and the passages were chosen by this and by the "
+            "role, too"
         )
     elif not best.is_for_task:
         problem = "no passage has what the task asks for"
@@ -191,9 +192,11 @@ def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay |
     """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
     if overlay is None or not selected:
         return ""
-    shown = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
+    shown_kinds = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
     kinds = dict.fromkeys(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
-    missing = one_line(", ".join(kind for kind in kinds if kind not in shown), _MAX_KINDS_CHARS)
+    missing = one_line(
+        ", ".join(kind for kind in kinds if kind not in shown_kinds), _MAX_KINDS_CHARS
+    )
     return f"no passage shows what the role requires: {missing}" if missing else ""
 
 
@@ -258,7 +261,7 @@ def _missing(retrieval: Retrieval) -> list[int]:
 
 def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     content = retrieval.query.content_words
-    named = ", ".join(content[position][0].shown for position in positions[:MAX_MISSING_WORDS])
+    named = ", ".join(content[position][0].label for position in positions[:MAX_MISSING_WORDS])
     more = len(positions) - MAX_MISSING_WORDS
     return f"{named} and {more} more" if more > 0 else named
 

@@ -71,13 +71,13 @@ def jaccard(first: set[str], second: set[str]) -> float:
     return round(len(first & second) / len(union), 6) if union else 1.0
 
 
-def _view(bundle: RetrievalBundle, others: set[str]) -> RoleView:
+def _view(bundle: RetrievalBundle, other_chunks: set[str]) -> RoleView:
     return RoleView(
         role_id=bundle.role_id,
         overlay_digest=bundle.overlay.digest if bundle.overlay else "",
         candidates=bundle.summary.total_candidates,
         selected=[chunk.chunk_id for chunk in bundle.selected],
-        own=[chunk.chunk_id for chunk in bundle.selected if chunk.chunk_id not in others],
+        own=[chunk.chunk_id for chunk in bundle.selected if chunk.chunk_id not in other_chunks],
         rejected_summary=dict(bundle.rejected_summary),
         trust_posture=bundle.provenance.trust_posture,
         freshness_posture=bundle.provenance.freshness_posture,

@@ -228,9 +228,9 @@ def _words_trace(execution: Execution, passage: Passage) -> WordsTrace:
     matched = matching_words(corpus, [(term,) for term in terms], [passage.rowid])[passage.rowid]
     of_task = len(query.task_terms)
     return WordsTrace(
-        task_found=[terms[n].shown for n in range(of_task) if n in matched],
-        task_missing=[terms[n].shown for n in range(of_task) if n not in matched],
-        role_found=[terms[n].shown for n in range(of_task, len(terms)) if n in matched],
+        task_found=[terms[n].label for n in range(of_task) if n in matched],
+        task_missing=[terms[n].label for n in range(of_task) if n not in matched],
+        role_found=[terms[n].label for n in range(of_task, len(terms)) if n in matched],
     )
 
 
@@ -269,7 +269,7 @@ def _lane_trace(
     if rowid in proposed:
         # Ties by rowid, as in the index.
         own = (-proposed[rowid], rowid)
-        rank = 1 + sum((-other, row) < own for row, other in proposed.items())
+        rank = 1 + sum((-score, row) < own for row, score in proposed.items())
     return LaneTrace(
         lane="semantic" if by == "meaning" else "lexical",
         by=by,
@@ -336,7 +336,9 @@ def _rivals(placement: Placement) -> list[Rival]:
     own, selected = placement.own, placement.selection.selected
     winners: Sequence[Candidate] = ()
     if placement.code == "duplicate":
-        winners = [other for other in placement.ranked if other.chunk_id == own.duplicate_of]
+        winners = [
+            candidate for candidate in placement.ranked if candidate.chunk_id == own.duplicate_of
+        ]
     elif placement.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
         newer |= {
@@ -347,11 +349,15 @@ def _rivals(placement: Placement) -> list[Rival]:
             if passage is not own.passage
         }
         replacements = (
-            other for other in placement.ranked if other.passage.document.document_id in newer
+            candidate
+            for candidate in placement.ranked
+            if candidate.passage.document.document_id in newer
         )
         winners = list(islice(replacements, MAX_RIVALS))
     elif placement.code is not None:
-        before = [other for other in selected if ranking_order(other) < ranking_order(own)]
+        before = [
+            candidate for candidate in selected if ranking_order(candidate) < ranking_order(own)
+        ]
         winners = before[-MAX_RIVALS:]
     ranks = positions(selected)
     return [

@@ -167,8 +167,8 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
     tier = "a trust tier above untrusted"
     plain = labels._replace(is_untrusted=False)
     # Nobody gives a document the origin of facts.
-    others = (other for other in ORIGINS if other != "agent" or labels.origin == "agent")
-    origins = [other for other in others if is_allowed(plain._replace(origin=other))]
+    origins_tried = (origin for origin in ORIGINS if origin != "agent" or labels.origin == "agent")
+    origins = [origin for origin in origins_tried if is_allowed(plain._replace(origin=origin))]
     if labels.origin in origins:
         ways.append(tier)
     elif origins:
@@ -234,7 +234,7 @@ def selection_changes(execution: Execution, placement: Placement) -> list[str]:
         placement = Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
     if placement.own.is_off_topic:
         changes.append("allow_weak in the request: the corpus has nothing for the task")
-        ranked = [other._replace(is_off_topic=False) for other in placement.ranked]
+        ranked = [candidate._replace(is_off_topic=False) for candidate in placement.ranked]
         placement = Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
     if placement.code == "duplicate":
         original = placement.own.duplicate_of

@@ -67,8 +67,8 @@ class Execution:
         )
         added = {passage.rowid for passage in passages}
         candidates = merge(pool, self.retrieval.weights)
-        others = [other for other in candidates if other.passage.rowid not in added]
-        allowed, _ = filter_candidates(others, request, self.retrieval.seen)
+        proposed = [candidate for candidate in candidates if candidate.passage.rowid not in added]
+        allowed, _ = filter_candidates(proposed, request, self.retrieval.seen)
         allowed += [
             with_metadata(candidate, request)
             for candidate in candidates
@@ -142,8 +142,8 @@ class Placement:
             own = own.with_score(own.score._replace(final=final))
         if min_score is not None:
             request = request._replace(min_score=min_score)
-        others = (candidate for candidate in self.ranked if candidate is not self.own)
-        ranked = sorted([own, *others], key=ranking_order)
+        other_candidates = (candidate for candidate in self.ranked if candidate is not self.own)
+        ranked = sorted([own, *other_candidates], key=ranking_order)
         return any(candidate is own for candidate in select(ranked, request).selected)
 
     def selected_up_to_own(

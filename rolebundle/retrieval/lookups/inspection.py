@@ -148,9 +148,9 @@ def inspect_document(
     row = named[0].row
     verify_documents(corpus, [row])
     [(name, document, _)] = documents.listed_documents(corpus, [row])
-    whole = passages_of_documents(corpus, [row])
-    places = {passage.rowid: place for place, passage in enumerate(whole, start=1)}
-    passages = readable_passages(reference, whole, scope)
+    all_passages = passages_of_documents(corpus, [row])
+    places = {passage.rowid: place for place, passage in enumerate(all_passages, start=1)}
+    passages = readable_passages(reference, all_passages, scope)
     numbers = {passage.chunk_id: number for number, passage in enumerate(passages)}
     number = numbers.get(chunk_id, max(0, min(first, len(passages)) - 1))
     start = number - number % MAX_PASSAGES

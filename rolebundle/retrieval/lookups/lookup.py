@@ -174,9 +174,12 @@ def _passages_at_lines(
             f"{reference}: these lines belong to several documents",
             [document for document in named if document.document_id in ids],
         )
-    whole = passages_of_documents(corpus, rows) if len(named) == 1 else []
-    if whole and not passages and scope.may_read is None:
-        ends = (min(part.start_line for part in whole), max(part.end_line for part in whole))
+    all_passages = passages_of_documents(corpus, rows) if len(named) == 1 else []
+    if all_passages and not passages and scope.may_read is None:
+        ends = (
+            min(part.start_line for part in all_passages),
+            max(part.end_line for part in all_passages),
+        )
         raise UsageError(
             "not_found",
             f"{reference}: there is no text at these lines",

@@ -107,8 +107,10 @@ def _fill(
                 # A purge deletes the cache as soon as nobody reads what was purged. So only what
                 # the corpus still has is stored, and while it is read.
                 with corpus.reading():
-                    kept = _by_hash(texts_after(corpus, last, BATCH)) if corpus.is_current() else {}
-                    kept_vectors = {key: vectors[key] for key in vectors.keys() & kept.keys()}
+                    current = (
+                        _by_hash(texts_after(corpus, last, BATCH)) if corpus.is_current() else {}
+                    )
+                    kept_vectors = {key: vectors[key] for key in vectors.keys() & current.keys()}
                     rerank_cache.store(cache, model, kept_vectors)
             if not corpus.is_current():
                 problem = "the corpus file was replaced"

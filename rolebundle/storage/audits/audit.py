@@ -162,11 +162,11 @@ def open_foreign_audit(path: Path) -> SqliteFile:
     return log
 
 
-def tampered(path: Path, what: str) -> CorpusCorrupt:
+def tampered(path: Path, problem: str) -> CorpusCorrupt:
     """The error for an audit that differs from what was written."""
     return CorpusCorrupt(
         "audit_tampered",
-        f"{path}: the audit is not what was written: {what}",
+        f"{path}: the audit is not what was written: {problem}",
         "keep this file as evidence, compare it with a backup, and begin a new audit: move it away "
         "and run `rolebundle audit set`",
     )

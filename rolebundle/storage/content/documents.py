@@ -352,8 +352,8 @@ def parse_metadata(columns: Sequence[object]) -> DocumentMetadata:
         CorpusCorrupt: they are something else.
     """
     moments = columns[_FIRST_MOMENT:_AFTER_MOMENTS]
-    others = (*columns[:_FIRST_MOMENT], *columns[_AFTER_MOMENTS:])
-    check_types(others, _DOCUMENT_TYPES, "a document")
+    other_columns = (*columns[:_FIRST_MOMENT], *columns[_AFTER_MOMENTS:])
+    check_types(other_columns, _DOCUMENT_TYPES, "a document")
     if columns[_TRUST_TIER] not in _TRUST_TIERS or not all(map(_is_moment_or_none, moments)):
         raise damaged(f"the document {columns[0]!r}")
     plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:-1]

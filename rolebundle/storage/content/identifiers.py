@@ -54,9 +54,11 @@ def settle(corpus: Corpus, files: Files) -> tuple[Files, list[Renamed]]:
         result = []
         for document in stored:
             document_id = document.metadata.document_id
-            other = documents.get(document_id)
+            other_file = documents.get(document_id)
             is_held = held.get(document_id, file.location) != file.location or (
-                other is not None and not other.is_claim and other.location != file.location
+                other_file is not None
+                and not other_file.is_claim
+                and other_file.location != file.location
             )
             if is_held and _is_claim(document, file.path):
                 renamed.append(Renamed(file.path, f"document_id: {document_id}"))

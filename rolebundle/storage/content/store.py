@@ -240,15 +240,15 @@ class _Batch:
                     f"the document {document_id!r} has one chunk id twice",
                     "give each of its chunks an id of its own",
                 )
-            taken = [
+            taken_ids = [
                 chunk_id
                 for chunk_id in own
                 if chunk_id in chunk_ids or self.chunk_owners.get(chunk_id, file_row) != file_row
             ]
-            if taken:
+            if taken_ids:
                 raise DocumentError(
                     "duplicate_chunk_id",
-                    f"the chunk id {min(taken)!r} is taken by another document",
+                    f"the chunk id {min(taken_ids)!r} is taken by another document",
                     "give one of the two chunks another id",
                 )
             chunk_ids |= own

@@ -90,7 +90,7 @@ def _count_problems(corpus: Corpus) -> Iterator[Problem]:
     for wrong in wrong_counts(corpus):
         yield Problem(
             "miscounted",
-            f"compartment {wrong.compartment} records {wrong.recorded} {wrong.what}, "
+            f"compartment {wrong.compartment} records {wrong.recorded} {wrong.name}, "
             f"and has {wrong.actual}",
         )
 
@@ -117,7 +117,7 @@ def _row_problems(corpus: Corpus) -> Iterator[Problem]:
 def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterator[Problem]:
     """Documents that are not in the compartment that decides who may see them."""
     compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
-    for document_id, scope, sensitivity, number, path, location, verdict in corpus.each(
+    for document_id, scope, sensitivity, number, path, location, verdict in corpus.iterate(
         "SELECT d.document_id, d.scope, d.sensitivity, d.compartment, f.path, f.location, "
         "s.verdict FROM document d JOIN file f ON f.id = d.file "
         "LEFT JOIN scanned s ON s.document = d.id"
@@ -180,7 +180,7 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
 
 def _bad_vectors(corpus: Corpus, part: IndexPart) -> list[int]:
     corpus.load_vectors()
-    pairs = corpus.each(
+    pairs = corpus.iterate(
         f"SELECT v.rowid, v.embedding, e.input_hash, e.vector, e.vector_hash FROM {part.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
         (part.index_id,),
@@ -225,13 +225,13 @@ def _has_wrong_places(corpus: Corpus, part: IndexPart) -> bool:
     """Whether vec0's record of where each vector is differs from its blocks."""
     places = {
         rowid: (block, offset)
-        for rowid, name, block, offset in corpus.each(
+        for rowid, name, block, offset in corpus.iterate(
             f"SELECT rowid, id, chunk_id, chunk_offset FROM {part.table}_rowids"
         )
         if name is None
     }
     width = 4 * part.dimensions
-    for block, size, validity, rowids, vectors in corpus.each(
+    for block, size, validity, rowids, vectors in corpus.iterate(
         f"SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors FROM {part.table}_chunks c "
         f"JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id"
     ):
@@ -250,7 +250,7 @@ def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
     if not approximate_index.is_available(corpus):
         return False
     count = 0
-    for is_same in corpus.each(
+    for is_same in corpus.iterate(
         f"SELECT f.vec = e.vector FROM {part.approximate_table} f "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
         (part.index_id,),
@@ -274,7 +274,7 @@ def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
     """
     heads = [
         (*struct.unpack(">3I", head), length)
-        for head, length in corpus.each(
+        for head, length in corpus.iterate(
             f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
         )
     ]

@@ -283,15 +283,15 @@ def keep_what_is_proven(old: SqliteFile | None, new: Corpus, is_sealed: bool) ->
     """Remove what is not what was stored from copied rows, inside a write transaction."""
     recorded, corpus_id, generation = _state(old)
     lost = _remove_unproven(new)
-    kept = int(new.value("SELECT count(*) FROM document"))
+    documents = int(new.value("SELECT count(*) FROM document"))
     chunks = int(new.value("SELECT count(*) FROM chunk"))
     new.run(
         "UPDATE corpus_state SET documents = ?, chunks = ?, generation = ?",
-        (kept, chunks, generation + 1),
+        (documents, chunks, generation + 1),
     )
     if corpus_id:
         new.run("UPDATE corpus_state SET corpus_id = ?", (corpus_id,))
-    unnamed = max(0, recorded - kept - len(lost))
+    unnamed = max(0, recorded - documents - len(lost))
     if unnamed:
         # One of them may be of a file that has no other document.
         lost += [
@@ -302,7 +302,7 @@ def keep_what_is_proven(old: SqliteFile | None, new: Corpus, is_sealed: bool) ->
         ]
     return Salvaged(
         lost,
-        max(0, recorded - kept - len(lost)),
+        max(0, recorded - documents - len(lost)),
         is_sealed,
         (is_sealed and stored_policy.has_policy(new)) or (not is_sealed and _had_policy(old)),
         [] if is_sealed else _names_of_indexes(old),
@@ -341,7 +341,7 @@ def _remove_unproven(new: Corpus) -> list[LostDocument]:
         "OR length(vector) IS NOT "
         "(SELECT 4 * dimensions FROM embedding_index i WHERE i.id = embedded.index_id)"
     )
-    vectors = new.each("SELECT rowid, input_hash, vector_hash, vector FROM embedded")
+    vectors = new.iterate("SELECT rowid, input_hash, vector_hash, vector FROM embedded")
     bad_rows = [
         rowid
         for rowid, input_hash, expected, vector in vectors

@@ -43,11 +43,11 @@ def _misses_pages(path: Path) -> bool:
         if _has_content(Path(f"{path}-journal")):
             return False
         logged = _pages_of_log(Path(f"{path}-wal"), page_size)
-        whole = os.fstat(file.fileno()).st_size // page_size
+        complete_pages = os.fstat(file.fileno()).st_size // page_size
         file.seek(0)
         # If somebody is folding the log into the file, the next attempt sees another state.
         is_same = file.read(_HEADER_BYTES) == header
-        return is_same and not logged.issuperset(range(whole + 1, pages + 1))
+        return is_same and not logged.issuperset(range(complete_pages + 1, pages + 1))
 
 
 def _has_content(path: Path) -> bool:

@@ -151,7 +151,7 @@ class SqliteFile:
         with self._mapped_errors():
             return self.db.execute(sql, tuple(bindings)).fetchall()
 
-    def each(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
         """Run one statement and yield its rows one by one, if they may not fit into memory."""
         with self._mapped_errors():
             yield from self.db.execute(sql, tuple(bindings))

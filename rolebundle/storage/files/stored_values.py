@@ -18,32 +18,32 @@ DAMAGE_HINT = (
 )
 
 
-def damaged(what: str) -> CorpusCorrupt:
+def damaged(subject: str) -> CorpusCorrupt:
     """The error for something that was read and cannot be what was stored."""
     return CorpusCorrupt(
         "corpus_corrupt",
-        f"the corpus is damaged: {what} is not what was stored",
+        f"the corpus is damaged: {subject} is not what was stored",
         DAMAGE_HINT,
     )
 
 
-def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None:
+def check_types(row: Sequence[object], types: Sequence[type], subject: str) -> None:
     """Check a row's types. STRICT tables check what is written, not what a damaged page returns.
 
     Raises:
         CorpusCorrupt: they are not what the columns hold.
     """
     if [type(column) for column in row] != list(types):
-        raise damaged(what)
+        raise damaged(subject)
 
 
-def check_rows(rows: Iterable[Sequence[object]], types: Sequence[type], what: str) -> None:
+def check_rows(rows: Iterable[Sequence[object]], types: Sequence[type], subject: str) -> None:
     """Check the types of rows, as :func:`check_types` does of one."""
     for row in rows:
-        check_types(row, types, what)
+        check_types(row, types, subject)
 
 
-def parse_strings(text: str, what: str) -> tuple[str, ...]:
+def parse_strings(text: str, subject: str) -> tuple[str, ...]:
     """A JSON array of strings as it is stored.
 
     Raises:
@@ -56,7 +56,7 @@ def parse_strings(text: str, what: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise damaged(what)
+        raise damaged(subject)
     return tuple(values)
 
 

@@ -115,7 +115,7 @@ class WrongCount(NamedTuple):
     """A recorded number that differs from what a compartment has."""
 
     compartment: int
-    what: str
+    name: str
     recorded: int
     actual: int
 

@@ -27,7 +27,7 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 # A filter by documents, as a set that SQLite builds once. Because of the unary plus, the planner
 # does not run the full-text query once for each rowid in it.
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
-_THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
+_ROWID_IN_LIST = " AND +rowid IN (SELECT value FROM json_each(?))"
 # A commit leaves a segment for each megabyte of words. FTS5 would merge every four of them, and so
 # write each word of a large ingest several times. Instead they are merged late: by `merge`, or when
 # there are 128.
@@ -131,7 +131,7 @@ def search_among_sql(compartment: int) -> str:
 def score_sql(compartment: int) -> str:
     """The scores of given chunks. Bindings: match, rowids as JSON."""
     name = table_name(compartment)
-    return f"SELECT rowid, -{_bm25(compartment)} FROM {name} WHERE {name} MATCH ?{_THESE}"
+    return f"SELECT rowid, -{_bm25(compartment)} FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
 
 
 def search(
@@ -174,12 +174,14 @@ def search_among(
     Returns:
         The ``limit`` best, best first; and the scores of the chunks ``also``, if they match.
     """
-    others = json.dumps(list(also))
+    also_json = json.dumps(list(also))
     rows: list[Row] = []
 
     def search_once(most: int) -> dict[int, float]:
         nonlocal rows
-        rows = corpus.rows(search_among_sql(compartment), (among, match, others, most, others))
+        rows = corpus.rows(
+            search_among_sql(compartment), (among, match, also_json, most, also_json)
+        )
         return {rowid: score for rowid, score, is_best in rows if is_best}
 
     best = search_with_ties(search_once, limit)
@@ -218,7 +220,7 @@ def occurrences(
     corpus.register_occurrences(COLUMN_WEIGHTS)
     name = table_name(compartment)
     rows = corpus.rows(
-        f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_THESE}",
+        f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}",
         (match, json.dumps(list(rowids))),
     )
     return {rowid: tuple(memoryview(packed).cast("d")) for rowid, packed in rows}
@@ -364,7 +366,7 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
         corpus.run(
             f"CREATE VIRTUAL TABLE temp.actual_words USING fts5vocab (main, {name}, instance)"
         )
-        words = zip_longest(*(corpus.each(_PLACES.format(name)) for name in temporary[1:]))
+        words = zip_longest(*(corpus.iterate(_PLACES.format(name)) for name in temporary[1:]))
         # To the end, because SQLite drops no table that is still being read.
         return not sum(bool(expected != actual) for expected, actual in words)
     finally:

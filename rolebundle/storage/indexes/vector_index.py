@@ -253,7 +253,7 @@ def rehash(corpus: Corpus) -> None:
 
     A wrong hash stays, so that the check finds it.
     """
-    rows = corpus.each("SELECT index_id, chunk, input_hash, vector_hash, vector FROM embedded")
+    rows = corpus.iterate("SELECT index_id, chunk, input_hash, vector_hash, vector FROM embedded")
     changes = [
         (vector_hash(input_hash, vector), index_id, chunk)
         for index_id, chunk, input_hash, stored, vector in rows
@@ -341,8 +341,10 @@ def move(
     # vec0 refuses a vector of another length. It is left out, so that the others can move and the
     # check finds it.
     size = 4 * index.identity.model.dimensions
-    whole = [pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size]
-    _insert(corpus, index, target, whole)
+    complete_vectors = [
+        pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size
+    ]
+    _insert(corpus, index, target, complete_vectors)
 
 
 def _count(corpus: Corpus, part: IndexPart, change: int) -> None:
@@ -371,7 +373,7 @@ def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
 
 def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
     """About ``count`` vectors of a part, evenly spread over its rows."""
-    rowids = corpus.each(f"SELECT rowid FROM {part.table}")
+    rowids = corpus.iterate(f"SELECT rowid FROM {part.table}")
     sample = list(islice(rowids, 0, None, max(1, part.vectors // count)))[:count]
     return [
         corpus.value(

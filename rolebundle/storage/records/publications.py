@@ -55,7 +55,9 @@ def publications(corpus: Corpus) -> list[Publication]:
 
 def find_publication(corpus: Corpus, target: str) -> Publication | None:
     """The publication to a target, or ``None``."""
-    return next((each for each in publications(corpus) if each.target == target), None)
+    return next(
+        (publication for publication in publications(corpus) if publication.target == target), None
+    )
 
 
 def save_publication(corpus: Corpus, publication: Publication) -> None:
@@ -115,7 +117,7 @@ def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
     if not present:
         return []
     hashes = _hash_all(corpus_counts(corpus).corpus_id, names)
-    return [each for each in present if _places(_hashes(each), hashes).size]
+    return [publication for publication in present if _places(_hashes(publication), hashes).size]
 
 
 def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
@@ -140,10 +142,10 @@ def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publ
     raised = []
     for publication in affected:
         carried = _hashes(publication)
-        left = np.delete(carried, _places(carried, purged))
+        remaining = np.delete(carried, _places(carried, purged))
         raised.append(
             publication._replace(
-                purge_generation=publication.purge_generation + 1, carried=_bytes_of(left)
+                purge_generation=publication.purge_generation + 1, carried=_bytes_of(remaining)
             )
         )
         save_publication(corpus, raised[-1])

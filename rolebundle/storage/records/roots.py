@@ -163,10 +163,10 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
     Call it inside a write transaction. No file has one of the new locations.
     """
     chosen = (json.dumps(sorted(moves)),)
-    these = "f.location IN (SELECT value FROM json_each(?))"
-    files = [row for (row,) in corpus.rows(f"SELECT f.id FROM file f WHERE {these}", chosen)]
+    is_moved = "f.location IN (SELECT value FROM json_each(?))"
+    files = [row for (row,) in corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)]
     documents = corpus.rows(
-        f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {these}", chosen
+        f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {is_moved}", chosen
     )
     intact = [row.rowid for row in digests.checked_rows(corpus, "file", files) if row.is_intact]
     with digests.kept_true(corpus, [row for (row,) in documents]):

@@ -55,7 +55,7 @@ def stored_digest(corpus: Corpus) -> str:
             digest.update(row_digest([name]))
             # Not through an index that has all columns: the order is that of the table.
             quoted = str(name).replace('"', '""')
-            rows = corpus.each(f'SELECT * FROM main."{quoted}" NOT INDEXED')
+            rows = corpus.iterate(f'SELECT * FROM main."{quoted}" NOT INDEXED')
             while batch := list(islice(rows, _ROWS_PER_STEP)):
                 digest_rows(digest, batch)
     return digest.hexdigest()

@@ -29,7 +29,7 @@ OWN_COLUMNS = ", ".join(
     name for name in DOCUMENT_COLUMNS.split(", ") if name not in {"file", "source", "compartment"}
 )
 _PREFIXED = f"d.{OWN_COLUMNS.replace(', ', ', d.')}"
-THESE = "IN (SELECT value FROM json_each(?))"
+IN_LIST = "IN (SELECT value FROM json_each(?))"
 # What agents are shown. The other columns have the text that the scan took out of a document: as a
 # whole, in notes, and as a hash, against which guesses of a secret could be tested.
 SCANNED_COLUMNS = "verdict, kinds"
@@ -132,7 +132,7 @@ def has_any(corpus: Corpus, keys: ContentKeys) -> bool:
     return any(
         bool(
             corpus.value(
-                f"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE {column} {THESE})",
+                f"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE {column} {IN_LIST})",
                 (json.dumps(sorted(names)),),
             )
         )
@@ -151,12 +151,12 @@ def document_states(corpus: Corpus, pseudonym: Pseudonym) -> dict[str, DocumentS
     """Document id → its row, and the digest of all that a replica holds of it."""
     chunks: dict[int, list[tuple[str, bytes]]] = {}
     vectors: dict[int, list[tuple[int, str, str]]] = {}
-    for chunk, index_id, input_hash, vector_hash in corpus.each(
+    for chunk, index_id, input_hash, vector_hash in corpus.iterate(
         "SELECT chunk, index_id, input_hash, vector_hash FROM embedded"
     ):
         vectors.setdefault(chunk, []).append((index_id, input_hash, vector_hash))
     names = {index.id: model_of(index) for index in vector_index.all_indexes(corpus)}
-    for row, document, *columns in corpus.each(
+    for row, document, *columns in corpus.iterate(
         f"SELECT id, document, chunk_id, {_HASHED_CHUNK_COLUMNS} FROM chunk"
     ):
         embedded = sorted([names[number], *hashes] for number, *hashes in vectors.pop(row, ()))
@@ -174,10 +174,20 @@ def visible_documents(
     corpus: Corpus, pseudonym: Pseudonym, rows: Sequence[int] | None = None
 ) -> Iterable[VisibleDocument]:
     """The documents of these rows, or all, ordered by id."""
-    these = "" if rows is None else f" WHERE d.id {THESE}"
+    condition = "" if rows is None else f" WHERE d.id {IN_LIST}"
     bindings = () if rows is None else (json.dumps(list(rows)),)
-    for row in corpus.each(f"{_DOCUMENTS}{these} ORDER BY d.document_id", bindings):
-        number, document_id, source_id, path, location, scope, sensitivity, denied, *rest = row
+    for row in corpus.iterate(f"{_DOCUMENTS}{condition} ORDER BY d.document_id", bindings):
+        (
+            number,
+            document_id,
+            source_id,
+            path,
+            location,
+            scope,
+            sensitivity,
+            denied,
+            *further_columns,
+        ) = row
         labels = (pseudonym(denied),) if json.loads(denied) else ()
         if pseudonym is unchanged:
             labels = tuple(json.loads(denied))
@@ -190,8 +200,8 @@ def visible_documents(
             scope,
             sensitivity,
             labels,
-            tuple(rest[:-3]),
-            *rest[-3:],
+            tuple(further_columns[:-3]),
+            *further_columns[-3:],
         )
 
 

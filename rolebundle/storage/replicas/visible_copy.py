@@ -22,11 +22,11 @@ from rolebundle.storage.indexes import compartments, partition, vector_cache, ve
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.replicas.visible_content import (
     CHUNK_COLUMNS,
+    IN_LIST,
     MARK_COLUMNS,
     OWN_COLUMNS,
     REMEMBERED_COLUMNS,
     SCANNED_COLUMNS,
-    THESE,
     Pseudonym,
     VisibleDocument,
     document_states,
@@ -47,7 +47,7 @@ class Difference(NamedTuple):
     added: int
     updated: int
     removed: int
-    others: bool
+    has_other_changes: bool
     """Whether marks, decisions or embedding indexes changed."""
 
 
@@ -68,7 +68,7 @@ def synchronize(
         pseudonym: replaces locations and deny patterns.
         decision_scopes: the scopes whose decisions are copied; ``None`` for every scope.
     """
-    indexes, others = _synchronize_indexes(source, replica)
+    indexes, has_other_changes = _synchronize_indexes(source, replica)
     now, before = document_states(source, pseudonym), document_states(replica, unchanged)
     removed = [state.row for name, state in before.items() if name not in now]
     store.remove_documents(replica, removed)
@@ -89,17 +89,19 @@ def synchronize(
         _put_documents(source, replica, pseudonym, [now[name].row for name in names], rows, indexes)
     replica.run("DELETE FROM file WHERE id NOT IN (SELECT file FROM document)")
     store.drop_unused(replica)
-    others |= _replace(replica, "mark", MARK_COLUMNS, visible_marks(source), visible_marks(replica))
+    has_other_changes |= _replace(
+        replica, "mark", MARK_COLUMNS, visible_marks(source), visible_marks(replica)
+    )
     for table, wanted, present in zip(
         ("decision", "decision_end"),
         visible_decisions(source, decision_scopes),
         visible_decisions(replica, None),
         strict=True,
     ):
-        others |= _replace(replica, table, "", wanted, present)
+        has_other_changes |= _replace(replica, table, "", wanted, present)
     vector_cache.clear_cache(replica)
     updated = sum(name in before for name in changed)
-    return Difference(len(changed) - updated, updated, len(removed), others)
+    return Difference(len(changed) - updated, updated, len(removed), has_other_changes)
 
 
 def _replace(
@@ -118,18 +120,18 @@ def _replace(
 
 def _synchronize_indexes(source: Corpus, replica: Corpus) -> tuple[dict[int, EmbeddingIndex], bool]:
     """The replica's index for each index of the source, by its number; and whether any changed."""
-    others = visible_indexes(source) != visible_indexes(replica)
+    has_changes = visible_indexes(source) != visible_indexes(replica)
     wanted = vector_index.all_indexes(source)
-    kept = [model_of(index) for index in wanted]
+    wanted_models = [model_of(index) for index in wanted]
     for index in vector_index.all_indexes(replica):
-        if model_of(index) not in kept:
+        if model_of(index) not in wanted_models:
             vector_index.delete_index(replica, index)
     indexes = {}
     for index in wanted:
         own = vector_index.find_index(replica, index.identity) or vector_index.create_index(
             replica, index.identity, started_at=index.started_at, activate=False
         )
-        if others:
+        if has_changes:
             vector_index.set_chunker(replica, own, index.identity.chunker)
             vector_index.set_reach(replica, own, index.reach)
             if index.noise is not None:
@@ -137,7 +139,7 @@ def _synchronize_indexes(source: Corpus, replica: Corpus) -> tuple[dict[int, Emb
             if index.active:
                 vector_index.activate_index(replica, own)
         indexes[index.id] = own
-    return indexes, others
+    return indexes, has_changes
 
 
 def _put_documents(
@@ -175,7 +177,7 @@ def _put_documents(
         _put_vectors(source, replica, rows, number, index)
     for table in ("scanned", "remembered"):
         digests.write(replica, table, digests.checked_rows(replica, table, written))
-    files = replica.rows(f"SELECT file FROM document WHERE id {THESE}", (json.dumps(written),))
+    files = replica.rows(f"SELECT file FROM document WHERE id {IN_LIST}", (json.dumps(written),))
     digests.write(
         replica, "file", digests.checked_rows(replica, "file", sorted({file for (file,) in files}))
     )
@@ -188,7 +190,7 @@ def _remove_gone_chunks(
     """Remove the chunks that documents no longer have, so that others may have their ids."""
     select = (
         "SELECT d.document_id, c.chunk_id, c.id FROM chunk c JOIN document d ON d.id = c.document "
-        f"WHERE d.id {THESE}"
+        f"WHERE d.id {IN_LIST}"
     )
     stored = source.rows(select, (json.dumps(list(source_rows)),))
     wanted = {(document, name) for document, name, _ in stored}
@@ -201,7 +203,7 @@ def _remove_gone_chunks(
 def _chunks(source: Corpus, rows: Sequence[int]) -> dict[int, list[tuple[str, Row]]]:
     """Row of a document → its chunks in order, each as chunk id and columns."""
     found = source.rows(
-        f"SELECT document, chunk_id, {CHUNK_COLUMNS} FROM chunk WHERE document {THESE} "
+        f"SELECT document, chunk_id, {CHUNK_COLUMNS} FROM chunk WHERE document {IN_LIST} "
         "ORDER BY document, ordinal, chunk_id",
         (json.dumps(list(rows)),),
     )
@@ -273,18 +275,18 @@ def _put_vectors(
     """Give the chunks of these documents in the replica the vectors that the source has."""
     vectors = source.rows(
         "SELECT c.chunk_id, e.input_hash, e.vector_hash, e.vector FROM chunk c "
-        f"JOIN embedded e ON e.chunk = c.id WHERE e.index_id = ? AND c.document {THESE}",
+        f"JOIN embedded e ON e.chunk = c.id WHERE e.index_id = ? AND c.document {IN_LIST}",
         (number, json.dumps(list(rows))),
     )
     documents = source.rows(
-        f"SELECT document_id FROM document WHERE id {THESE}", (json.dumps(list(rows)),)
+        f"SELECT document_id FROM document WHERE id {IN_LIST}", (json.dumps(list(rows)),)
     )
     present = {
         name: (chunk, vector_hash)
         for name, chunk, vector_hash in replica.rows(
             "SELECT c.chunk_id, c.id, e.vector_hash FROM chunk c "
             "LEFT JOIN embedded e ON e.chunk = c.id AND e.index_id = ? WHERE c.document IN "
-            f"(SELECT id FROM document WHERE document_id {THESE}) ORDER BY c.id",
+            f"(SELECT id FROM document WHERE document_id {IN_LIST}) ORDER BY c.id",
             (index.id, json.dumps([name for (name,) in documents])),
         )
     }

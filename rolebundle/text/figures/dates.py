@@ -74,12 +74,12 @@ def _add_date(
     start: int,
     match: re.Match[str],
     date: tuple[int | None, int | None, int | None],
-    *others: Reading,
+    *readings: Reading,
 ) -> bool:
     _, month, day = date
     if not (1 <= (month or 1) <= 12 and 1 <= (day or 1) <= 31):
         return False
-    reader.add(start, start + match.end(), Reading("date", date), *others)
+    reader.add(start, start + match.end(), Reading("date", date), *readings)
     return True
 
 

@@ -63,13 +63,13 @@ def _short_year(first: TextFigure, last: TextFigure) -> list[Reading]:
 
 
 def _readings_like(
-    bare: TextFigure, other: TextFigure, *, scaled: bool = True, is_only: bool = False
+    bare: TextFigure, neighbour: TextFigure, *, scaled: bool = True, is_only: bool = False
 ) -> list[Reading]:
     """The readings of a number with the unit and the scale of another one.
 
     Args:
         bare: the number.
-        other: the other one.
+        neighbour: the other one.
         scaled: whether the scale applies, too.
         is_only: whether the number without the scale is left out.
     """
@@ -77,8 +77,8 @@ def _readings_like(
     if count is None:
         return []
     readings = []
-    scale = other.scale if scaled and bare.scale == 1 else 1
-    for reading in other.readings:
+    scale = neighbour.scale if scaled and bare.scale == 1 else 1
+    for reading in neighbour.readings:
         if reading.amount and reading.kind in COUNTED and isinstance(reading.value, Fraction):
             factor = reading.value / reading.amount
             for value in dict.fromkeys((count * scale, count * scale if is_only else count)):

@@ -203,8 +203,8 @@ def canonical_address(address: str) -> str:
 
 def canonical_url(text: str) -> str:
     """An address with its scheme and host in lower case, without "www." and the last slash."""
-    scheme, separator, rest = text.rpartition("://")
-    host, slash, path = rest.partition("/")
+    scheme, separator, after_scheme = text.rpartition("://")
+    host, slash, path = after_scheme.partition("/")
     host = host.lower().removeprefix("www.")
     host = host.removesuffix(":443" if scheme.lower() == "https" else ":80")
     return f"{scheme.lower()}{separator}{host}{slash}{path}".rstrip("/")

@@ -16,7 +16,7 @@ from rolebundle.contracts.verification import Finding, FindingCode, Span
 from rolebundle.text.languages import is_unspaced, latin_language, non_latin_language
 from rolebundle.text.sentences import topic_words
 from rolebundle.verification.draft.evidence import cited_lines
-from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.parse import Draft, DraftCitation
 
 MIN_SHARE = 0.2
@@ -78,11 +78,11 @@ class _Words:
             parts.setdefault(citation.sentence, []).append(citation)
         for number, citations in parts.items():
             sentence = draft.sentences[number]
-            pieces, done = [], sentence.start
+            pieces, copied_until = [], sentence.start
             for citation in citations:
-                pieces.append(draft.text[done : max(done, citation.start)])
-                done = max(done, citation.end)
-            self._texts[number] = " ".join((*pieces, draft.text[done : sentence.end]))
+                pieces.append(draft.text[copied_until : max(copied_until, citation.start)])
+                copied_until = max(copied_until, citation.end)
+            self._texts[number] = " ".join((*pieces, draft.text[copied_until : sentence.end]))
         self._best: dict[int, Passage | None] = {}
         self._words = {number: topic_words(text) for number, text in self._texts.items()}
 
@@ -116,7 +116,7 @@ def _outcome(
         return _Outcome(
             "unknown_citation",
             place,
-            f"the evidence has no passage {shown(citation.target)}",
+            f"the evidence has no passage {shorten(citation.target)}",
             f"Cite {place.locator}, if that is meant."
             if place
             else "Remove it, or cite a passage.",
@@ -184,7 +184,7 @@ def _finding(draft: Draft, citation: DraftCitation, outcome: _Outcome) -> Findin
         code=outcome.code,
         fails=outcome.code != "cited",
         span=Span(start=citation.start, end=citation.end),
-        text=shown(draft.text[citation.start : citation.end]),
+        text=shorten(draft.text[citation.start : citation.end]),
         chunk_id=passage.chunk_id if passage else None,
         locator=passage.locator if passage else None,
         note=outcome.note,
@@ -198,7 +198,7 @@ def _uncited(draft: Draft, start: int, end: int) -> Finding:
         code="uncited",
         fails=True,
         span=Span(start=start, end=end),
-        text=shown(draft.text[start:end]),
+        text=shorten(draft.text[start:end]),
         note="the sentence has no citation",
         remedy="Cite the passage that it is from, or remove it.",
     )

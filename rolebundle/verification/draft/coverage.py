@@ -24,7 +24,7 @@ from rolebundle.text.languages import latin_language
 from rolebundle.text.sentences import END
 from rolebundle.text.words import Stems, language_of, stems_of
 from rolebundle.verification.draft.figures import FigureIndex, evidence_of, texts_of
-from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.parse import Draft
 
 WINDOW = 3
@@ -199,10 +199,10 @@ def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Pass
             code="uncovered",
             fails=True,
             span=span,
-            text=shown(text),
+            text=shorten(text),
             chunk_id=nearest.chunk_id if nearest else None,
             locator=nearest.locator if nearest else None,
-            true_text=shown(match.window) if match and nearest else None,
+            true_text=shorten(match.window) if match and nearest else None,
             note=f"no passage says this; missing, among others: {words}" if words else None,
             remedy="Say what the evidence says, or leave the sentence out.",
         )
@@ -212,10 +212,10 @@ def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Pass
         code="covered",
         fails=False,
         span=span,
-        text=shown(text),
+        text=shorten(text),
         chunk_id=passage.chunk_id,
         locator=passage.locator,
-        true_text=shown(match.window),
+        true_text=shorten(match.window),
         note=f"{match.features.coverage:.0%} of its content words stand together there",
     )
 
@@ -226,7 +226,7 @@ def _unchecked(span: Span, text: str, language: str) -> Finding:
         code="unchecked_language",
         fails=True,
         span=span,
-        text=shown(text),
+        text=shorten(text),
         note=f"its words cannot be compared in this language ({language})",
         remedy="Write the sentence in a language that can be checked, or check it by hand.",
     )

@@ -344,9 +344,9 @@ class WholeCorpus:
                 yield passage
 
 
-def _malformed(what: str) -> UsageError:
+def _malformed(problem: str) -> UsageError:
     return UsageError(
         "bundle_malformed",
-        f"bundle: this is no bundle: {what}",
+        f"bundle: this is no bundle: {problem}",
         "send the answer of `retrieve` as it was, in any detail",
     )

@@ -33,7 +33,7 @@ from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
 from rolebundle.text.languages import latin_language
 from rolebundle.text.words import language_of
-from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.parse import Draft, DraftSentence
 
 _MAX_NAMED = 3
@@ -124,7 +124,7 @@ def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
         code="unchecked_language",
         fails=True,
         span=Span(start=sentence.start, end=sentence.end),
-        text=shown(text),
+        text=shorten(text),
         note=f"numbers and dates in words cannot be read in this language ({language})",
         remedy="Write the sentence in a language that can be checked, or check it by hand.",
     )
@@ -142,7 +142,7 @@ def _finding(
     is_cited = match is not None
     if match is None:
         match, passage = _first_support(figure, passages, evidence)
-    text = shown(figure.text)
+    text = shorten(figure.text)
     if match is None or passage is None:
         near = list(_similar(figure, map(evidence.of, own or passages)))
         remedy = "Use a figure of the evidence, or remove it."
@@ -159,7 +159,7 @@ def _finding(
         text=text,
         chunk_id=passage.chunk_id,
         locator=passage.locator,
-        true_text=shown(match.text),
+        true_text=shorten(match.text),
         note="it does not stand in what the sentence cites" if is_elsewhere else None,
         remedy=None if is_cited else f"Cite {passage.locator}, if that is meant.",
     )
@@ -177,7 +177,7 @@ def _first_support(
 def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
     if not near:
         return "it stands nowhere in the evidence"
-    names = ", ".join(f'"{other.text}"' for other in near[:_MAX_NAMED])
+    names = ", ".join(f'"{similar.text}"' for similar in near[:_MAX_NAMED])
     if _distance(figure, near[0]) <= _CLOSE:
         return f"it stands nowhere in the evidence; close to it, but not equal: {names}"
     return f"it stands nowhere in the evidence, which has {names}"
@@ -185,19 +185,19 @@ def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
 
 def _similar(figure: TextFigure, evidence: Iterable[FigureIndex]) -> Iterator[TextFigure]:
     """Figures of the evidence of the same kind and unit, the closest first."""
-    others = {
-        other.text: other
+    by_text = {
+        candidate.text: candidate
         for index in evidence
-        for other in index.figures
-        if other.kind == figure.kind and other.unit == figure.unit
-        if not (figure.nouns and other.nouns) or figure.nouns & other.nouns
+        for candidate in index.figures
+        if candidate.kind == figure.kind and candidate.unit == figure.unit
+        if not (figure.nouns and candidate.nouns) or figure.nouns & candidate.nouns
     }
-    yield from sorted(others.values(), key=lambda other: _distance(figure, other))
+    yield from sorted(by_text.values(), key=lambda candidate: _distance(figure, candidate))
 
 
-def _distance(figure: TextFigure, other: TextFigure) -> Fraction:
+def _distance(figure: TextFigure, candidate: TextFigure) -> Fraction:
     """The difference of two numbers in relation to the larger one; 1 for what is no number."""
-    first, second = figure.value, other.value
+    first, second = figure.value, candidate.value
     if not (isinstance(first, Fraction) and isinstance(second, Fraction)) or first == second:
         return Fraction(1)
     return min(abs(first - second) / max(abs(first), abs(second)), Fraction(1))
@@ -299,43 +299,43 @@ class FigureIndex:
 
     def _number(self, figure: TextFigure, reading: Reading) -> TextFigure | None:
         if reading.unit:
-            for other in self._by_value.get((reading.unit, _ratio(reading.value)), ()):
-                if self._has_rate(figure, other):
-                    return other
+            for candidate in self._by_value.get((reading.unit, _ratio(reading.value)), ()):
+                if self._has_rate(figure, candidate):
+                    return candidate
         if reading.amount is None:
             return None
-        for other, meaning in self._by_count.get(_ratio(reading.amount), ()):
-            if not self._has_rate(figure, other):
+        for candidate, meaning in self._by_count.get(_ratio(reading.amount), ()):
+            if not self._has_rate(figure, candidate):
                 continue
             if reading.unit and not meaning.unit:
-                if not (other.nouns or other.label) and reading.unit in self._names():
-                    return other
+                if not (candidate.nouns or candidate.label) and reading.unit in self._names():
+                    return candidate
             elif meaning.unit and not reading.unit:
                 if not (figure.nouns or figure.label) and meaning.kind != "percent":
-                    return other
-            elif not reading.unit and self._counts_same(figure, other):
-                return other
+                    return candidate
+            elif not reading.unit and self._counts_same(figure, candidate):
+                return candidate
         return None
 
-    def _counts_same(self, figure: TextFigure, other: TextFigure) -> bool:
+    def _counts_same(self, figure: TextFigure, candidate: TextFigure) -> bool:
         """Whether two bare numbers may count, or name, the same."""
-        if figure.nouns & other.nouns:
+        if figure.nouns & candidate.nouns:
             return True
-        if figure.label and other.label:
-            return _are_same_labels(figure.label, other.label)
-        if figure.before and figure.before == other.before:
+        if figure.label and candidate.label:
+            return _are_same_labels(figure.label, candidate.label)
+        if figure.before and figure.before == candidate.before:
             return True
-        if figure.label or other.label:
-            return not (figure.nouns if other.label else other.nouns)
-        if not (figure.nouns and other.nouns):
+        if figure.label or candidate.label:
+            return not (figure.nouns if candidate.label else candidate.nouns)
+        if not (figure.nouns and candidate.nouns):
             return True
         return not any(noun in self._counted for noun in figure.nouns)
 
-    def _has_rate(self, figure: TextFigure, other: TextFigure) -> bool:
+    def _has_rate(self, figure: TextFigure, candidate: TextFigure) -> bool:
         """Whether a rate is one in the evidence, or is named in it."""
-        if not figure.per or figure.per == other.per:
+        if not figure.per or figure.per == candidate.per:
             return True
-        return not other.per and figure.per in self._names()
+        return not candidate.per and figure.per in self._names()
 
     def _names(self) -> frozenset[str]:
         """The dimensions and the rates whose units the text names."""
@@ -358,9 +358,9 @@ def _year_of(reading: Reading) -> int | None:
     return value[0] if isinstance(value, tuple) and is_dated else None
 
 
-def _are_same_labels(one: str, other: str) -> bool:
+def _are_same_labels(first: str, second: str) -> bool:
     """Labels may be abbreviated: "Section", "Sec."; "#" and "No." stand for any."""
-    return one[:2] == other[:2] or not _ANY_LABEL.isdisjoint((one, other))
+    return first[:2] == second[:2] or not _ANY_LABEL.isdisjoint((first, second))
 
 
 def _own_keys(figure: TextFigure, reading: Reading) -> Iterator[Key]:
@@ -386,11 +386,11 @@ def _less_precise(reading: Reading) -> Iterator[Key]:
         for length in range(7, len(value)):
             yield kind, value[:length]
     elif kind == "url":
-        _, separator, rest = value.rpartition("://")
-        yield kind, rest
-        yield kind, rest.partition("/")[0]
+        _, separator, after_scheme = value.rpartition("://")
+        yield kind, after_scheme
+        yield kind, after_scheme.partition("/")[0]
         if not separator:
-            yield "host", rest
+            yield "host", after_scheme
     elif kind == "address":
         yield kind, re.split(r"/|(?<=\.\d):|(?<=\.\d\d):|(?<=\.\d\d\d):", value)[0]
     elif kind == "path":
@@ -404,11 +404,11 @@ def _less_precise(reading: Reading) -> Iterator[Key]:
 
 
 def _dates(value: tuple[Hashable, ...]) -> Iterator[Key]:
-    year, *rest = value
+    year, *month_and_day = value
     if isinstance(year, int):
         yield "date", (year, None, None)
-    if len(rest) == 2:
-        month, day = rest
+    if len(month_and_day) == 2:
+        month, day = month_and_day
         if year is None:
             yield "yearless", (month, day)
         yield "date", (year, month, None)

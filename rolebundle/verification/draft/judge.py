@@ -105,8 +105,10 @@ class Judge:
             opinions.append(
                 JudgeOpinion(span=finding.span, supported=_supported(answer), answer=_line(answer))
             )
-        left = len(covered) - len(opinions)
-        return Opinions(tuple(opinions), f"{left} more sentences were not judged" if left else "")
+        not_judged = len(covered) - len(opinions)
+        return Opinions(
+            tuple(opinions), f"{not_judged} more sentences were not judged" if not_judged else ""
+        )
 
     def _ask(self, document: str, claim: str) -> str:
         messages = [{"role": "user", "content": f"Document: {document}\nClaim: {claim}"}]
@@ -151,5 +153,5 @@ def _line(answer: str) -> str:
     return line if len(line) <= _MAX_ANSWER_CHARS else f"{line[: _MAX_ANSWER_CHARS - 1]}…"
 
 
-def _bad_judge(what: str, example: str) -> ConfigurationError:
-    return ConfigurationError("bad_judge", f"judge: {what}", f"for example {example}")
+def _bad_judge(problem: str, example: str) -> ConfigurationError:
+    return ConfigurationError("bad_judge", f"judge: {problem}", f"for example {example}")

@@ -168,10 +168,10 @@ def _fences(text: str, lines: Sequence[Range]) -> dict[int, int]:
     # The longest fence that can close a block, from each candidate on.
     longest = [{"`": 0, "~": 0}]
     for _, fence, can_close in reversed(candidates):
-        rest = dict(longest[-1])
+        lengths = dict(longest[-1])
         if can_close:
-            rest[fence[0]] = max(rest[fence[0]], len(fence))
-        longest.append(rest)
+            lengths[fence[0]] = max(lengths[fence[0]], len(fence))
+        longest.append(lengths)
     longest.reverse()
     fences: dict[int, int] = {}
     at = 0

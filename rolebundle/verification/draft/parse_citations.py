@@ -87,9 +87,9 @@ def citations_of(
                 place = _numbers(is_number[1])
             add(match.start(), match.end(), place)
     for pattern in (_BRACKET, _IN_PARENTHESES):
-        taken = sorted(covered)
+        excluded = sorted(covered)
         for match in pattern.finditer(text, start, end):
-            if is_inside(match.start(), taken) or is_inside(match.start(), code):
+            if is_inside(match.start(), excluded) or is_inside(match.start(), code):
                 continue
             in_brackets = pattern is _BRACKET
             targets = (
@@ -97,10 +97,10 @@ def citations_of(
             )
             if targets is not None:
                 add(match.start(), match.end(), targets)
-    taken = sorted(covered + [match.span() for match in URL.finditer(text, start, end)])
+    excluded = sorted(covered + [match.span() for match in URL.finditer(text, start, end)])
     for match in _TOKEN.finditer(text, start, end):
         token = match[0]
-        if (":" in token or "#" in token) and not is_inside(match.start(), taken):
+        if (":" in token or "#" in token) and not is_inside(match.start(), excluded):
             token = token.rstrip(".:!?…")
             if place := _token_targets(token, is_marked=False):
                 add(match.start(), match.start() + len(token), place)

@@ -81,16 +81,16 @@ class Quotation:
             kind = _CLASSES.get(mark, _TEX if mark in ("``", "''") else _HTML)
             opened_by = ""
             if depth[kind]:
-                opened_by = next(other for _, same, other in reversed(stack) if same == kind)
+                opened_by = next(opener for _, same, opener in reversed(stack) if same == kind)
             role = _role(mark, left, right, opened_by)
             if role == "open":
                 stack.append((after, kind, mark))
                 depth[kind] += 1
             elif role == "close" and depth[kind]:
                 while True:
-                    opened, other, _ = stack.pop()
-                    depth[other] -= 1
-                    if other == kind:
+                    opened, popped_kind, _ = stack.pop()
+                    depth[popped_kind] -= 1
+                    if popped_kind == kind:
                         break
                 if not stack:
                     quotes.append((opened, at))

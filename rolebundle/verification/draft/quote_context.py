@@ -45,7 +45,7 @@ _BOUNDS = frozenset(
     "most least to than over under about approximately around roughly below above maximum minimum "
     "within minus almost nearly exceed exceeding every per after before by".split()
 )
-_SAID = frozenset(
+_REPORTING_WORDS = frozenset(
     "says said say claims claimed claim argues argued argue believes believed believe thinks "
     "thought "
     "according reports reported suggests suggested unlike instead rather however although "
@@ -169,14 +169,18 @@ def cut_problem(content: str, start: int, end: int) -> str | None:
         before = _lead_in(content, first) + content[item.end() : start]
     else:
         before = content[first:start]
-    rest = content[end:last]
+    text_after = content[end:last]
     problem = _before_problem(before, quoted)
-    if len(quoted) < _SHORT_QUOTE and not _EXCEPTION_NEXT.match(rest):
+    if len(quoted) < _SHORT_QUOTE and not _EXCEPTION_NEXT.match(text_after):
         return problem
-    problem = problem or _after_problem(rest)
+    problem = problem or _after_problem(text_after)
     if not problem and _TAKEN_BACK.match(content, last):
         problem = _continues(content[last : last + 80])
-    if not problem and "?" in rest and (words_of(content[first:start]) or quoted[0] not in _ASKS):
+    if (
+        not problem
+        and "?" in text_after
+        and (words_of(content[first:start]) or quoted[0] not in _ASKS)
+    ):
         problem = "The passage asks this: its question mark is left out."
     return problem
 
@@ -190,15 +194,15 @@ def gap_problem(content: str, start: int, end: int) -> str | None:
     if not words:
         return "The ellipsis leaves out nothing."
     if problem := next((word for word in words if turns(word)), None):
-        return f"The ellipsis leaves out “{problem}”: “{_shown(gap)}”."
+        return f"The ellipsis leaves out “{problem}”: “{_excerpt(gap)}”."
     if _EXCEPTIONS.search(gap) or _HEADING_OR_LEAD_IN.search(gap):
-        return f"The ellipsis leaves out what limits the rest: “{_shown(gap)}”."
+        return f"The ellipsis leaves out what limits the rest: “{_excerpt(gap)}”."
     starts = sentence_starts(content)
     within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
     if not within:
         if _is_insertion(content, start, end):
             return None
-        return f"The ellipsis leaves out a part of the sentence: “{_shown(gap)}”."
+        return f"The ellipsis leaves out a part of the sentence: “{_excerpt(gap)}”."
     if words_of(content[within[-1] : end]):
         return "The ellipsis joins parts of two sentences."
     return _after_problem(content[start : within[0]])
@@ -211,7 +215,7 @@ def turns(word: str) -> bool:
         or word in _CONDITIONS
         or word in _LATE_CONDITIONS
         or word in _LIMITS
-        or word in _SAID
+        or word in _REPORTING_WORDS
         or word in ("but", "within", "least")
         or _LIMITING.match(word) is not None
         or _DENIALS.match(word) is not None
@@ -235,7 +239,7 @@ def cut_word(content: str, start: int, end: int) -> str | None:
     """Why ``content[start:end]`` is cut inside a word, a compound or a figure, or ``None``."""
     before, after = content[max(0, start - 4) : start], content[end : end + 3]
     first, last = content[start], content[end - 1]
-    around = f"“{_shown(content[max(0, start - 20) : end + 20])}”."
+    around = f"“{_excerpt(content[max(0, start - 20) : end + 20])}”."
     has_joint = (content[start] in _JOINTS and before[-1:].isalnum()) or (
         content[end - 1] in _JOINTS and after[:1].isalnum()
     )
@@ -272,7 +276,7 @@ def _lead_in(content: str, first: int) -> str:
     """The introduction of the list that the item at ``first`` is in; its colon is left out."""
     before = content[max(0, first - _MAX_LEAD_IN) : first]
     while True:
-        rest, _, line = before.rstrip().rpartition("\n")
+        above, _, line = before.rstrip().rpartition("\n")
         if not line:
             return ""
         if not _ITEM.match(line):
@@ -280,7 +284,7 @@ def _lead_in(content: str, first: int) -> str:
             if heading.startswith("#"):
                 return f"{heading.lstrip('#')} "
             return f"{heading[:-1]} " if heading.endswith(":") else ""
-        before = rest
+        before = above
 
 
 def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
@@ -310,7 +314,7 @@ def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
     if phrase := _EXCEPTIONS.search(clause) or _NOT_DONE.search(clause):
         close.append(phrase[0])
     for word in (*governing, *conditions, *close):
-        return f"The passage says “{word}” before it: “{_shown(before[-80:])} …”."
+        return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
     return None
 
 
@@ -342,9 +346,9 @@ def _is_denied(words: Sequence[str]) -> bool:
     )
 
 
-def _continues(rest: str) -> str:
-    return f"The passage continues: “… {_shown(rest)}”."
+def _continues(following_text: str) -> str:
+    return f"The passage continues: “… {_excerpt(following_text)}”."
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return " ".join(text.split())[:120]

@@ -58,11 +58,11 @@ class Place(NamedTuple):
 def read_quote(text: str, *, in_blockquote: bool) -> Quote:
     """Prepare a quote. ``in_blockquote``: its lines begin with the marks of a blockquote."""
     quoted = without_quote_marks(text) if in_blockquote else text
-    whole = fold(quoted).text.strip()
+    quoted_text = fold(quoted).text.strip()
     joined = fold(quoted, joins_lines=True).text.strip()
     problem = ""
     readings: dict[tuple[str, ...], tuple[re.Pattern[str], ...]] = {}
-    for folded in dict.fromkeys((whole, joined)):
+    for folded in dict.fromkeys((quoted_text, joined)):
         # A comma or full stop at its end may be the draft's.
         for literal in dict.fromkeys((folded, folded.rstrip(".,").rstrip() or folded)):
             readings[(literal,)] = (re.compile(_literal(literal, is_first=True)),)
@@ -73,7 +73,7 @@ def read_quote(text: str, *, in_blockquote: bool) -> Quote:
                 readings["", *parts] = _patterns(parts)
             except ValueError as error:
                 problem = str(error)
-    return Quote(whole, tuple(readings.values()), problem)
+    return Quote(quoted_text, tuple(readings.values()), problem)
 
 
 def _patterns(parts: list[str]) -> tuple[re.Pattern[str], ...]:
@@ -114,9 +114,9 @@ def _literal(text: str, *, is_first: bool) -> str:
 
 
 def _either_case(letter: str) -> str:
-    other = letter.swapcase()
-    is_pair = len(other) == 1 and other != letter and other.swapcase() == letter
-    return f"[{letter}{other}]" if is_pair else re.escape(letter)
+    swapped = letter.swapcase()
+    is_pair = len(swapped) == 1 and swapped != letter and swapped.swapcase() == letter
+    return f"[{letter}{swapped}]" if is_pair else re.escape(letter)
 
 
 def _is_replacement(inner: str) -> bool:
@@ -141,9 +141,9 @@ def find_quote(quote: Quote, content: str) -> Place | None:
 
 @lru_cache(maxsize=512)
 def _variants(content: str) -> tuple[Folded, ...]:
-    kept = fold(content)
+    unjoined = fold(content)
     joined = fold(content, joins_lines=True)
-    return (kept,) if joined.text == kept.text else (kept, joined)
+    return (unjoined,) if joined.text == unjoined.text else (unjoined, joined)
 
 
 @lru_cache(maxsize=2048)

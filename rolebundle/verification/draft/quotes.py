@@ -100,9 +100,9 @@ class _Checker:
         if not quote.folded:
             return _Result("absent")
         ids = {passage.chunk_id for passage in wanted}
-        others = [passage for passage in self._passages if passage.chunk_id not in ids]
+        other_passages = [passage for passage in self._passages if passage.chunk_id not in ids]
         doubtful: _Result | None = None
-        for passage in [*wanted, *others]:
+        for passage in [*wanted, *other_passages]:
             place = find_quote(quote, passage.content)
             if place is None:
                 continue
@@ -119,7 +119,7 @@ class _Checker:
                 return _Result(code, passage, true_text)
         if doubtful or _is_term(text):
             return doubtful or _Result("absent")
-        return self._nearest(quote, [*wanted, *others])
+        return self._nearest(quote, [*wanted, *other_passages])
 
     def _nearest(self, quote: Quote, passages: Iterable[Passage]) -> _Result:
         """The passage with the most similar text."""

@@ -14,7 +14,7 @@ from rolebundle.contracts.verification import CheckName, Finding, FindingCode, S
 from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.findings import shorten
 
 FROM_SOURCE: frozenset[FindingCode] = frozenset(
     ("cited", "exact", "normalized", "covered", "figure_found")
@@ -97,11 +97,11 @@ def _doubts(
         )
     labels = labels_of(passage)
     if labels.is_untrusted or labels.origin == "untrusted":
-        what = "trust tier" if labels.is_untrusted else "origin"
+        label = "trust tier" if labels.is_untrusted else "origin"
         yield (
             "untrusted_source",
             False,
-            f"its {what} is untrusted",
+            f"its {label} is untrusted",
             "Say so, or find another source.",
         )
     if labels.is_flagged:
@@ -117,7 +117,7 @@ def _finding(
         code=code,
         fails=fails,
         span=use.span,
-        text=shown(use.text),
+        text=shorten(use.text),
         chunk_id=use.passage.chunk_id,
         locator=use.passage.locator,
         note=note,

@@ -71,20 +71,20 @@ def _whole_sentences(draft: Draft, ranges: Sequence[_Range]) -> list[_Range]:
 
 
 def _without(text: str, ranges: Sequence[_Range]) -> str:
-    pieces, done = [], 0
+    pieces, copied_until = [], 0
     for part in ranges:
-        start, end = _with_emptied_line(text, part, done)
-        pieces.append(text[done : max(done, start)])
-        done = max(done, end)
-    return "".join((*pieces, text[done:]))
+        start, end = _with_emptied_line(text, part, copied_until)
+        pieces.append(text[copied_until : max(copied_until, start)])
+        copied_until = max(copied_until, end)
+    return "".join((*pieces, text[copied_until:]))
 
 
-def _with_emptied_line(text: str, part: _Range, done: int) -> tuple[int, int]:
+def _with_emptied_line(text: str, part: _Range, copied_until: int) -> tuple[int, int]:
     """The range with the spaces after it, or its whole line if nothing but a marker is left."""
     start, end = part.start, part.end
     while end < len(text) and text[end] in " \t":
         end += 1
-    line = max(done, text.rfind("\n", done, start) + 1)
+    line = max(copied_until, text.rfind("\n", copied_until, start) + 1)
     is_alone = _LIST_MARKER.fullmatch(text, line, start) is not None
     if is_alone and (end == len(text) or text[end] == "\n"):
         return line, min(len(text), end + 1)
@@ -92,14 +92,17 @@ def _with_emptied_line(text: str, part: _Range, done: int) -> tuple[int, int]:
 
 
 def _marked(text: str, ranges: Sequence[_Range], confidential: Sequence[_Range]) -> str:
-    pieces, done, at = [], 0, 0
+    pieces, copied_until, at = [], 0, 0
     for part in ranges:
-        shown, position = [], part.start
+        visible, position = [], part.start
         while at < len(confidential) and confidential[at].start < part.end:
-            shown.append(text[position : confidential[at].start])
+            visible.append(text[position : confidential[at].start])
             position = confidential[at].end
             at += 1
-        shown.append(text[position : part.end])
-        pieces += [text[done : part.start], f"[[{', '.join(part.codes)}: {''.join(shown)}]]"]
-        done = part.end
-    return "".join((*pieces, text[done:]))
+        visible.append(text[position : part.end])
+        pieces += [
+            text[copied_until : part.start],
+            f"[[{', '.join(part.codes)}: {''.join(visible)}]]",
+        ]
+        copied_until = part.end
+    return "".join((*pieces, text[copied_until:]))

@@ -35,7 +35,7 @@ from rolebundle.verification.draft.evidence import (
     read_evidence,
 )
 from rolebundle.verification.draft.figures import check_figures
-from rolebundle.verification.draft.findings import shown
+from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.judge import Judge, Opinions
 from rolebundle.verification.draft.parse import Draft, parse_draft
 from rolebundle.verification.draft.publish import check_publish, without_confidential
@@ -155,14 +155,14 @@ def _not_checked(draft: Draft, first: int) -> Finding:
     """The finding on the sentences from ``first`` on, for which there was no time."""
     start, end = draft.sentences[first].start, draft.sentences[-1].end
     line = draft.text.count("\n", 0, start) + 1
-    left = f"{len(draft.sentences) - first:,} of {len(draft.sentences):,} sentences"
+    share = f"{len(draft.sentences) - first:,} of {len(draft.sentences):,} sentences"
     return Finding(
         check="deadline",
         code="not_checked",
         fails=True,
         span=Span(start=start, end=end),
-        text=shown(draft.text[start:end]),
-        note=f"{left}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
+        text=shorten(draft.text[start:end]),
+        note=f"{share}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
         remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
     )
 
@@ -281,8 +281,8 @@ def _verdict(
         finding.check in required | {"citations"} and finding.code != "unchecked_language"
         for finding in findings
     ):
-        what = ", ".join(sorted(required)) or "citations"
-        return "nothing_to_verify", f"the draft has nothing that can be checked ({what})"
+        kinds = ", ".join(sorted(required)) or "citations"
+        return "nothing_to_verify", f"the draft has nothing that can be checked ({kinds})"
     return "pass", (
         "every required check passes; a covered sentence has the words of a passage, which does "
         "not prove that the passage supports it"

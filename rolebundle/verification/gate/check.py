@@ -202,8 +202,8 @@ def _doubts_of_the_output(
 
 def _doubts_of_the_end(stop_reason: str | None) -> Iterator[Suspicion]:
     if stop_reason is not None and stop_reason.strip().lower() not in _ENDS:
-        shown = stop_reason.strip()[:40] or "(empty)"
-        yield Suspicion(code="stop_reason", message=f"the stop reason {shown} is no end")
+        quoted_reason = stop_reason.strip()[:40] or "(empty)"
+        yield Suspicion(code="stop_reason", message=f"the stop reason {quoted_reason} is no end")
 
 
 def _doubts_of_results(results: Sequence[CriterionResult]) -> Iterator[Suspicion]:
@@ -239,8 +239,8 @@ class _Files:
             judged.update(matching_files(required, work))
         except NotReadable:
             names = sorted(self._shown)
-        gone = comparison.paths if comparison else ()
-        for name in dict.fromkeys([*names, *gone]):
+        changed_paths = comparison.paths if comparison else ()
+        for name in dict.fromkeys([*names, *changed_paths]):
             try:
                 content = work.read(name)
             except NotReadable as error:
@@ -317,8 +317,8 @@ def _message(report: GateReport) -> str:
         return f"this is no success yet: {report.suspicions[0].message}"
     missed = sum(r.level == "should" and r.result == "not_met" for r in report.criteria)
     noun = "criterion is" if missed == 1 else "criteria are"
-    rest = f"; {missed} should {noun} not met" if missed else ""
-    return f"all {report.must} must criteria are met{rest}"
+    remark = f"; {missed} should {noun} not met" if missed else ""
+    return f"all {report.must} must criteria are met{remark}"
 
 
 def _facts(report: GateReport, files: _Files) -> list[str]:

@@ -82,8 +82,8 @@ def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
     place = list(mistake.place)
     prefix = ""
     if len(place) > 1 and place[0] == "criteria" and isinstance(place[1], int):
-        given = values["criteria"][place[1]]
-        name = given.get("id") if isinstance(given, dict) else None
+        values_of_criterion = values["criteria"][place[1]]
+        name = values_of_criterion.get("id") if isinstance(values_of_criterion, dict) else None
         prefix = f"criterion {str(name)[:64] if name else place[1] + 1}: "
         del place[:2]
     key = ".".join(str(step) for step in place)

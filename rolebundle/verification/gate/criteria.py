@@ -129,8 +129,8 @@ def _content(criterion: Criterion, path: str, data: bytes) -> Outcome:
     if criterion.check == "not_empty":
         fault = fault_of(data)
         is_empty = fault is not None and fault.code == "empty_output"
-        shown = fault.message if fault is not None and is_empty else _size(data)
-        return Outcome("not_met" if is_empty else "met", f"{path}: {shown}")
+        size_or_fault = fault.message if fault is not None and is_empty else _size(data)
+        return Outcome("not_met" if is_empty else "met", f"{path}: {size_or_fault}")
     if criterion.check == "min_bytes":
         least = criterion.bytes or 1
         # White space and zero bytes may not make up more than half of what is asked for.

@@ -102,7 +102,7 @@ def content_digest(data: bytes) -> str:
     return digest.hexdigest()
 
 
-_NOTHING = content_digest(b"")
+_EMPTY = content_digest(b"")
 
 
 def is_glob(path: str) -> bool:
@@ -125,15 +125,15 @@ class WorkFolder:
         self._corpus = os.path.realpath(corpus)
         self._walks: dict[tuple[str, bool], tuple[list[str], bool]] = {}
 
-    def _walk(self, prefix: str, *, everything: bool) -> tuple[list[str], bool]:
+    def _walk(self, prefix: str, *, with_tool_folders: bool) -> tuple[list[str], bool]:
         """The regular files below a folder, as relative paths in order, and whether these are all.
 
         Args:
             prefix: the folder, empty or with ``/`` at its end.
-            everything: also look into folders that tools fill.
+            with_tool_folders: also look into folders that tools fill.
         """
-        if (prefix, everything) in self._walks:
-            return self._walks[prefix, everything]
+        if (prefix, with_tool_folders) in self._walks:
+            return self._walks[prefix, with_tool_folders]
         names: list[str] = []
         waiting, seen = [prefix], 0
         while waiting and seen <= MAX_ENTRIES:
@@ -148,14 +148,14 @@ class WorkFolder:
                 try:
                     path.encode()  # A name that is not text cannot be recorded.
                     if entry.is_dir(follow_symlinks=False):
-                        if everything or entry.name not in _FILLED_BY_TOOLS:
+                        if with_tool_folders or entry.name not in _FILLED_BY_TOOLS:
                             waiting.append(f"{path}/")
                     elif entry.is_file(follow_symlinks=False) and not self._is_own(path):
                         names.append(path)
                 except (OSError, UnicodeEncodeError):
                     continue
-        self._walks[prefix, everything] = (sorted(names), seen <= MAX_ENTRIES)
-        return self._walks[prefix, everything]
+        self._walks[prefix, with_tool_folders] = (sorted(names), seen <= MAX_ENTRIES)
+        return self._walks[prefix, with_tool_folders]
 
     def _is_own(self, path: str) -> bool:
         if path == self._contract:
@@ -175,8 +175,8 @@ class WorkFolder:
         prefix = fixed[: fixed.rfind("/") + 1]
         if self._link_above(prefix):
             return []
-        everything = bool(_FILLED_BY_TOOLS.intersection(path.split("/")))
-        names, is_complete = self._walk(prefix, everything=everything)
+        with_tool_folders = bool(_FILLED_BY_TOOLS.intersection(path.split("/")))
+        names, is_complete = self._walk(prefix, with_tool_folders=with_tool_folders)
         matching = [name for name in names if globs.matches(path, name)]
         if not is_complete or len(matching) > MAX_MATCHES:
             raise NotReadable("names too many files", is_known=False)
@@ -215,11 +215,11 @@ class WorkFolder:
             raise
         return state_of(path, content)
 
-    def others(self, named: Iterable[str]) -> tuple[dict[str, str], bool]:
+    def unnamed_files(self, named: Iterable[str]) -> tuple[dict[str, str], bool]:
         """``content`` of the files that the contract does not name, and whether these are all."""
         known = set(named)
-        others: dict[str, str] = {}
-        names, is_complete = self._walk("", everything=False)
+        digests: dict[str, str] = {}
+        names, is_complete = self._walk("", with_tool_folders=False)
         total = 0
         for name in names:
             if name in known:
@@ -230,11 +230,11 @@ class WorkFolder:
                 is_complete = False
                 continue
             total += len(data)
-            if len(others) == _MAX_OTHERS or total > _MAX_OTHER_BYTES_IN_ALL:
-                return others, False
-            if content_digest(data) != _NOTHING:
-                others[name] = content_digest(data)[:_SHORT]
-        return others, is_complete
+            if len(digests) == _MAX_OTHERS or total > _MAX_OTHER_BYTES_IN_ALL:
+                return digests, False
+            if content_digest(data) != _EMPTY:
+                digests[name] = content_digest(data)[:_SHORT]
+        return digests, is_complete
 
 
 def state_of(path: str, content: Content) -> BaselineFile:
@@ -278,7 +278,7 @@ class Comparison:
         self._started_ns = started_ns
         self._before: Mapping[str, BaselineFile] = {file.path: file for file in baseline.files}
         self._known = {digest: path for path, digest in baseline.others.items()}
-        named = (file for file in baseline.files if file.content != _NOTHING)
+        named = (file for file in baseline.files if file.content != _EMPTY)
         self._known |= {file.content[:_SHORT]: file.path for file in named}
 
     @property

@@ -38,7 +38,7 @@ _END = r"(?=\s*(?:$|[|·•»\-–—:.!…,;(]))"
 _STATUS = (
     rf"(?:(?:http(?:/[\d.]+)?|error|status|code)[ :]*)*[45]\d\d(?:[ :\-–—]+(?:{_HTTP}))?{_END}"
 )
-_WHAT = (
+_ACTOR = (
     "api|build|command|compilation|connection|execution|http|internal|job|model|network|operation"
     "|parse|process|read|request|run|runtime|server|step|syntax|system|task|test|timeout|tool"
     "|unexpected|unknown|validation|write"
@@ -74,17 +74,17 @@ _PAGE_TITLE = _any_of(
 )
 _ERROR_LINE = _any_of(
     r"traceback \(most recent call last\)",
-    rf"(?:(?:(?:{_WHAT}) )?[\w.$]*(?:error|exception)|fatal|panic|critical|failure|failed|err)"
+    rf"(?:(?:(?:{_ACTOR}) )?[\w.$]*(?:error|exception)|fatal|panic|critical|failure|failed|err)"
     r"\s*(?:\[[^\]]*\]|\(\w+\))?\s*:|(?:fehler|erreur|errore|ошибка|错误|エラー)\s*[:：]",
     r"(?:error|fatal|critical)\]|[\w./-]+: (?:fatal )?error\b|make: \*\*\*|[\w./-]+: connect to ",
     r"error (?:code|\d+|occurred|while|in\b|processing|reading|writing|opening|generating|loading)",
     r"an? (?:\w+ )?error (?:has )?occurred",
     r"exception in thread|unhandled ?(?:exception|rejection|promise)|uncaught \w+",
     r"thread '[^']*' panicked|segmentation fault|bus error|core dumped|npm err!|curl: \(\d+\)",
-    rf"(?:(?:{_WHAT}) )?(?:error|killed|overloaded|timeout|{_ENDED_BADLY})\W*$",
+    rf"(?:(?:{_ACTOR}) )?(?:error|killed|overloaded|timeout|{_ENDED_BADLY})\W*$",
     r"[^\s:]+: (?:(?:line )?\d+: )?(?:[^:]+: )?(?:(?:command )?not found|no such file"
     r"|permission denied)",
-    rf"(?:the )?(?:{_WHAT}) (?:was |has )?(?:{_ENDED_BADLY}|exited with (?:code|status) [1-9])",
+    rf"(?:the )?(?:{_ACTOR}) (?:was |has )?(?:{_ENDED_BADLY}|exited with (?:code|status) [1-9])",
     r"exit (?:code|status) [1-9]",
     r"timed? ?out\b|permission denied|no such file|out of memory|no space left|command not found",
     r"invalid (?:api key|request)\b|(?:quota|context length|token limit) exceeded"
@@ -207,21 +207,21 @@ def _error(text: str, end: str) -> Fault | None:
     lines = [line[:_LINE_CHARACTERS] for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if _is_body(line)] or lines
     first = _DECORATION.sub("", plain[0])
-    shown = plain[0].strip()[:80]
+    first_line = plain[0].strip()[:80]
     size = len(text.strip())
     if _is_error_line(plain[0]):
         frame = _TRACE_LINE if first.startswith("Traceback (most recent call") else _FRAME
         errors = sum(bool(frame.match(line)) or _is_error_line(line) for line in plain)
         if size <= _ERROR_CHARACTERS or errors >= _ERROR_SHARE * len(plain):
-            return Fault("error_output", f"is an error message: {shown}")
+            return Fault("error_output", f"is an error message: {first_line}")
     if _ends_with_traceback(end):
         return Fault("error_output", "ends with a traceback")
     if size <= _BRIEF_CHARACTERS and _BRIEF_ERROR.match(first):
-        return Fault("error_output", f"says that it failed: {shown}")
+        return Fault("error_output", f"says that it failed: {first_line}")
     if title := _error_page(text):
         return Fault("error_output", f"is an error page: {title[:80]}")
     if _is_error_object(text):
-        return Fault("error_output", f"is an error as JSON: {shown}")
+        return Fault("error_output", f"is an error as JSON: {first_line}")
     return None
 
 
@@ -289,8 +289,8 @@ def _other_kind(data: bytes, text: str, suffix: str) -> Fault | None:
         try:
             json.loads(text)
         except json.JSONDecodeError as error:
-            rest = text[error.pos :].strip()
-            if not rest or error.pos == 0 or error.msg.startswith("Unterminated string"):
+            after_value = text[error.pos :].strip()
+            if not after_value or error.pos == 0 or error.msg.startswith("Unterminated string"):
                 is_begun = text.lstrip()[:1] in ("{", "[")
                 return Fault("error_output", "is cut off" if is_begun else "is not JSON")
         except (RecursionError, ValueError):

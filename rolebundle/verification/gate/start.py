@@ -147,11 +147,11 @@ def _make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) 
     except ConfigurationError as error:
         raise bad_contract(loaded.path, error.message, error.hint) from error
     inputs = [state for state in judges if state is not None]
-    others, is_complete = work.others([*names, *(state.path for state in inputs)])
+    unnamed, is_complete = work.unnamed_files([*names, *(state.path for state in inputs)])
     return Baseline(
         files=files,
         inputs=inputs,
-        others=others,
+        others=unnamed,
         others_complete=is_complete,
         restarts=restarts,
     )

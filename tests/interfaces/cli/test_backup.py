@@ -117,7 +117,7 @@ class TestRotation:
         backups = [
             (start - timedelta(hours=10 * number), Path(str(number))) for number in range(120)
         ]
-        kept = backup._kept(backups)
+        kept = backup._retained(backups)
         days = {moment.date() for moment, path in backups if path in kept}
         assert {start.date() - timedelta(days=n) for n in range(7)} <= days
         assert len(kept) <= 11
