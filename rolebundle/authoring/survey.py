@@ -26,7 +26,7 @@ from rolebundle.ingest.manifests import ManifestPolicy, check_path
 from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, prepare_files
 from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.roots import source_name
+from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.unsupported import kind_of
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
 from rolebundle.scan.settings import ScanSettings
@@ -136,11 +136,12 @@ def survey(folder: Path, *, only: str = "") -> Survey:
         only: the name of the only file in it to read; empty for all.
 
     Raises:
-        UsageError: it is no folder.
+        UsageError: it is no folder, or a symbolic link.
         ConfigurationError: it has an invalid manifest.
     """
     folder = Path(folder).absolute()
     check_path(folder)
+    check_no_link(folder)
     if not folder.is_dir():
         raise UsageError("not_a_folder", f"{folder}: is no folder", "name a folder of documents")
     defaults = FileDefaults(Authority(default_source=source_name(folder)))

@@ -16,6 +16,7 @@ from rolebundle.ingest.path_flags import FlagsByPath
 from rolebundle.ingest.roots import (
     Visit,
     absolute,
+    check_no_link,
     holder_of,
     is_below,
     moved,
@@ -54,7 +55,8 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
     """Let a root and the roots below it have another path. Ids, vectors and options stay.
 
     Raises:
-        UsageError: ``old`` is no root, or ``new`` does not exist or belongs to another root.
+        UsageError: ``old`` is no root, or ``new`` does not exist, is a symbolic link, or belongs to
+            another root.
     """
     with corpus.writing():
         root = root_at(corpus, old)
@@ -63,6 +65,7 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
             known_root for known_root in known if not is_below(known_root.location, root.location)
         ]
         target = str(absolute(new, other_roots))
+        check_no_link(Path(target))
         if not os.path.lexists(target):
             raise UsageError(
                 "path_missing", f"{new}: no such file or folder", "move the files first"

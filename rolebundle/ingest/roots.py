@@ -86,18 +86,38 @@ def absolute(path: Path, roots: Iterable[Root]) -> Path:
     return Path(min(spelled, key=len)) if spelled else start
 
 
+def is_there(path: str | Path) -> bool:
+    """Whether a root can be read. A symbolic link in its place is not followed."""
+    return os.path.lexists(path) and not os.path.islink(path)  # noqa: PTH114 - as lexists
+
+
+def check_no_link(path: Path) -> None:
+    """Check that a path that a person names is no symbolic link.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if path.is_symlink():
+        raise UsageError(
+            "path_is_link",
+            f"{path}: is a symbolic link, which is not followed",
+            f"name what it leads to: {os.path.realpath(path)}",
+        )
+
+
 def existing_start(path: Path, roots: Sequence[Root]) -> Path:
     """The absolute path of a file or folder to ingest.
 
     Raises:
-        UsageError: it does not exist.
+        UsageError: it does not exist, or is a symbolic link.
     """
     start = absolute(path, roots)
-    if os.path.lexists(start):
+    if is_there(start):
         return start
     root = next((root for root in roots if root.location == str(start)), None)
     if root is not None:
         raise missing_root(root)
+    check_no_link(start)
     hint = "check the spelling"
     if (holder := holder_of(roots, str(start))) is not None:
         folder = quote(holder.location)
@@ -114,7 +134,9 @@ def missing_root(root: Root) -> UsageError:
 
 def _missing(root: Root) -> str:
     documents = counted(root.documents, "document")
-    return f"this root is missing; the corpus keeps its {documents}"
+    is_link = os.path.islink(root.location)  # noqa: PTH114 - a location is a text
+    what = "a symbolic link now, which is not followed" if is_link else "missing"
+    return f"this root is {what}; the corpus keeps its {documents}"
 
 
 def missing_root_hint(location: str) -> str:
@@ -271,7 +293,7 @@ class _Planner:
             self.roots[root.location] = root
             if self._is_covered(root):
                 del self.roots[root.location]
-            elif os.path.lexists(path):
+            elif is_there(path):
                 self.visited.setdefault(root.location, (path, True))
             else:
                 self.missing.append(root)
@@ -370,7 +392,7 @@ def find_moved(
     """
     best: tuple[int, Root] | None = None
     for root in roots:
-        if os.path.lexists(root.location):
+        if is_there(root.location):
             continue
         hashes = hashes_of(root.location)
         same = {

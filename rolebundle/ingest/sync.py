@@ -9,7 +9,6 @@ the next run continues.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +36,7 @@ from rolebundle.ingest.prepare import FileTask, check_unchanged
 from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.root_changes import apply_move, record_counts
-from rolebundle.ingest.roots import is_below, missing_root_note, real_location
+from rolebundle.ingest.roots import is_below, is_there, missing_root_note, real_location
 from rolebundle.ingest.run_plan import RunPlan, WalkResult, plan_run
 from rolebundle.ingest.walk import Skipped
 from rolebundle.ingest.workers import (
@@ -123,7 +122,7 @@ def update(
 
 def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
     return any(
-        is_below(root.location, outer.location) and os.path.lexists(outer.location)
+        is_below(root.location, outer.location) and is_there(outer.location)
         for outer in roots
         if outer != root
     )
@@ -131,7 +130,7 @@ def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
 
 def _is_missing(root: Root) -> bool:
     path = Path(root.location)
-    if not os.path.lexists(path):
+    if not is_there(path):
         return True
     try:
         return bool(root.documents) and path.is_dir() and not any(path.iterdir())

@@ -213,6 +213,32 @@ def test_a_path_through_a_link_is_the_same_root(world: World) -> None:
     assert list(world.roots()) == ["real/docs"]
 
 
+def test_a_named_link_is_refused_with_its_target(world: World) -> None:
+    world.write("real/a.md")
+    link = world.folder / "link"
+    link.symlink_to("real")
+    for command in (("ingest", link), ("ingest", f"{link}/"), ("init", link, "--dry-run")):
+        refused = invoke(*command, "--db", world.db)
+        assert refused.code == 2, command
+        assert "[path_is_link]" in refused.err
+        assert f"next: name what it leads to: {world.folder / 'real'}\n" in refused.err
+    assert list(world.roots()) == []
+
+
+def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
+    world.write("notes/a.md")
+    world.ingest("notes")
+    notes, synced = world.folder / "notes", world.folder / "synced"
+    notes.rename(synced)
+    notes.symlink_to("synced")
+    updated = invoke("update", "--lexical-only", "--db", world.db)
+    assert updated.code == 2
+    assert "is a symbolic link now, which is not followed" in updated.err
+    assert world.ids() == ["notes/a.md"]
+    assert counted(world.ingest("synced")) == (0, 0, 1, 0)
+    assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
+
+
 def test_ids_follow_a_manifest_above_that_comes_and_goes(world: World) -> None:
     world.write("docs/a.md")
     world.ingest("docs")
