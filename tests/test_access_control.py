@@ -188,14 +188,14 @@ def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
     for path in (db, alone):
         with Engine(Workspace(path, HashingProvider()), (OVERLAYS,)) as engine:
             request = ask("ada", role="mossline-docs-writer")
-            shown = [
+            answers_of_agent = [
                 engine.retrieve(request).without_timings(),
                 engine.why(request, "plan#1").model_dump(),
                 engine.get("plan", "ada").model_dump(),
                 engine.status("ada").model_dump(),
                 engine.ls(ListRequest(agent="ada")).model_dump(),
             ]
-        answers.append(json.loads(json.dumps(shown)))
+        answers.append(json.loads(json.dumps(answers_of_agent)))
     assert answers[0] == answers[1]
 
 
@@ -211,13 +211,13 @@ def test_a_bundle_from_before_the_policy_is_replayed_as_if_the_rest_were_deleted
     set_policy(db, POLICY)
     with Engine(db) as engine:
         replay = engine.replay(before)
-        gone = {
+        missing_passages = {
             passage.chunk_id: passage.whereabouts
             for passage in replay.passages
             if passage.whereabouts
         }
-    assert gone
-    assert set(gone.values()) <= {"document_gone", "not_in_corpus"}
+    assert missing_passages
+    assert set(missing_passages.values()) <= {"document_gone", "not_in_corpus"}
 
 
 # -- one connection, many agents -----------------------------------------------------------------
@@ -238,8 +238,8 @@ def test_an_agent_sees_nothing_of_the_agent_before_it_on_the_same_connection(
 def test_the_connection_shows_nothing_after_the_block(engine: Engine) -> None:
     with engine.access.open_view("ada") as (corpus, _):
         assert corpus.value("SELECT count(*) FROM document") == 2
-    shown = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
-    assert [corpus.value(f"SELECT count(*) FROM {table}") for table in shown] == [0] * len(shown)
+    tables = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
+    assert [corpus.value(f"SELECT count(*) FROM {table}") for table in tables] == [0] * len(tables)
     assert corpus.rows("SELECT documents, chunks, generation FROM corpus_state") == [(0, 0, 0)]
     with pytest.raises(RuntimeError), engine.access.open_view("hugo") as (corpus, _):
         raise RuntimeError
@@ -269,12 +269,12 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
     from rolebundle import access_control as module
 
-    has_restrictions, asked = module._has_restrictions, []
+    has_restrictions, calls = module._has_restrictions, []
 
     def set_policy_first(corpus: Any) -> bool:
         result = has_restrictions(corpus)
-        if not asked:
-            asked.append(True)
+        if not calls:
+            calls.append(True)
             set_policy(db, POLICY)
         return result
 
@@ -294,9 +294,9 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
 def test_a_pinned_engine_serves_its_agent_and_refuses_every_other(db: Path, call: str) -> None:
     with Engine(db, (OVERLAYS,), agent="ada") as engine:
         assert ids(engine, None, lexical_only=True) == ids(engine, "ada", lexical_only=True)
-        for other in ("hugo", "eve", "", "ada "):
+        for other_agent in ("hugo", "eve", "", "ada "):
             with pytest.raises(AccessDenied) as caught:
-                CALLS[call](engine, other)
+                CALLS[call](engine, other_agent)
             assert caught.value.code == "access_denied"
     rows = list(AuditLog(db).rows(kind="refused"))
     assert [row.agent for row in rows] == ["ada"] * 4
@@ -500,7 +500,7 @@ def test_what_the_program_of_the_host_decides_is_recorded(
     with Engine(db, approvals=approvals) as engine:
         request = ask("ada", action="execute", approval="me", lexical_only=True)
         bundle = engine.retrieve(request)
-        assert [one.approved_by for one in bundle.approvals or ()] == (
+        assert [approval.approved_by for approval in bundle.approvals or ()] == (
             ["Ana"] if "approved_by" in row else []
         )
         assert bundle.model_copy(update={"warnings": []}).without_timings() == (
@@ -533,8 +533,8 @@ def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path)
     assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
     with open_reader(db):
         pass
-    for left in ("-wal", "-shm", ".audit-wal", ".audit-shm"):
-        Path(f"{db}{left}").unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm", ".audit-wal", ".audit-shm"):
+        Path(f"{db}{suffix}").unlink(missing_ok=True)
     db.parent.chmod(0o555)
     for file in (db, Path(f"{db}.audit")):
         file.chmod(0o444)
@@ -555,17 +555,19 @@ def test_an_unknown_reference_is_a_usage_error(db: Path) -> None:
     assert caught.value.code == "not_found"
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_absolute_paths_are_only_for_agents_that_may_know_them(tmp_path: Path, shown: bool) -> None:
+@pytest.mark.parametrize("shows_paths", [True, False])
+def test_absolute_paths_are_only_for_agents_that_may_know_them(
+    tmp_path: Path, shows_paths: bool
+) -> None:
     db = build(tmp_path, [document("plan", ["the token plan"])])
     with Admin(db) as admin:
-        policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shown}}
+        policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shows_paths}}
         admin.policy.set(json.dumps(policy), "json")
     with Engine(db, folder="/docs") as engine:
         [item] = engine.ls(ListRequest(agent="ada")).documents
-        assert item.absolute_path == ("/docs/plan.md" if shown else None)
+        assert item.absolute_path == ("/docs/plan.md" if shows_paths else None)
         for reference in ("/docs/plan.md", "./plan.md", "/docs/plan.md:1-1"):
-            if shown:
+            if shows_paths:
                 assert engine.get(reference, "ada").document.document_id == "plan"
             else:
                 with pytest.raises(UsageError):

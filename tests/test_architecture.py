@@ -93,11 +93,11 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     def visit(name: str) -> None:
         index[name] = low[name] = len(index)
         stack.append(name)
-        for other in sorted(graph[name]):
-            if other not in index:
-                visit(other)
-            if other in stack:
-                low[name] = min(low[name], low[other])
+        for imported in sorted(graph[name]):
+            if imported not in index:
+                visit(imported)
+            if imported in stack:
+                low[name] = min(low[name], low[imported])
         if low[name] == index[name]:
             component = stack[stack.index(name) :]
             del stack[stack.index(name) :]

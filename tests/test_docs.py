@@ -124,7 +124,7 @@ class Step:
 
     block: Block
     command: str
-    shown: tuple[Block, ...]
+    output_blocks: tuple[Block, ...]
 
 
 def name_of(path: Path) -> str:
@@ -190,7 +190,7 @@ def session_of(blocks: list[Block], folder: Path) -> list[Step]:
             case _:
                 assert steps, f"{block.place}: shows the output of no command"
                 last = steps[-1]
-                steps[-1] = Step(last.block, last.command, (*last.shown, block))
+                steps[-1] = Step(last.block, last.command, (*last.output_blocks, block))
     return steps
 
 
@@ -205,7 +205,7 @@ def run_session(steps: list[Step], folder: Path, environment: dict[str, str]) ->
         f"{{ {step.command}\n}} >{output}/{number}.out 2>{output}/{number}.err || exit 1"
         for number, step in enumerate(steps)
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", script],
         cwd=folder,
         env=environment,
@@ -217,7 +217,7 @@ def run_session(steps: list[Step], folder: Path, environment: dict[str, str]) ->
     for number, step in enumerate(steps):
         errors = (output / f"{number}.err").read_text(encoding="utf-8")
         is_last = not (output / f"{number + 1}.err").exists()
-        failed = is_last and done.returncode != 0
+        failed = is_last and result.returncode != 0
         assert not failed, f"{step.block.place}: {step.command}\n{errors}"
         assert "Traceback" not in errors, f"{step.block.place}: {step.command}\n{errors}"
         outputs.append((output / f"{number}.out").read_text(encoding="utf-8"))
@@ -227,7 +227,7 @@ def run_session(steps: list[Step], folder: Path, environment: dict[str, str]) ->
 def assert_shown(step: Step, output: str) -> None:
     """Assert that a command's output is what the document shows."""
     number_of_json = 0
-    for block in step.shown:
+    for block in step.output_blocks:
         if block.language == "json":
             answers = json_values(output)
             assert number_of_json < len(answers), f"{block.place}: there is no such answer"
@@ -248,32 +248,34 @@ def json_values(output: str) -> list[Any]:
         return [json.loads(line) for line in output.splitlines()]
 
 
-def json_difference(shown: Any, actual: Any, place: str = "") -> str:
+def json_difference(expected: Any, actual: Any, place: str = "") -> str:
     """Where ``actual`` is not what is shown; empty if it is."""
-    if isinstance(shown, dict) and isinstance(actual, dict):
-        pairs = [(f"{place}.{key}", shown[key], actual.get(key)) for key in shown]
-    elif isinstance(shown, list) and isinstance(actual, list):
-        has_more = shown[-1:] == ["…"]
-        shown = shown[:-1] if has_more else shown
-        if len(actual) < len(shown) or (len(actual) > len(shown) and not has_more):
-            return f"{place}: {len(actual)} items, shown are {len(shown)}"
-        pairs = [(f"{place}[{n}]", item, actual[n]) for n, item in enumerate(shown)]
-    elif isinstance(shown, str) and isinstance(actual, str):
-        return "" if is_text(shown, actual) else f"{place}: {actual!r}, shown is {shown!r}"
-    elif isinstance(shown, float) and isinstance(actual, float):
-        return "" if abs(shown - actual) <= TOLERANCE else f"{place}: {actual}, shown is {shown}"
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        pairs = [(f"{place}.{key}", expected[key], actual.get(key)) for key in expected]
+    elif isinstance(expected, list) and isinstance(actual, list):
+        has_more = expected[-1:] == ["…"]
+        expected = expected[:-1] if has_more else expected
+        if len(actual) < len(expected) or (len(actual) > len(expected) and not has_more):
+            return f"{place}: {len(actual)} items, shown are {len(expected)}"
+        pairs = [(f"{place}[{n}]", item, actual[n]) for n, item in enumerate(expected)]
+    elif isinstance(expected, str) and isinstance(actual, str):
+        return "" if is_text(expected, actual) else f"{place}: {actual!r}, shown is {expected!r}"
+    elif isinstance(expected, float) and isinstance(actual, float):
+        return (
+            "" if abs(expected - actual) <= TOLERANCE else f"{place}: {actual}, shown is {expected}"
+        )
     else:
-        return "" if shown == actual else f"{place}: {actual!r}, shown is {shown!r}"
+        return "" if expected == actual else f"{place}: {actual!r}, shown is {expected!r}"
     return next(filter(None, (json_difference(s, a, p) for p, s, a in pairs)), "")
 
 
-def is_text(shown: str, actual: str) -> bool:
+def is_text(expected: str, actual: str) -> bool:
     """Whether a text is what is shown, with the allowances that this file's docstring lists."""
     actual = DURATION.sub("<time>", " ".join(actual.split()))
-    shown = DURATION.sub("<time>", " ".join(shown.split()))
-    pattern = ".*".join(re.escape(DECIMAL.sub("<number>", part)) for part in shown.split("…"))
+    expected = DURATION.sub("<time>", " ".join(expected.split()))
+    pattern = ".*".join(re.escape(DECIMAL.sub("<number>", part)) for part in expected.split("…"))
     found = re.fullmatch(pattern.replace("<number>", rf"({DECIMAL.pattern})"), actual)
-    numbers = DECIMAL.findall(shown)
+    numbers = DECIMAL.findall(expected)
     return found is not None and all(
         abs(float(ours) - float(theirs)) <= TOLERANCE
         for ours, theirs in zip(numbers, found.groups(), strict=True)
@@ -437,5 +439,5 @@ def test_blocks_commands_and_sessions_are_read_in_order(tmp_path: Path) -> None:
     assert all(first < second for (_, first), (_, second) in pairwise(found))
     steps = session_of(blocks, tmp_path)
     assert [step.command for step in steps] == ["one more", "two  # note"]
-    assert [len(step.shown) for step in steps] == [0, 1]
+    assert [len(step.output_blocks) for step in steps] == [0, 1]
     assert (tmp_path / "x.toml").read_text() == "# x.toml\na = 1"

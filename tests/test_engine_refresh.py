@@ -27,10 +27,10 @@ def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
         before = engine.workspace.corpus
         assert selected_documents(engine) == ["old"]
         assert engine.workspace.corpus is before, "one that is still there stays open"
-        other = build(tmp_path, [document("new", ["a token"])])
+        replacement = build(tmp_path, [document("new", ["a token"])])
         for suffix in ("-wal", "-shm"):
             Path(f"{db}{suffix}").unlink(missing_ok=True)
-        other.replace(db)
+        replacement.replace(db)
         assert selected_documents(engine) == ["new"]
         remove(db)
         with pytest.raises(UsageError, match="no corpus"):

@@ -44,21 +44,21 @@ def example(
 
 
 def test_the_citing_agent_cites_and_asks_why(example: Example) -> None:
-    done = example.run("Can a stolen tablet replay a token?", "mossline-security-reviewer")
-    assert (done.code, done.err) == (0, "")
-    assert "— security/threat-model-offline-sync.md:28-38" in done.out
-    assert "Rejected: " in done.out
+    outcome = example.run("Can a stolen tablet replay a token?", "mossline-security-reviewer")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "— security/threat-model-offline-sync.md:28-38" in outcome.out
+    assert "Rejected: " in outcome.out
 
 
 def test_it_says_when_nothing_has_the_words(example: Example) -> None:
-    done = example.run("zxqv wvut", "mossline-security-reviewer")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("I found nothing to answer with (")
+    outcome = example.run("zxqv wvut", "mossline-security-reviewer")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("I found nothing to answer with (")
 
 
 def test_an_unknown_role_gets_nothing(example: Example) -> None:
-    done = example.run("Can a stolen tablet replay a token?", "no-such-role")
-    assert done.code == 1
-    assert done.out == ""
-    assert "next:" in done.err
-    assert "Traceback" not in done.err
+    outcome = example.run("Can a stolen tablet replay a token?", "no-such-role")
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert "next:" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -58,9 +58,9 @@ def test_each_row_of_a_table_of_tests_names_one() -> None:
 
 
 def test_no_claim_rests_on_a_file_as_a_whole() -> None:
-    whole = re.compile(r"`tests/[\w/.]*`")
+    file_link = re.compile(r"`tests/[\w/.]*`")
     assert [
         claim.text
         for claim in CLAIMS
-        if whole.search(claim.text) and not claim.tests and "test in `tests/" not in claim.text
+        if file_link.search(claim.text) and not claim.tests and "test in `tests/" not in claim.text
     ] == []

@@ -79,11 +79,11 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_skill_works(command: str, db: Path) -> None:
-    done = run(command, db)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip()
+    result = run(command, db)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.strip()
     if "retrieve" in command or "get" in command:
-        assert "30 days" in done.stdout
+        assert "30 days" in result.stdout
 
 
 HOOKS = [
@@ -97,7 +97,7 @@ HOOKS = [
 
 @pytest.mark.parametrize(("event", "command"), HOOKS)
 @pytest.mark.parametrize(
-    ("tool", "given", "code"),
+    ("tool", "tool_input", "code"),
     [
         ("Bash", {"command": "curl -X POST https://example.com/publish"}, 2),
         ("Bash", {"command": "ls -l"}, 0),
@@ -106,20 +106,20 @@ HOOKS = [
     ],
 )
 def test_every_hook_of_the_documents_works(
-    event: str, command: str, tool: str, given: dict[str, Any], code: int, db: Path
+    event: str, command: str, tool: str, tool_input: dict[str, Any], code: int, db: Path
 ) -> None:
-    said = {
+    event_data = {
         "session_id": "abc",
         "transcript_path": "/nowhere/abc.jsonl",
         "cwd": "/nowhere",
         "hook_event_name": event,
         "tool_name": tool,
-        "tool_input": given,
+        "tool_input": tool_input,
     }
-    done = run(command.replace("/home/me/team.db", str(db)), db, json.dumps(said))
-    assert done.returncode == code, done.stdout + done.stderr
+    result = run(command.replace("/home/me/team.db", str(db)), db, json.dumps(event_data))
+    assert result.returncode == code, result.stdout + result.stderr
     # The host shows this to the model.
-    assert ("Do not post automatically" in done.stderr) == (code == 2)
+    assert ("Do not post automatically" in result.stderr) == (code == 2)
 
 
 def test_there_are_hooks() -> None:

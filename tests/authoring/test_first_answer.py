@@ -79,12 +79,12 @@ def test_four_commands_from_pip_install_to_a_good_answer(tmp_path: Path) -> None
     }
     out = ""
     for command in (*COMMANDS[:-1], f"{COMMANDS[-1]} --format json"):
-        done = subprocess.run(
+        result = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True,
             check=False,
         )  # fmt: skip
-        assert done.returncode == 0, (command, done.stderr)
-        out = done.stdout
+        assert result.returncode == 0, (command, result.stderr)
+        out = result.stdout
     bundle = json.loads(out)
     sources = [chunk["source_id"] for chunk in bundle["selected"]]
     assert sources and set(sources) == {"notes-releases"}

@@ -42,8 +42,8 @@ class TestManifest:
     def test_an_ingest_reads_it_and_gives_what_was_reported(self, notes: Path) -> None:
         report = InitReport.model_validate_json(init(notes, "--json").out)
         db = notes.parent / "c.db"
-        done = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
-        assert done.code == 0, done.err
+        outcome = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
+        assert outcome.code == 0, outcome.err
         status = invoke("status", "--json", "--db", db).json()
         assert {
             source["source_id"]: source["documents"] for source in status["sources"]
@@ -74,8 +74,8 @@ class TestManifest:
         assert (report.files, report.read) == (before.files, before.read)
         assert sum(report.left_out.values()) == sum(before.left_out.values()) + 3
         db = notes.parent / "c.db"
-        done = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--json", "--db", db)
-        skipped = Counter(skip["code"] for skip in done.json()["skipped"])
+        outcome = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--json", "--db", db)
+        skipped = Counter(skip["code"] for skip in outcome.json()["skipped"])
         assert {code: skipped[code] for code in report.left_out} == report.left_out
 
     def test_dates_in_names_become_rules(self, notes: Path) -> None:
@@ -115,28 +115,30 @@ class TestManifest:
         before = invoke("ls", "--json", "--db", db).json()["documents"]
         invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
         after = invoke("ls", "--json", "--db", db).json()["documents"]
-        assert {each["document_id"] for each in before} == {each["document_id"] for each in after}
+        assert {document["document_id"] for document in before} == {
+            document["document_id"] for document in after
+        }
 
     def test_the_same_folder_gives_the_same_text(self, notes: Path) -> None:
         assert init(notes, "--dry-run").out == init(notes, "--dry-run").out
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
-        made = init(tmp_path / "empty", "--role", "release-manager")
-        assert made.code == 0
-        lines = made.out.splitlines()
+        outcome = init(tmp_path / "empty", "--role", "release-manager")
+        assert outcome.code == 0
+        lines = outcome.out.splitlines()
         assert lines[0].endswith("0 files, 0 documents; 0 left out")
         assert lines[1].startswith("wrote ")
-        assert "overlay new release-manager --examples PATH" in made.out
-        done = invoke("ingest", tmp_path / "empty", "--db", tmp_path / "c.db")
-        assert "nothing to search yet" in done.out
+        assert "overlay new release-manager --examples PATH" in outcome.out
+        outcome = invoke("ingest", tmp_path / "empty", "--db", tmp_path / "c.db")
+        assert "nothing to search yet" in outcome.out
         assert invoke("ls", "--db", tmp_path / "c.db").err == "no document\n"
 
 
 class TestRole:
     def test_the_overlay_passes_lint_and_has_evidence_for_every_value(self, notes: Path) -> None:
-        done = init(notes, "--role", "release-manager")
-        assert done.code == 0, done.err
+        outcome = init(notes, "--role", "release-manager")
+        assert outcome.code == 0, outcome.err
         db = notes.parent / "c.db"
         invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
         lint = invoke("overlay", "lint", "release-manager", "--json", "--db", db)
@@ -193,24 +195,24 @@ class TestRole:
         assert not {"how to install", "user guide"}.intersection(phrases)
 
     def test_the_name_of_a_shipped_role_begins_with_its_values(self, notes: Path) -> None:
-        done = init(notes, "--role", "code-reviewer")
-        assert done.code == 0, done.err
+        outcome = init(notes, "--role", "code-reviewer")
+        assert outcome.code == 0, outcome.err
         values = json.loads(overlay_file(notes, "code-reviewer").read_text())
         assert "extends" not in values and values["mission"]
 
     def test_a_second_role_keeps_the_manifest(self, notes: Path) -> None:
         init(notes)
         (notes / "rolebundle.toml").write_text("# mine\n")
-        done = init(notes, "--role", "release-manager", "--json")
-        assert [draft["state"] for draft in done.json()["drafts"]] == ["kept", "written"]
+        outcome = init(notes, "--role", "release-manager", "--json")
+        assert [draft["state"] for draft in outcome.json()["drafts"]] == ["kept", "written"]
         assert (notes / "rolebundle.toml").read_text() == "# mine\n"
 
     def test_the_next_commands_work_as_printed(self, notes: Path) -> None:
         import shlex
 
         for command in init(notes, "--role", "release-manager", "--json").json()["next"]:
-            done = invoke(*shlex.split(command)[1:])
-            assert done.code == 0, done.err
+            outcome = invoke(*shlex.split(command)[1:])
+            assert outcome.code == 0, outcome.err
 
 
 class TestRefusals:
@@ -227,8 +229,8 @@ class TestRefusals:
 
     def test_a_dry_run_writes_nothing(self, notes: Path) -> None:
         before = sorted(path for path in notes.parent.rglob("*"))
-        done = init(notes, "--role", "release-manager", "--dry-run")
-        assert done.code == 0 and "[[rule]]" in done.out and '"role_id"' in done.out
+        outcome = init(notes, "--role", "release-manager", "--dry-run")
+        assert outcome.code == 0 and "[[rule]]" in outcome.out and '"role_id"' in outcome.out
         assert sorted(path for path in notes.parent.rglob("*")) == before
 
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")

@@ -34,8 +34,8 @@ def write(corpus: Path, role: str, **values: object) -> Path:
 
 class TestNew:
     def test_from_the_corpus(self, corpus: Path) -> None:
-        done = new(corpus, "release-manager")
-        assert done.code == 0, done.err
+        outcome = new(corpus, "release-manager")
+        assert outcome.code == 0, outcome.err
         values = json.loads(own(corpus, "release-manager").read_text())
         assert values["source_policy"]["preferred_sources"][0]["path"] == "CHANGELOG.md"
         assert invoke("overlay", "lint", "release-manager", "--db", corpus).code == 0
@@ -56,8 +56,8 @@ class TestNew:
         (tmp_path / "oars").mkdir()
         for number, text in enumerate(OARS):
             (tmp_path / "oars" / f"{number}.md").write_text(text)
-        done = new(corpus, "boat-builder", "--examples", tmp_path / "oars")
-        assert done.code == 0, done.err
+        outcome = new(corpus, "boat-builder", "--examples", tmp_path / "oars")
+        assert outcome.code == 0, outcome.err
         values = json.loads(own(corpus, "boat-builder").read_text())
         words = [*values["vocabulary"]["boost_phrases"], *values["vocabulary"]["preferred_terms"]]
         assert any("varnish" in word for word in words) and "jetty" not in words
@@ -66,13 +66,13 @@ class TestNew:
     def test_questions_bring_the_passages_that_answer_them(
         self, corpus: Path, tmp_path: Path
     ) -> None:
-        asked = tmp_path / "asked.txt"
-        asked.write_text(
+        questions = tmp_path / "asked.txt"
+        questions.write_text(
             "# asked in spring\nis the jetty of wood?\nwho paints the jetty?\nold jetty\n"
             "jetty budget\njetty plan\n"
         )
-        done = new(corpus, "carpenter", "--questions", asked)
-        assert done.code == 0, done.err
+        outcome = new(corpus, "carpenter", "--questions", questions)
+        assert outcome.code == 0, outcome.err
         values = json.loads(own(corpus, "carpenter").read_text())
         assert any("jetty" in word for word in values["vocabulary"]["boost_phrases"])
 
@@ -124,10 +124,10 @@ class TestTry:
                 "forbidden_sources": [{"path": "archive/**", "reason": "old"}],
             },
         )  # fmt: skip
-        done = invoke(
+        outcome = invoke(
             "overlay", "try", "boatman", "jetty", "--lexical-only", "--json", "--db", corpus
         )
-        trial = OverlayTrial.model_validate_json(done.out)
+        trial = OverlayTrial.model_validate_json(outcome.out)
         by_path = {passage.locator.partition(":")[0]: passage for passage in trial.passages}
         old = by_path["archive/jetty-2019.md"]
         assert old.rank_without and old.rank_with is None and old.code == "forbidden_source"
@@ -147,9 +147,9 @@ class TestTry:
 
 class TestSuggest:
     def suggest(self, corpus: Path, role: str = "boatman") -> OverlaySuggestions:
-        done = invoke("overlay", "suggest", role, "--json", "--db", corpus)
-        assert done.code == 0, done.err
-        return OverlaySuggestions.model_validate_json(done.out)
+        outcome = invoke("overlay", "suggest", role, "--json", "--db", corpus)
+        assert outcome.code == 0, outcome.err
+        return OverlaySuggestions.model_validate_json(outcome.out)
 
     def ask(self, corpus: Path, *tasks: str) -> None:
         assert invoke("audit", "set", "--mode", "on", "--query", "text", "--db", corpus).code == 0
@@ -167,7 +167,9 @@ class TestSuggest:
         write(corpus, "boatman", source_policy={"forbidden_sources": [rule, {"pattern": "x"}]})
         self.ask(corpus, "older plan of the jetty")
         found = self.suggest(corpus)
-        [hit] = [each for each in found.suggestions if each.kind == "forbidden_hits"]
+        [hit] = [
+            suggestion for suggestion in found.suggestions if suggestion.kind == "forbidden_hits"
+        ]
         assert hit.place == "source_policy.forbidden_sources[0]" and not hit.is_safe
         assert hit.questions == ["older plan of the jetty"]
         assert hit.patch == {"source_policy": {"forbidden_sources": [{"pattern": "x"}]}}
@@ -192,15 +194,15 @@ class TestSuggest:
         found = self.suggest(corpus, "code-reviewer")
         assert found.is_shipped and not found.suggestions
         write(corpus, "boatman", extends="code-reviewer", vocabulary={"boost_phrases": ["yak"]})
-        places = [each.place for each in self.suggest(corpus).suggestions]
+        places = [suggestion.place for suggestion in self.suggest(corpus).suggestions]
         assert places == ["vocabulary.boost_phrases"]
 
     def test_a_role_of_rolebundle_is_copied_before_it_is_edited(self, corpus: Path) -> None:
         assert invoke("audit", "set", "--mode", "on", "--query", "text", "--db", corpus).code == 0
         task = ("quantum chromodynamics lagrangian", "--role", "code-reviewer")
         assert invoke("retrieve", *task, "--db", corpus).code == 0
-        said = invoke("overlay", "suggest", "code-reviewer", "--db", corpus).out
-        command = said.split("`")[-2].split()
+        output = invoke("overlay", "suggest", "code-reviewer", "--db", corpus).out
+        command = output.split("`")[-2].split()
         assert command[0] == "rolebundle"
         assert invoke(*command[1:]).code == 0
         assert (corpus.parent / f"{corpus.name}.overlays" / "code-reviewer.json").exists()
@@ -208,14 +210,20 @@ class TestSuggest:
     def test_a_question_without_an_answer_names_the_missing_words(self, corpus: Path) -> None:
         write(corpus, "boatman")
         self.ask(corpus, "quantum chromodynamics lagrangian")
-        kinds = [each for each in self.suggest(corpus).suggestions if each.kind == "no_answer"]
-        assert any("chromodynamics" in each.message for each in kinds)
+        kinds = [
+            suggestion
+            for suggestion in self.suggest(corpus).suggestions
+            if suggestion.kind == "no_answer"
+        ]
+        assert any("chromodynamics" in suggestion.message for suggestion in kinds)
 
     def test_stale_answers(self, corpus: Path) -> None:
         write(corpus, "boatman", retrieval_policy={"freshness_max_age_days": 0.000001})
         self.ask(corpus, "jetty plan")
         [stale] = [
-            each for each in self.suggest(corpus).suggestions if each.kind == "stale_answers"
+            suggestion
+            for suggestion in self.suggest(corpus).suggestions
+            if suggestion.kind == "stale_answers"
         ]
         assert stale.place == "retrieval_policy.freshness_max_age_days"
 

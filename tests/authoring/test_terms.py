@@ -23,11 +23,11 @@ def passages(*texts: str, first: int = 0) -> list:
 
 COMMON = "the garden and the weather"
 INSIDE = passages(*[f"{COMMON}. Ripe apple harvest in a basket"] * 6, *[COMMON] * 2)
-OTHERS = passages(*[f"{COMMON} snow shovel"] * 40, f"{COMMON} apple", first=8)
+OUTSIDE = passages(*[f"{COMMON} snow shovel"] * 40, f"{COMMON} apple", first=8)
 
 
 def test_what_only_the_foreground_has_comes_first_and_as_the_longest_phrase() -> None:
-    found = characteristic_terms(INSIDE, OTHERS)
+    found = characteristic_terms(INSIDE, OUTSIDE)
     assert found[0].text == "ripe apple harvest"
     assert (found[0].inside, found[0].outside, found[0].documents) == (6, 0, 6)
     # Parts that the phrase explains are left out; what all passages have is no subject.
@@ -35,7 +35,7 @@ def test_what_only_the_foreground_has_comes_first_and_as_the_longest_phrase() ->
 
 
 def test_z_is_the_log_odds_ratio_with_the_prior() -> None:
-    [basket] = [term for term in characteristic_terms(INSIDE, OTHERS) if term.text == "basket"]
+    [basket] = [term for term in characteristic_terms(INSIDE, OUTSIDE) if term.text == "basket"]
     prior = 10 * 6 / 49
     a, b = 6 + prior, prior
     difference = math.log(a / (8 + 10 - a)) - math.log(b / (41 + 10 - b))
@@ -63,7 +63,7 @@ def test_a_repeated_or_quoted_line_counts_once() -> None:
 
 
 def test_named_terms_keep_their_spelling_and_need_two_passages() -> None:
-    found = terms_named(["Harvests", "shovel", "unicorn"], INSIDE, OTHERS)
+    found = terms_named(["Harvests", "shovel", "unicorn"], INSIDE, OUTSIDE)
     assert [(term.text, term.inside, term.outside) for term in found] == [("Harvests", 6, 0)]
 
 
@@ -75,8 +75,8 @@ def test_stems_of_a_short_text() -> None:
 def test_any_text_gives_terms_in_an_order_that_the_passages_do_not_change(
     texts: list[str], chance: random.Random
 ) -> None:
-    inside, others = passages(*texts[::2]), passages(*texts[1::2], first=100)
-    found = characteristic_terms(inside, others)
+    inside, outside = passages(*texts[::2]), passages(*texts[1::2], first=100)
+    found = characteristic_terms(inside, outside)
     shuffled = sorted(inside, key=lambda _: chance.random())
-    assert characteristic_terms(shuffled, others) == found
+    assert characteristic_terms(shuffled, outside) == found
     assert all(term.text and term.text == term.text.strip() for term in found)

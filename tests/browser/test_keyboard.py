@@ -42,7 +42,7 @@ def heading(page: Page) -> str:
 
 
 def test_ask_open_a_rejection_follow_why_and_compare(visitor: Visitor, sample: Corpus) -> None:
-    role, other = sample.request["role"], sample.other_role
+    role, other_role = sample.request["role"], sample.other_role
     page = visitor.page
     visitor.visit(sample.running.address)
 
@@ -65,12 +65,12 @@ def test_ask_open_a_rejection_follow_why_and_compare(visitor: Visitor, sample: C
 
     assert "compare" in VIEWS
     visitor.page.go_back()
-    choose(page, "other", other)
+    choose(page, "other", other_role)
     with page.expect_navigation():
         tab_to(page, "button", "Compare")
         page.keyboard.press("Enter")
     assert role in visitor.text()
-    assert other in visitor.text()
+    assert other_role in visitor.text()
     assert visitor.trouble(sample.running.path) == []
 
 

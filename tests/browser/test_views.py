@@ -124,11 +124,11 @@ def test_the_answer_to_a_form_is_text_and_accessible(
     visitor: Visitor, auditor: Visitor, axe: str, corpus: Corpus, view: str
 ) -> None:
     *_, address = addresses(corpus, view)
-    for each in (visitor, auditor):
-        each.visit(address)
-        with each.page.expect_navigation():
-            each.page.locator("form[method=post] button").first.click()
-        assert "This cannot be shown" not in each.text()
+    for viewer in (visitor, auditor):
+        viewer.visit(address)
+        with viewer.page.expect_navigation():
+            viewer.page.locator("form[method=post] button").first.click()
+        assert "This cannot be shown" not in viewer.text()
     assert visitor.trouble(corpus.running.path) == []
     assert violations(auditor, axe) == []
 

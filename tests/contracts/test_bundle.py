@@ -39,17 +39,21 @@ class TestTheReferences:
         assert _missing_keys(theirs, ours) == []
 
 
-def _without(part: Any, whole: Any) -> dict[str, Any]:
-    """What of ``part`` does not stand in ``whole`` as it is."""
-    return {name: value for name, value in part.items() if not _stands_in(value, whole.get(name))}
+def _without(part: Any, complete: Any) -> dict[str, Any]:
+    """What of ``part`` does not stand in ``complete`` as it is."""
+    return {
+        name: value for name, value in part.items() if not _stands_in(value, complete.get(name))
+    }
 
 
-def _stands_in(part: Any, whole: Any) -> bool:
+def _stands_in(part: Any, complete: Any) -> bool:
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(_stands_in(v, whole.get(k)) for k, v in part.items())
+        return isinstance(complete, dict) and all(
+            _stands_in(v, complete.get(k)) for k, v in part.items()
+        )
     if isinstance(part, list):
-        return len(part) == len(whole) and all(map(_stands_in, part, whole))
-    return part is None or part == whole
+        return len(part) == len(complete) and all(map(_stands_in, part, complete))
+    return part is None or part == complete
 
 
 # Counts by name differ from corpus to corpus, and these fields may be left out by either.
@@ -184,17 +188,17 @@ def golden_bundle(folder: Path) -> str:
 
 
 def test_a_whole_bundle_is_as_it_was(tmp_path: Path) -> None:
-    made = golden_bundle(tmp_path)
+    bundle_json = golden_bundle(tmp_path)
     if os.environ.get("ROLEBUNDLE_UPDATE_GOLDEN") == "1":
-        GOLDEN.write_text(made, encoding="utf-8")
-    assert made == GOLDEN.read_text("utf-8"), (
+        GOLDEN.write_text(bundle_json, encoding="utf-8")
+    assert bundle_json == GOLDEN.read_text("utf-8"), (
         "if the change is meant: ROLEBUNDLE_UPDATE_GOLDEN=1, and read the diff"
     )
 
 
 def test_the_golden_bundle_shows_every_rejection_code() -> None:
-    told = json.loads(GOLDEN.read_text("utf-8"))["rejected_summary"]
-    assert [*told] == [
+    rejected_summary = json.loads(GOLDEN.read_text("utf-8"))["rejected_summary"]
+    assert [*rejected_summary] == [
         "forbidden_source", "role_mismatch", "taint_blocked", "stale", "requires_approval",
         "low_score", "duplicate", "conflict_downrank", "budget_cut",
     ]  # fmt: skip

@@ -15,12 +15,16 @@ from support.values import passage
 
 class TestDefaults:
     def test_trust_is_general_until_someone_declares_more(self) -> None:
-        made = DocumentMetadata(document_id="d", source_id="s", title="t", uri="u")
-        assert made.trust_tier == "general"
-        assert (made.updated_at, made.language) == (None, "und")
-        assert (made.sensitivity, made.origin, made.scope) == ("internal", "internal", "shared")
-        assert made.tags == made.applicable_roles == made.excluded_roles == ()
-        assert made.supersedes == made.contradicts == ()
+        metadata = DocumentMetadata(document_id="d", source_id="s", title="t", uri="u")
+        assert metadata.trust_tier == "general"
+        assert (metadata.updated_at, metadata.language) == (None, "und")
+        assert (metadata.sensitivity, metadata.origin, metadata.scope) == (
+            "internal",
+            "internal",
+            "shared",
+        )
+        assert metadata.tags == metadata.applicable_roles == metadata.excluded_roles == ()
+        assert metadata.supersedes == metadata.contradicts == ()
 
 
 class TestTimes:
@@ -29,7 +33,7 @@ class TestTimes:
         assert iso_utc(datetime(2026, 3, 1, 1, tzinfo=east)) == "2026-02-28T23:00:00Z"
 
     @pytest.mark.parametrize(
-        ("declared", "kept"),
+        ("declared", "expected"),
         [
             ("2026-03-01", "2026-03-01T00:00:00Z"),
             (" 2026-03-01T10:30:00+02:00 ", "2026-03-01T08:30:00Z"),
@@ -39,9 +43,9 @@ class TestTimes:
             (datetime(2026, 3, 1), "2026-03-01T00:00:00Z"),  # as YAML reads it
         ],
     )
-    def test_what_may_be_declared(self, declared: object, kept: str) -> None:
-        made = DeclaredMetadata.model_validate({"updated_at": declared})
-        assert made.updated_at == kept
+    def test_what_may_be_declared(self, declared: object, expected: str) -> None:
+        metadata = DeclaredMetadata.model_validate({"updated_at": declared})
+        assert metadata.updated_at == expected
 
     @pytest.mark.parametrize("declared", ["last week", "", "2026-13-01", 2026, 1.5, []])
     def test_and_what_not(self, declared: object) -> None:

@@ -53,9 +53,9 @@ class TestDescriptions:
         stated = _DEFAULT.search(field["description"])
         assert stated or _REQUIRED.search(field["description"])
         if stated and isinstance(field.get("default"), bool | int | float | str):
-            shown = field["default"] or field["default"] is False
+            has_default = field["default"] or field["default"] is False
             assert stated["default"] == (
-                json.dumps(field["default"]).strip('"') if shown else "none"
+                json.dumps(field["default"]).strip('"') if has_default else "none"
             )
 
     @pytest.mark.parametrize(("part", "key"), PLAIN_KEYS)

@@ -112,7 +112,7 @@ def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given_fields", "meant"),
     [
         ({"q": "x"}, {"task": "x"}),
         ({"query": "x", "top_k": 3}, {"task": "x", "limit": 3}),
@@ -123,8 +123,10 @@ def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -
         ({"task": "x", "lexicalOnly": True}, {"task": "x", "lexical_only": True}),
     ],
 )
-def test_names_that_models_guess_are_taken(given: dict[str, Any], meant: dict[str, Any]) -> None:
-    assert request_from(given) == request_from(meant)
+def test_names_that_models_guess_are_taken(
+    given_fields: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    assert request_from(given_fields) == request_from(meant)
 
 
 def test_one_field_by_two_names_is_refused() -> None:
@@ -144,9 +146,9 @@ class TestWhere:
         assert (where.source, where.tags, where.domain) == (["a"], ["b", "c"], None)
 
     def test_other_names_are_taken_inside_too(self) -> None:
-        given = {"task": "x", "filters": {"sourceId": "a", "updatedAfter": "2026-01-01"}}
+        fields = {"task": "x", "filters": {"sourceId": "a", "updatedAfter": "2026-01-01"}}
         meant = {"task": "x", "where": {"source": "a", "updated_after": "2026-01-01"}}
-        assert request_from(given) == request_from(meant)
+        assert request_from(fields) == request_from(meant)
 
     @pytest.mark.parametrize(
         ("where", "message"),

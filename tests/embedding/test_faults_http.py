@@ -181,7 +181,7 @@ def test_a_busy_server_is_asked_again(
 ):
     def busy_once(handler: Handler) -> None:
         path = EMBED_PATHS[kind]
-        if len(server.asked(path)) == 1:
+        if len(server.bodies_for(path)) == 1:
             handler.json({"error": "busy"}, status)
         else:
             ROUTES[path](handler)
@@ -316,8 +316,8 @@ def test_a_server_without_the_api_refuses_the_request(provider: EmbeddingProvide
 def test_a_text_over_the_context_is_refused(
     provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int, words: str
 ):
-    told = words if kind == "ollama" else {"message": words}
-    breaks(lambda handler: handler.json({"error": told}, status))
+    error_body = words if kind == "ollama" else {"message": words}
+    breaks(lambda handler: handler.json({"error": error_body}, status))
     error = failure(provider)
     assert error.code == "input_too_long"
     assert error.code in TEXT_FAULTS

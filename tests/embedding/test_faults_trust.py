@@ -72,7 +72,7 @@ def test_the_key_is_sent_and_never_shown(server: EmbeddingServer, monkeypatch: p
     provider.embed_queries(["text"])
     assert {seen.headers["Authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
 
-    shown = [repr(provider), repr(vars(provider)), repr(provider.identity)]
+    texts = [repr(provider), repr(vars(provider)), repr(provider.identity)]
     echo = f"Incorrect API key provided: {KEY}"
     for fault in (
         lambda handler: handler.json({"error": {"message": echo}}, 401),
@@ -83,9 +83,9 @@ def test_the_key_is_sent_and_never_shown(server: EmbeddingServer, monkeypatch: p
     ):
         server.faults["/v1/embeddings"] = fault
         error = failure(provider)
-        shown += [str(error), repr(error), repr(error.__cause__), repr(vars(error))]
-    shown.append(log.getvalue())
-    assert not [text for text in shown if KEY in text]
+        texts += [str(error), repr(error), repr(error.__cause__), repr(vars(error))]
+    texts.append(log.getvalue())
+    assert not [text for text in texts if KEY in text]
 
 
 def test_the_key_is_read_for_each_request(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch):

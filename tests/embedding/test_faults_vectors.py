@@ -86,7 +86,7 @@ def test_requests_are_batched_and_prefixed(
 ):
     texts = [f"text {'again ' * number}" for number in range(70)]
     found = provider.embed_passages(texts)
-    sent = [body["input"] for body in server.asked(EMBED_PATHS[kind])]
+    sent = [body["input"] for body in server.bodies_for(EMBED_PATHS[kind])]
     assert [len(batch) for batch in sent] == ([64, 6] if kind == "ollama" else [32, 32, 6])
     assert [text for batch in sent for text in batch] == [f"search_document: {t}" for t in texts]
     assert np.array_equal(found[65:66], provider.embed_passages(texts[65:66]))

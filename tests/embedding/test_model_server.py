@@ -9,7 +9,7 @@ from rolebundle.errors import EmbedderError, UsageError
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
         ("http://127.9.8.7:1234/", "http://127.9.8.7:1234"),
@@ -21,8 +21,8 @@ from rolebundle.errors import EmbedderError, UsageError
         ("http://localhost", "http://localhost:80"),
     ],
 )
-def test_every_spelling_of_loopback_is_permitted(url: str, shown: str):
-    assert permitted_url(url) == shown
+def test_every_spelling_of_loopback_is_permitted(url: str, expected: str):
+    assert permitted_url(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_a_host_that_only_resembles_loopback_is_refused(url: str):
 def test_only_the_allowed_host_is_permitted_besides_this_machine():
     assert permitted_url("http://GPU.lan:8000/v1", "gpu.lan") == "http://gpu.lan:8000/v1"
     assert permitted_url("http://[2001:db8::1]:80", "[2001:db8::1]") == "http://[2001:db8::1]:80"
-    for other in ("gpu", "lan", "other.gpu.lan", "gpu.lan.example", "*", ""):
+    for allowed_host in ("gpu", "lan", "other.gpu.lan", "gpu.lan.example", "*", ""):
         with pytest.raises(EmbedderError):
-            permitted_url("http://gpu.lan:8000", other)
+            permitted_url("http://gpu.lan:8000", allowed_host)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_cosine_between_noise_and_related_is_a_share() -> None:
 def test_a_model_is_measured_once() -> None:
     provider = HashingProvider()
     assert noise_of(provider) == noise_of(provider) == noise_of(HashingProvider())
-    assert provider.asked == 1
+    assert provider.query_count == 1
 
 
 def test_a_failure_is_an_error_and_is_not_kept() -> None:

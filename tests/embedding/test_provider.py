@@ -28,17 +28,17 @@ def test_a_batch_is_accepted_whole_or_refused_whole(
     matrix: np.ndarray, expected: int, dimensions: int
 ) -> None:
     try:
-        made = unit_vectors(matrix, expected, dimensions)
+        vectors = unit_vectors(matrix, expected, dimensions)
     except EmbedderError as error:
         assert error.code in CODES
         assert error.exit_code == 9
         assert error.hint
         return
-    assert made.shape == (expected, dimensions)
-    assert made.dtype == np.dtype("<f4")
-    assert made.flags["C_CONTIGUOUS"]
-    assert np.isfinite(made).all()
-    assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
+    assert vectors.shape == (expected, dimensions)
+    assert vectors.dtype == np.dtype("<f4")
+    assert vectors.flags["C_CONTIGUOUS"]
+    assert np.isfinite(vectors).all()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 @example(np.full((1, 2), 1e-45, np.float32))
@@ -52,8 +52,10 @@ def test_sound_batches_keep_their_directions(matrix: np.ndarray) -> None:
         with pytest.raises(EmbedderError):
             unit_vectors(matrix, rows, columns)
         return
-    made = unit_vectors(matrix, rows, columns)
-    assert np.allclose(made * lengths[:, None], wide, rtol=1e-4, atol=float(lengths.max()) * 1e-6)
+    vectors = unit_vectors(matrix, rows, columns)
+    assert np.allclose(
+        vectors * lengths[:, None], wide, rtol=1e-4, atol=float(lengths.max()) * 1e-6
+    )
 
 
 @pytest.mark.parametrize(

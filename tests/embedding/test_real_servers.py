@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 TASK = "How do I get a new password?"
 SAME = "Resetting your login secret: open the settings and choose a new password."
-OTHER = "Baking sourdough bread takes a day of patience and a hot oven."
+UNRELATED = "Baking sourdough bread takes a day of patience and a hot oven."
 
 
 def spec(provider: str, variable: str) -> ProviderSpec:
@@ -48,7 +48,7 @@ def provider(openai: ProviderSpec) -> EmbeddingProvider:
 def ingested(folder: Path) -> Path:
     notes = folder / "notes"
     notes.mkdir()
-    for number, text in enumerate([SAME, OTHER, "Trains to Lyon leave at nine."] * 4):
+    for number, text in enumerate([SAME, UNRELATED, "Trains to Lyon leave at nine."] * 4):
         (notes / f"{number}.md").write_text(f"# Note {number}\n\n{text}\n")
     db = folder / "team.db"
     assert invoke("ingest", notes, "--lexical-only", "--db", db).code == 0
@@ -62,7 +62,7 @@ def reranked(server: ProviderSpec, folder: Path, monkeypatch: pytest.MonkeyPatch
     db = ingested(folder)
     bundle = invoke("retrieve", "login secret bread", "--db", db, "--format", "json").json()
     assert bundle["rerank"]["complete"] and bundle["rerank"]["scored"] > 1
-    assert "RERANK_DEGRADED" not in {one["code"] for one in bundle["warnings"]}
+    assert "RERANK_DEGRADED" not in {warning["code"] for warning in bundle["warnings"]}
     return bundle
 
 
@@ -73,7 +73,7 @@ class TestOpenAI:
 
     def test_vectors_are_sound_and_in_order(self, provider: EmbeddingProvider):
         # More than one request, of different lengths.
-        texts = [f"{number} {SAME if number % 3 else OTHER * 3}" for number in range(70)]
+        texts = [f"{number} {SAME if number % 3 else UNRELATED * 3}" for number in range(70)]
         vectors = unit_vectors(
             provider.embed_passages(texts), len(texts), provider.identity.dimensions
         )
@@ -85,10 +85,10 @@ class TestOpenAI:
             assert int(np.argmax(vectors @ alone)) == number
 
     def test_meaning_decides(self, provider: EmbeddingProvider):
-        task, same, other = unit_vectors(
-            provider.embed_passages([TASK, SAME, OTHER]), 3, provider.identity.dimensions
+        task, same, unrelated = unit_vectors(
+            provider.embed_passages([TASK, SAME, UNRELATED]), 3, provider.identity.dimensions
         )
-        assert task @ same > task @ other
+        assert task @ same > task @ unrelated
 
     @pytest.mark.parametrize("text", ["", " ", "\0", "\ud800 alone", "🧑‍🚀" * 50, "同期の競合"])
     def test_odd_texts_give_a_vector_or_a_coded_error(self, provider: EmbeddingProvider, text: str):
@@ -114,7 +114,7 @@ class TestOpenAI:
         assert built.code == 0, built.err
         bundle = invoke("retrieve", TASK, "--db", db, "--format", "json").json()
         assert bundle["corpus"]["index"]["provider"] == "openai"
-        assert "SEMANTIC_LANE_DEGRADED" not in {one["code"] for one in bundle["warnings"]}
+        assert "SEMANTIC_LANE_DEGRADED" not in {warning["code"] for warning in bundle["warnings"]}
         assert "login secret" in bundle["selected"][0]["content"]
 
     def test_an_ingest_embeds_for_the_rerank(
@@ -132,7 +132,7 @@ def test_a_cross_encoder_scores_in_order(
 ):
     server = spec(api, variable)
     reranker = rerank_server_for(server)
-    scores = reranker.scores(TASK, [OTHER, SAME, "", OTHER])
+    scores = reranker.scores(TASK, [UNRELATED, SAME, "", UNRELATED])
     assert scores[1] == max(scores)
     assert scores[0] == pytest.approx(scores[3], abs=1e-3)
     reranked(server, tmp_path, monkeypatch)

@@ -73,5 +73,7 @@ print([name for name in heavy if name in sys.modules])
 import rolebundle.retrieval.rerank.reranker
 print("httpx" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]", "False"]
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["[]", "False"]

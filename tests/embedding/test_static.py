@@ -30,9 +30,11 @@ StaticProvider().embed_passages(["text"])
 print(logging.getLogger().handlers, logging.getLogger().level == logging.WARNING)
 print([n for n in ("wordllama", "requests", "urllib3", "httpx", "huggingface_hub") if n in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["[] True", "[]"]
-    assert done.stderr == ""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split("\n")[:2] == ["[] True", "[]"]
+    assert result.stderr == ""
 
 
 @pytest.mark.slow
@@ -48,14 +50,16 @@ theirs = wordllama.WordLlama.load(
 )
 print(np.array_equal(StaticProvider().embed_passages(texts), theirs.embed(texts)))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "True"
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.text(max_size=400))
-def test_a_vector_depends_only_on_its_text(texts: list[str], other: str):
+def test_a_vector_depends_only_on_its_text(texts: list[str], neighbour: str):
     alone = [PROVIDER.embed_passages([text])[0] for text in texts]
-    among = PROVIDER.embed_passages([other, *texts, other])[1:-1]
+    among = PROVIDER.embed_passages([neighbour, *texts, neighbour])[1:-1]
     assert np.array_equal(np.array(alone), among)
     assert np.isfinite(among).all()
 

@@ -32,7 +32,7 @@ from rolebundle.workspace import Workspace
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def silent(_what: str, _done: int, _total: int) -> None:
+def silent(_step: str, _done: int, _total: int) -> None:
     pass
 
 
@@ -46,10 +46,10 @@ def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> Eval
         question.model_copy(update={"id": question.id or str(n)})
         for n, question in enumerate(questions)
     ]
-    asked, notes = from_golden(
+    questions_to_run, notes = from_golden(
         GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
     )
-    settings = Plan("golden", "mine", None, asked, notes=tuple(notes))
+    settings = Plan("golden", "mine", None, questions_to_run, notes=tuple(notes))
     return evaluate(engine, replace(settings, **plan), silent)  # type: ignore[arg-type]
 
 
@@ -104,10 +104,10 @@ class TestGovernance:
         assert by_kind["expect_trust", ""] == "weak"
 
     def test_half_a_document_rejected_is_not_rejected(self, engine: Engine) -> None:
-        asked = GoldenQuestion(
+        question = GoldenQuestion(
             task="plan of release token effort", limit=1, expect_rejection={"plan": "budget_cut"}
         )
-        result = reported(engine, asked).governance
+        result = reported(engine, question).governance
         assert result is not None
         assert [(check.found, check.held) for check in result.checks] == [
             ("selected, budget_cut", False)
@@ -131,8 +131,8 @@ class TestGovernance:
 
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
-        for asked in (launch, launch.model_copy(update={"role": "planner"})):
-            harmed = reported(engine, asked, harm_roles=(role(engine, "guard"),)).harm
+        for question in (launch, launch.model_copy(update={"role": "planner"})):
+            harmed = reported(engine, question, harm_roles=(role(engine, "guard"),)).harm
             assert [
                 (item.without, item.with_overlay, item.relative, item.losses) for item in harmed
             ] == [(1.0, 0.0, -1.0, 1)]
@@ -149,8 +149,8 @@ class TestReport:
         assert (report.judged, report.unjudged) == (1, 1)
 
     def test_the_figures_are_the_means(self, engine: Engine) -> None:
-        other = GoldenQuestion(task="plan of release", expect={"plan": 1})
-        report = reported(engine, GOOD, other)
+        second_question = GoldenQuestion(task="plan of release", expect={"plan": 1})
+        report = reported(engine, GOOD, second_question)
         for system in report.systems:
             scores = [question.scores[system.system]["ndcg@10"] for question in report.questions]
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
@@ -160,10 +160,10 @@ class TestReport:
     def test_each_question_has_its_documents_and_where_the_relevant_ones_are(
         self, engine: Engine
     ) -> None:
-        asked = GOOD.model_copy(
+        golden_question = GOOD.model_copy(
             update={"expect": {"auth": 2, "new": 0, "launch": 3, "plan#1": 1, "gone": 1}}
         )
-        (question,) = reported(engine, asked).questions
+        (question,) = reported(engine, golden_question).questions
         documents = {document.id: document for document in question.documents}
         ranked = [document for document in question.documents if document.rank]
         assert [document.id for document in ranked] == question.best
@@ -174,13 +174,13 @@ class TestReport:
         assert documents["auth"].lexical_rank
         launch = documents["launch"]
         assert (launch.grade, launch.rank, launch.rejected) == (3, None, "forbidden_source")
-        gone = documents["gone"]
-        assert (gone.rank, gone.lexical_rank, gone.rejected) == (None, None, None)
-        assert question.documents.index(launch) < question.documents.index(gone), "by grade"
+        missing = documents["gone"]
+        assert (missing.rank, missing.lexical_rank, missing.rejected) == (None, None, None)
+        assert question.documents.index(launch) < question.documents.index(missing), "by grade"
 
     def test_the_documents_of_a_question_are_bounded(self, engine: Engine) -> None:
-        asked = GOOD.model_copy(update={"expect": {f"gone-{n}": 1 for n in range(30)}})
-        (question,) = reported(engine, asked).questions
+        golden_question = GOOD.model_copy(update={"expect": {f"gone-{n}": 1 for n in range(30)}})
+        (question,) = reported(engine, golden_question).questions
         assert len(question.documents) == len(question.best) + MAX_MISSED
 
     def test_a_difference_is_of_the_second_over_the_first(self) -> None:
@@ -203,13 +203,13 @@ class TestReport:
             )
             retrieve = engine.retrieve
 
-        asked, _ = from_golden(
+        questions, _ = from_golden(
             GoldenSet(questions=[GOOD.model_copy(update={"role": None})]),
             References(engine.workspace.corpus),
             None,
             NOW,
         )
-        report = evaluate(Broken(), Plan("golden", "mine", None, asked), silent)  # type: ignore[arg-type]
+        report = evaluate(Broken(), Plan("golden", "mine", None, questions), silent)  # type: ignore[arg-type]
         assert "the model is down" in report.degraded
         assert [system.system for system in report.systems] == ["lexical", "governed"]
 
@@ -244,9 +244,11 @@ class TestFloors:
 
 class TestCompare:
     def test_what_changed(self, engine: Engine) -> None:
-        other = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
-        before = reported(engine, GOOD, other, GoldenQuestion(task="token", expect={"auth": 1}))
-        worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), other)
+        second_question = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
+        before = reported(
+            engine, GOOD, second_question, GoldenQuestion(task="token", expect={"auth": 1})
+        )
+        worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), second_question)
         result = compare(before, worse, ("a", "b"))
         assert (result.questions, result.only_before, result.only_after) == (2, 1, 0)
         changes = {(change.system, change.metric): change for change in result.changes}

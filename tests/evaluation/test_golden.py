@@ -11,7 +11,7 @@ import pytest
 from rolebundle.errors import ConfigurationError
 from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_golden
 
-WHOLE = """
+COMPLETE_SET = """
 role = "reviewer"
 now = 2026-11-15
 must_not_return = ["spam/**"]
@@ -44,7 +44,7 @@ def written(folder: Path, text: str, name: str = "set.toml") -> Path:
 
 
 def test_all_that_a_set_can_say(tmp_path: Path) -> None:
-    path = written(tmp_path, WHOLE)
+    path = written(tmp_path, COMPLETE_SET)
     golden = load_golden(path)
     first, second = golden.questions
     assert (golden.name, first.id, second.id) == ("set", "first", "2")
@@ -119,7 +119,7 @@ def test_an_agent_is_never_left_out_in_silence(tmp_path: Path) -> None:
 def test_a_profile_is_found_by_its_name_alone(tmp_path: Path) -> None:
     folder = tmp_path / "overlays" / "golden"
     folder.mkdir(parents=True)
-    path = written(folder, WHOLE, "mine-v1.toml")
+    path = written(folder, COMPLETE_SET, "mine-v1.toml")
     assert find_golden_set("mine-v1", (tmp_path / "none", tmp_path / "overlays")) == path
     assert find_golden_set("other", (tmp_path / "overlays",)) is None
     assert find_golden_set("../golden/mine-v1", (tmp_path / "overlays",)) is None

@@ -77,7 +77,7 @@ def test_the_exact_p_value_is_the_share_of_all_signs(pairs: list[tuple[int, int]
     differences = [b - a for a, b in pairs]
     signs = product((1, -1), repeat=len(pairs))
     sums = [abs(sum(map(mul, differences, sign))) for sign in signs]
-    expected = sum(other >= abs(sum(differences)) for other in sums) / len(sums)
+    expected = sum(sum_of_signs >= abs(sum(differences)) for sum_of_signs in sums) / len(sums)
     assert paired_randomization(first, second) == pytest.approx(expected)
 
 

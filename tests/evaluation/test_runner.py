@@ -102,7 +102,9 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
 
 
 def test_a_named_passage_counts_for_itself(engine: Engine) -> None:
-    asked = question("tokens expire", grades={"auth#1": 1}, passages=frozenset({"auth#1"}))
-    lexical = Runner(engine).answer(asked).rankings["lexical"]
+    golden_question = question(
+        "tokens expire", grades={"auth#1": 1}, passages=frozenset({"auth#1"})
+    )
+    lexical = Runner(engine).answer(golden_question).rankings["lexical"]
     assert lexical[0] == "auth#1"
     assert Runner(engine).answer(question("tokens expire")).rankings["lexical"][0] == "auth"

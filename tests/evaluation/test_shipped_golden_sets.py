@@ -23,7 +23,7 @@ ROLES = [entry.role_id for entry in list_overlays([demo_overlays()])]
 PLANS = sorted((demo_overlays() / FOLDER).iterdir())
 
 
-def silent(_what: str, _done: int, _total: int) -> None:
+def silent(_step: str, _done: int, _total: int) -> None:
     pass
 
 

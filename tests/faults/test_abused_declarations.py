@@ -61,9 +61,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", OVERLAYS)
-def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, what: str) -> None:
-    data, named = OVERLAYS[what]
+@pytest.mark.parametrize("case", OVERLAYS)
+def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, case: str) -> None:
+    data, named = OVERLAYS[case]
     path = tmp_path / "r.json"
     path.write_bytes(data)
     common = ("retrieve", "token", "--lexical-only", "--db", db)
@@ -107,9 +107,9 @@ HARMLESS: dict[str, str] = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", HARMLESS)
-def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, what: str) -> None:
-    outcome, seconds = ingested(tmp_path, f"---\n{HARMLESS[what]}\n---\n\nBody.\n")
+@pytest.mark.parametrize("case", HARMLESS)
+def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, case: str) -> None:
+    outcome, seconds = ingested(tmp_path, f"---\n{HARMLESS[case]}\n---\n\nBody.\n")
     assert outcome.code == 0, outcome
     assert (outcome.json()["added"], outcome.json()["documents"]) == (2, 2)
     assert seconds < 5
@@ -117,9 +117,9 @@ def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, what:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", FRONT_MATTER)
-def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, what: str) -> None:
-    text, named = FRONT_MATTER[what]
+@pytest.mark.parametrize("case", FRONT_MATTER)
+def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, case: str) -> None:
+    text, named = FRONT_MATTER[case]
     outcome, _ = ingested(tmp_path, f"---\n{text}\n---\n\nBody.\n")
     assert outcome.code == 10, outcome
     assert "bad.md" in outcome.err
@@ -167,9 +167,9 @@ MANIFESTS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("what", MANIFESTS)
-def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, what: str) -> None:
-    text, named = MANIFESTS[what]
+@pytest.mark.parametrize("case", MANIFESTS)
+def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, case: str) -> None:
+    text, named = MANIFESTS[case]
     outcome, _ = ingested(tmp_path, "Body.\n", text)
     assert (outcome.code, outcome.out) == (3, ""), outcome
     assert "rolebundle.toml" in outcome.err

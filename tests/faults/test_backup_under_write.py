@@ -71,7 +71,7 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
     with scratch_folder() as folder:
         db = folder / "c.db"
         run_child(write_states(db, last=3))
-        taken: list[int] = []
+        states: list[int] = []
         child = os.fork()
         if child == 0:
             try:
@@ -83,15 +83,15 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
                 before = state_of(db)
                 report = backup.back_up(db, folder / f"{number}.bak", ())
                 assert report.warnings == []
-                taken.append(state_of(folder / f"{number}.bak"))
-                assert before <= taken[-1] <= state_of(db)
+                states.append(state_of(folder / f"{number}.bak"))
+                assert before <= states[-1] <= state_of(db)
                 assert_sound(folder / f"{number}.bak")
                 (folder / f"{number}.bak").unlink()
         finally:
             os.kill(child, 9)
             os.waitpid(child, 0)
-        print(f"{rounds} backups of the states {taken[0]} to {taken[-1]}")
-        assert taken[-1] > taken[0] or rounds < 3, "nobody wrote meanwhile"
+        print(f"{rounds} backups of the states {states[0]} to {states[-1]}")
+        assert states[-1] > states[0] or rounds < 3, "nobody wrote meanwhile"
 
 
 @rounds(1, 100)
@@ -116,10 +116,10 @@ def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> Non
             assert contents(target) == expected
             assert_sound(target)
             assert report.replaced is not None
-            kept = Path(report.replaced)
+            replaced = Path(report.replaced)
             if killed.reported:
-                assert state_of(kept) >= int(killed.reported[-1])
-            assert_sound(kept)
+                assert state_of(replaced) >= int(killed.reported[-1])
+            assert_sound(replaced)
             shutil.rmtree(place)
         print(f"{rounds} restores, {logs} over a log that was not folded")
         assert logs >= rounds // 2

@@ -121,9 +121,9 @@ def damage(image: bytes, chance: random.Random) -> bytes:
         elif kind == "random":
             data[at : at + length] = chance.randbytes(len(data[at : at + length]))
         else:
-            start, other = (PAGE * chance.randrange(1, len(data) // PAGE) for _ in range(2))
-            first, second = data[start : start + PAGE], data[other : other + PAGE]
-            data[start : start + PAGE], data[other : other + PAGE] = second, first
+            start, second_start = (PAGE * chance.randrange(1, len(data) // PAGE) for _ in range(2))
+            first, second = data[start : start + PAGE], data[second_start : second_start + PAGE]
+            data[start : start + PAGE], data[second_start : second_start + PAGE] = second, first
     return bytes(data)
 
 
@@ -283,9 +283,9 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
 
 
 @pytest.mark.sample(6)
-@pytest.mark.parametrize("what", DRIFT)
-def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, what: str) -> None:
-    statement, expected_codes = DRIFT[what]
+@pytest.mark.parametrize("case", DRIFT)
+def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, case: str) -> None:
+    statement, expected_codes = DRIFT[case]
     expected = contents(corpus_file)
     tamper(corpus_file, statement)
     assert codes_of(corpus_file) == expected_codes
@@ -364,9 +364,9 @@ FOREIGN = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", FOREIGN)
-def test_another_applications_file(tree: Path, tmp_path: Path, what: str) -> None:
-    db = foreign(tmp_path / "c.db", *FOREIGN[what])
+@pytest.mark.parametrize("case", FOREIGN)
+def test_another_applications_file(tree: Path, tmp_path: Path, case: str) -> None:
+    db = foreign(tmp_path / "c.db", *FOREIGN[case])
     data = db.read_bytes()
     for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
         outcome = invoke(*command, "--db", db)
@@ -401,9 +401,9 @@ HOSTILE: dict[str, str] = {
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, what: str) -> None:
-    tamper(corpus_file, HOSTILE[what])
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, case: str) -> None:
+    tamper(corpus_file, HOSTILE[case])
     data = corpus_file.read_bytes()
     for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
         outcome = left_alone(corpus_file, data, command)
@@ -472,14 +472,14 @@ def test_a_file_shorter_than_its_header_says(
     image: bytes, tree: Path, tmp_path: Path, with_log: bool, bytes_missing: int
 ) -> None:
     """Also with a log beside it, whatever of the file a command reads."""
-    db, other = tmp_path / "c.db", tmp_path / "other.db"
+    db, longer = tmp_path / "c.db", tmp_path / "other.db"
     log = b""
     if with_log:
-        other.write_bytes(image)
-        with open_writer(other) as corpus:
+        longer.write_bytes(image)
+        with open_writer(longer) as corpus:
             with corpus.writing():
                 increment_generation(corpus)
-            log = Path(f"{other}-wal").read_bytes()
+            log = Path(f"{longer}-wal").read_bytes()
     data = image[:-bytes_missing]
     for command in (("status",), *commands(tree)):
         for suffix, content in (("", data), ("-wal", log)):
@@ -499,12 +499,12 @@ def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
         fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
         log = Path(f"{db}-wal").read_bytes()
         corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        whole = db.read_bytes()
-    assert len(short) < len(whole)
-    copy.write_bytes(whole[:PAGE] + short[PAGE:])
+        complete = db.read_bytes()
+    assert len(short) < len(complete)
+    copy.write_bytes(complete[:PAGE] + short[PAGE:])
     Path(f"{copy}-wal").write_bytes(log)
     assert_sound(copy)
-    assert copy.read_bytes()[:PAGE] == whole[:PAGE]
+    assert copy.read_bytes()[:PAGE] == complete[:PAGE]
 
 
 def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
@@ -514,8 +514,8 @@ def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
         fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
         log = Path(f"{db}-wal").read_bytes()
         corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        whole = db.read_bytes()
-    db.write_bytes(whole[:PAGE] + short[PAGE:])
+        complete = db.read_bytes()
+    db.write_bytes(complete[:PAGE] + short[PAGE:])
     Path(f"{db}-wal").write_bytes(log[: -PAGE // 2])
     with pytest.raises(CorpusCorrupt) as caught:
         open_reader(db)
@@ -535,9 +535,9 @@ EMPTIED = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", EMPTIED)
-def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, what: str) -> None:
-    tamper(corpus_file, EMPTIED[what])
+@pytest.mark.parametrize("case", EMPTIED)
+def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, case: str) -> None:
+    tamper(corpus_file, EMPTIED[case])
     outcome = invoke("retrieve", "token rotation", "--lexical-only", "--db", corpus_file)
     assert outcome.code == 7, outcome.out
     assert "rolebundle doctor" in outcome.err
@@ -558,12 +558,12 @@ def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: s
     with open_reader(corpus_file) as corpus:
         bundle = ask(corpus, None, HashingProvider(), task="token rotation")
     assert bundle.selected
-    [warning] = [one for one in bundle.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
+    [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
     assert "the embedding index is damaged" in warning.message
     assert "rolebundle doctor" in warning.message
 
 
-SHOWN = {
+ALTERED = {
     "a text": "UPDATE chunk SET content = 'token rotation forged' WHERE id = 3",
     "a heading": "UPDATE chunk SET headings = '[\"forged\"]' WHERE id = 3",
     "a line": "UPDATE chunk SET end_line = 77 WHERE id = 3",
@@ -577,14 +577,14 @@ SHOWN = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", SHOWN)
-def test_an_altered_passage_is_not_shown(corpus_file: Path, what: str) -> None:
+@pytest.mark.parametrize("case", ALTERED)
+def test_an_altered_passage_is_not_shown(corpus_file: Path, case: str) -> None:
     with open_reader(corpus_file) as corpus:
         chunk_id, document_id = corpus.rows(
             "SELECT chunk_id, document_id FROM chunk c JOIN document d ON d.id = document "
             "WHERE c.id = 3 AND d.id = 3"
         )[0]
-    tamper(corpus_file, SHOWN[what])
+    tamper(corpus_file, ALTERED[case])
     for command in (
         ("get", chunk_id),
         ("get", document_id),

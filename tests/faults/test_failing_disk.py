@@ -108,27 +108,27 @@ def test_an_ingest_on_a_failing_disk(
         expected = contents(folder / "whole.db")
         for nth in (1, 4, 40, 80) if kind == "write" else (1, 2, 4, 6):
             path = folder / f"{kind}-{nth}.db"
-            said: list[int] = []
+            reported: list[int] = []
             with shimmed_disk() as disk:
                 corpus = open_writer(path)
                 disk.fail_at(kind, nth, error)
                 with pytest.raises(StorageError) as caught:
-                    _ingest_telling(corpus, tree, said)
+                    _ingest_telling(corpus, tree, reported)
                 assert caught.value.exit_code == 6
                 disk.fail = None
                 corpus.close()
             with open_reader(path) as corpus:
-                assert corpus.value("SELECT count(*) FROM file") >= max(said, default=0)
+                assert corpus.value("SELECT count(*) FROM file") >= max(reported, default=0)
             assert_sound(path)
             with open_writer(path) as corpus:
                 sync.ingest(corpus, [tree], HashingProvider())
             assert contents(path) == expected
 
 
-def _ingest_telling(corpus: Corpus, tree: Path, said: list[int]) -> None:
-    def tell(what: str, done: int, _total: int) -> None:
-        if what == "reading":
-            said.append(done)
+def _ingest_telling(corpus: Corpus, tree: Path, reported: list[int]) -> None:
+    def tell(step: str, done: int, _total: int) -> None:
+        if step == "reading":
+            reported.append(done)
 
     sync.ingest(corpus, [tree], HashingProvider(), progress=tell)
 
@@ -199,7 +199,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
     db = ["--db", str(sample_db)]
     more = {"status": db, "demo": ["--lexical-only", *db]}
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
+        result = subprocess.run(
             [
                 *(PROGRAM if command == "status" else forked_program()),
                 command,
@@ -211,9 +211,9 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
             cwd=CHECKOUT,
             check=False,
         )
-    assert done.returncode == 6
-    assert "[storage_full]" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 6
+    assert "[storage_full]" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_the_shim_sees_what_it_should() -> None:

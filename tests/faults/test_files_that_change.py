@@ -150,10 +150,10 @@ def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, .
         )
 
     for arguments in (["update"], ["ingest", root]):
-        done = run_plain(*arguments)
-        assert done.returncode == 3, done.stderr
-        assert b"[names_not_utf8]" in done.stderr
-        assert b"PYTHONUTF8" in done.stderr
+        result = run_plain(*arguments)
+        assert result.returncode == 3, result.stderr
+        assert b"[names_not_utf8]" in result.stderr
+        assert b"PYTHONUTF8" in result.stderr
     with open_reader(db) as corpus:
         assert paths_in(corpus) == before
     found = run_plain("retrieve", "sings", "--lexical-only", "--format", "paths")

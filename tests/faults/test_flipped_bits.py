@@ -56,17 +56,17 @@ def test_no_flip_that_changed_a_row_goes_unnoticed(
 # -- what is shown -------------------------------------------------------------------------------
 
 TASKS = ("token rotation audit", "the threat model of the kernel release")
-Shown = dict[str, object]
+Answers = dict[str, object]
 
 
-def shown(path: Path, part: slice = slice(None)) -> list[Shown | str]:
+def all_answers(path: Path, part: slice = slice(None)) -> list[Answers | str]:
     """What an agent is shown by several requests: passages by id, or the code of the error."""
     with Engine(Workspace(path, HashingProvider())) as engine:
-        requests: list[Callable[[], Shown]] = [
+        requests: list[Callable[[], Answers]] = [
             *(partial(_answered, engine, task) for task in TASKS),
             *(partial(_looked_up, engine, f"d{n}") for n in range(24)[part]),
         ]
-        answers: list[Shown | str] = []
+        answers: list[Answers | str] = []
         for request in requests:
             try:
                 answers.append(request())
@@ -76,7 +76,7 @@ def shown(path: Path, part: slice = slice(None)) -> list[Shown | str]:
         return answers
 
 
-def _answered(engine: Engine, task: str) -> Shown:
+def _answered(engine: Engine, task: str) -> Answers:
     request = RetrievalRequest(task=task, agent="reader", now=NOW)
     return {
         passage.chunk_id: (
@@ -92,13 +92,13 @@ def _answered(engine: Engine, task: str) -> Shown:
     }
 
 
-def _looked_up(engine: Engine, document_id: str) -> Shown:
+def _looked_up(engine: Engine, document_id: str) -> Answers:
     lookup = engine.get(document_id, "reader")
     document = lookup.document.model_dump(exclude={"superseded_by"})
     return {f"get {passage.chunk_id}": (passage, document) for passage in lookup.passages}
 
 
-def _all_passages(path: Path) -> Shown:
+def _all_passages(path: Path) -> Answers:
     """What :func:`_answered` shows of each passage of a corpus."""
     with open_reader(path) as corpus:
         rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
@@ -133,19 +133,23 @@ def test_no_altered_passage_is_shown(image: bytes, tmp_path: Path, rounds: int) 
     path = tmp_path / "c.db"
     put(path, image)
     sound = _all_passages(path)
-    for answer in shown(path):
+    for answer in all_answers(path):
         if isinstance(answer, dict):
-            sound |= {name: what for name, what in answer.items() if name.startswith("get ")}
-            assert all(sound[name] == what for name, what in answer.items())
+            sound |= {
+                name: answered for name, answered in answer.items() if name.startswith("get ")
+            }
+            assert all(sound[name] == answered for name, answered in answer.items())
     assert len(sound) > 120
     refused = 0
     for number, bit in enumerate(sample_of_bits(image, rounds, seed=13)):
         put(path, flipped(image, bit))
-        for answer in shown(path, slice(number % 12, None, 12)):
+        for answer in all_answers(path, slice(number % 12, None, 12)):
             if isinstance(answer, str):
                 refused += answer not in ("not_found", "access_denied")
             else:
-                assert [name for name, what in answer.items() if sound.get(name) != what] == [], bit
+                assert [
+                    name for name, answered in answer.items() if sound.get(name) != answered
+                ] == [], bit
     print(f"{rounds} flips, {refused} requests refused")
 
 
@@ -155,7 +159,7 @@ def test_damage_in_what_an_agent_may_not_see_changes_no_answer(
     """Law 9: a document behind a deny pattern, one in quarantine, and their indexes."""
     path = tmp_path / "c.db"
     put(path, image)
-    sound = shown(path)
+    sound = all_answers(path)
     db = apsw.Connection(str(path))
     hidden = [
         number
@@ -174,4 +178,4 @@ def test_damage_in_what_an_agent_may_not_see_changes_no_answer(
         db.execute(f"DELETE FROM vectors_1_{number}_chunks")
     db.close()
     assert {"content_damaged", "lexical_drift", "vectors_damaged"} <= set(problems_of(path))
-    assert shown(path) == sound
+    assert all_answers(path) == sound

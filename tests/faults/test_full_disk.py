@@ -84,15 +84,15 @@ def test_a_disk_with_0_bytes_free_and_a_read_only_medium(tmp_path: Path) -> None
     unshare = ("unshare", "-rm") if shutil.which("unshare") else ()
     if not unshare or subprocess.run([*unshare, "true"], check=False).returncode:
         pytest.skip("this machine does not allow to mount")
-    done = subprocess.run(
+    result = subprocess.run(
         [*unshare, sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(READS)],
         env={**os.environ, "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'tests'}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    results = json.loads(result.stdout)
     for name in ("full", "log", "read-only"):
         assert [outcome[0] for outcome in results[name]] == [0] * len(READS), results[name]
     assert results["write"][0][0] == 6

@@ -207,10 +207,10 @@ def with_log_and_memory(place: Path) -> None:
         corpus.db.pragma("wal_checkpoint(TRUNCATE)")
         with corpus.writing():
             corpus.run("UPDATE corpus_state SET generation = generation")
-        kept = [
+        contents = [
             (Path(f"{db}{end}"), Path(f"{db}{end}").read_bytes()) for end in ("", "-wal", "-shm")
         ]
-    for path, content in kept:
+    for path, content in contents:
         path.write_bytes(content)
 
 

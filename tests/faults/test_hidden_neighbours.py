@@ -28,5 +28,5 @@ def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
     request = RetrievalRequest(task=TASK, limit=LIMIT, allow_weak=True)
     with Engine(workspace, agent="bot") as engine:
         bundle = engine.retrieve(request)
-    shown = {passage.document_id for passage in bundle.selected}
-    assert shown == {f"visible-{n}" for n in range(LIMIT)}
+    shown_documents = {passage.document_id for passage in bundle.selected}
+    assert shown_documents == {f"visible-{n}" for n in range(LIMIT)}

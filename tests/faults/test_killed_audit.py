@@ -52,8 +52,8 @@ def assert_kept(corpus: Path, reported: list[str]) -> int:
         assert verification.ok, verification
         hashes = {str(row.seq): row.hash for row in log.rows()}
         for line in reported:
-            what, *rest = line.split()
-            assert what == "begun" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
+            event, *fields = line.split()
+            assert event == "begun" or hashes[fields[0]] == fields[1], "acknowledged, and lost"
         return verification.rows
 
 
@@ -73,8 +73,8 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
                 for line in inner.reported:
                     report(line)
 
-            other = os.fork()
-            if other == 0:
+            child = os.fork()
+            if child == 0:
                 code = 1
                 try:
                     write(corpus, lambda line: None, f"other-{number}", 40)
@@ -82,11 +82,11 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
                 finally:
                     os._exit(code)
             reported += run_child(work).reported
-            assert os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) == 0
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             assert_kept(corpus, reported)
         with AuditLog(corpus) as log:
-            others = [row for row in log.rows() if row.agent.startswith("other-")]
-            assert len(others) == 40 * rounds, "a living writer lost a row"
+            rows_of_child = [row for row in log.rows() if row.agent.startswith("other-")]
+            assert len(rows_of_child) == 40 * rounds, "a living writer lost a row"
 
 
 @pytest.mark.parametrize(

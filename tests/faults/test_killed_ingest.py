@@ -78,8 +78,8 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
 def assert_no_process_left(session: int, patience: float = 10) -> None:
     """Workers of a killed parent end by themselves."""
     deadline = time.monotonic() + patience
-    while left := _processes_of(session):
-        assert time.monotonic() < deadline, f"left behind: {left}"
+    while running := _processes_of(session):
+        assert time.monotonic() < deadline, f"left behind: {running}"
         time.sleep(0.05)
 
 

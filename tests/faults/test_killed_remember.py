@@ -52,7 +52,9 @@ def expected_states() -> list[State]:
     states: list[State] = [{}]
     for kind, fact in ACTS:
         state = dict(states[-1])
-        name = next((one for one in state if normalized(one) == normalized(fact)), fact)
+        name = next(
+            (candidate for candidate in state if normalized(candidate) == normalized(fact)), fact
+        )
         count, tier = state.get(name, (0, "untrusted"))
         if kind == "file":
             state[name] = count + 1, tier
@@ -90,7 +92,7 @@ def act(folder: Path, report: Report) -> None:
                 source = "limits.md:1-3" if number % 2 else PAGE
                 engine.remember(RememberRequest(fact=fact, source=source, scope="shared"))
             else:
-                [name] = [one.document_id for one in admin.facts.all() if one.fact == fact]
+                [name] = [record.document_id for record in admin.facts.all() if record.fact == fact]
                 (admin.facts.promote if kind == "promote" else admin.facts.forget)(name, "Ana")
             report(str(number))
 
@@ -106,8 +108,10 @@ def check(folder: Path, ended: ChildResult) -> int:
     acknowledged = sum(line.isdecimal() for line in ended.reported)
     assert_sound(folder / "c.db")
     state = state_of(folder / "c.db")
-    done = [number for number in (acknowledged, acknowledged + 1) if STATES[number : number + 1]]
-    [number] = [number for number in done if STATES[number] == state]
+    possible = [
+        number for number in (acknowledged, acknowledged + 1) if STATES[number : number + 1]
+    ]
+    [number] = [number for number in possible if STATES[number] == state]
     assert kinds_in_audit(folder)[:number] == [
         "remember" if kind == "file" else kind for kind, _ in ACTS[:number]
     ]
@@ -149,7 +153,7 @@ def test_a_kill_loses_no_fact(rounds: int) -> None:
                 ended = run_child(lambda report: act(place, report), moment)
             assert ended.killed or ended.code == 0
             killed += ended.killed
-            done = check(place, ended)
-            unacknowledged += done > sum(line.isdecimal() for line in ended.reported)
+            filed = check(place, ended)
+            unacknowledged += filed > sum(line.isdecimal() for line in ended.reported)
         print(f"remember: {killed} of {runs} runs killed, {operations} operations, "
               f"{unacknowledged} done and not acknowledged")  # fmt: skip

@@ -47,11 +47,11 @@ PUBLISHED = ["manifest.json", "replica.blocks", "replica.db"]
 @contextmanager
 def killed_at(operation: int | None) -> Iterator[list[int]]:
     """Kill this process before this operation on a file; the list counts them."""
-    done = [0]
+    operations = [0]
 
     def count(_: object = None) -> None:
-        done[0] += 1
-        if done[0] == operation:
+        operations[0] += 1
+        if operations[0] == operation:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def killed_at(operation: int | None) -> Iterator[list[int]]:
         for name in CALLS:
             stack.enter_context(patch.object(os, name, counted(getattr(os, name))))
         disk.fail = count  # type: ignore[assignment]
-        yield done
+        yield operations
         disk.fail = None
 
 
@@ -175,9 +175,9 @@ def test_a_kill_leaves_the_old_replica_or_the_new_one(name: str, rounds: int) ->
         saved = shutil.copytree(site.folder, folder / "saved")
 
         def work(report: Report, operation: int | None = None) -> None:
-            with killed_at(operation) as done:
+            with killed_at(operation) as operations:
                 case.step(site)
-            report(f"{done[0]}")
+            report(f"{operations[0]}")
 
         undisturbed = run_child(work)
         assert undisturbed.code == 0

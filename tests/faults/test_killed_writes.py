@@ -101,9 +101,9 @@ def steps(*names: str) -> Callable[[Place], None]:
     return prepare
 
 
-def count_of(reported: Sequence[str], what: str) -> int:
+def count_of(reported: Sequence[str], step: str) -> int:
     return max(
-        (int(line.split()[1]) for line in reported if line.startswith(f"{what} ")), default=0
+        (int(line.split()[1]) for line in reported if line.startswith(f"{step} ")), default=0
     )
 
 
@@ -124,13 +124,13 @@ class Embed(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         counted = assert_never_mixed(place.db)
         chunks = len(self.before["chunks"])
-        self.done = done = counted.get(OTHER_MODEL.model, 0)
+        self.done = embedded = counted.get(OTHER_MODEL.model, 0)
         assert counted["hashed-words"] == chunks, "a vector of the old index is lost"
-        assert done >= count_of(reported, "embedding")
+        assert embedded >= count_of(reported, "embedding")
         with open_reader(place.db) as corpus:
             index = vector_index.active_index(corpus)
         assert index is not None
-        assert index.identity.model != OTHER_MODEL or done == chunks
+        assert index.identity.model != OTHER_MODEL or embedded == chunks
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         missing = len(self.before["chunks"]) - self.done
@@ -168,8 +168,8 @@ class Audit(Case):
             assert verification.ok, verification
             hashes = {str(row.seq): row.hash for row in log.rows()}
         for line in reported:
-            what, *rest = line.split()
-            assert what != "row" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
+            event, *fields = line.split()
+            assert event != "row" or hashes[fields[0]] == fields[1], "acknowledged, and lost"
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         self.check(place, reported)
@@ -247,13 +247,15 @@ class Purge(Case):
         chance = random.Random(7)
         common = tuple(f"common{number}" for number in range(200))
         canaries = [make_canary(chance, common, number) for number in range(FILES)]
-        build(place.folder, (one.document for one in canaries), HashingProvider(), name="c.db")
-        gone = canaries[::3]
-        ids = {canary.document.metadata.document_id for canary in gone}
-        others = {canary.document.metadata.document_id for canary in canaries} - ids
+        build(
+            place.folder, (canary.document for canary in canaries), HashingProvider(), name="c.db"
+        )
+        purged = canaries[::3]
+        ids = {canary.document.metadata.document_id for canary in purged}
+        staying = {canary.document.metadata.document_id for canary in canaries} - ids
         with open_reader(place.db) as corpus:
-            self.traces = vector_traces(corpus, ids) - vector_traces(corpus, others)
-        self.traces |= {trace for canary in gone for trace in canary.traces}
+            self.traces = vector_traces(corpus, ids) - vector_traces(corpus, staying)
+        self.traces |= {trace for canary in purged for trace in canary.traces}
         stage(place.db, "/published", sorted(ids))
         assert found_in(files_of(place.db), self.traces) == self.traces, "the look finds them"
         self.selection = PurgeSelection(sorted(ids))
@@ -301,8 +303,8 @@ class Repair(AllOrNothing):
         return bool(contents_of(place.db) != self.before)
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        kept = [path for path in files_of(place.db) if KEPT_DAMAGED.fullmatch(path.name)]
-        assert [contents_of(path) for path in kept] == [self.before]
+        damaged_files = [path for path in files_of(place.db) if KEPT_DAMAGED.fullmatch(path.name)]
+        assert [contents_of(path) for path in damaged_files] == [self.before]
 
 
 def old_schema(place: Place) -> None:
@@ -381,12 +383,12 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
         base.folder.mkdir()
         case.prepare(base)
         case.before = contents_of(base.db)
-        whole = copy_of(base.folder, folder / "whole")
-        undisturbed = run_child(run_until(case, whole))
+        complete = copy_of(base.folder, folder / "whole")
+        undisturbed = run_child(run_until(case, complete))
         assert undisturbed.code == 0
         operations = count_of(undisturbed.reported, "operations")
-        case.after = contents_of(whole.db)
-        expected_names = names_in(whole.folder)
+        case.after = contents_of(complete.db)
+        expected_names = names_in(complete.folder)
         killed = runs = 0
         while killed < rounds:
             runs += 1

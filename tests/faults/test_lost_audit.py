@@ -25,10 +25,10 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audited") / "c.db"
     assert ingested(path, "a.md").code == 0
     assert invoke("audit", "set", "--mode", "required", "--db", path).code == 0
-    assert asked(path).code == asked(path).code == 0
+    assert retrieve(path).code == retrieve(path).code == 0
     shutil.copyfile(audit_path(path), path.parent / "short.audit")
     assert ingested(path, "b.md").code == 0
-    assert asked(path).code == 0  # readers never write: the corpus does not know this row
+    assert retrieve(path).code == 0  # readers never write: the corpus does not know this row
     return path
 
 
@@ -44,7 +44,7 @@ def ingested(db: Path, name: str) -> Outcome:
     return invoke("ingest", db.parent / "docs", "--lexical-only", "--db", db)
 
 
-def asked(db: Path) -> Outcome:
+def retrieve(db: Path) -> Outcome:
     return invoke("retrieve", "token", "--lexical-only", "--db", db)
 
 
@@ -57,26 +57,26 @@ def shorten(db: Path) -> None:
 
 
 def replace(db: Path) -> None:
-    other = db.parent / "other" / "c.db"
-    other.parent.mkdir()
-    shutil.copyfile(db, other)
-    invoke("audit", "set", "--mode", "required", "--db", other)
-    with AuditLog(other) as log:
+    other_db = db.parent / "other" / "c.db"
+    other_db.parent.mkdir()
+    shutil.copyfile(db, other_db)
+    invoke("audit", "set", "--mode", "required", "--db", other_db)
+    with AuditLog(other_db) as log:
         for _ in range(9):
             log.record(AuditEntry(kind="retrieve"))
-    shutil.copyfile(audit_path(other), audit_path(db))
+    shutil.copyfile(audit_path(other_db), audit_path(db))
 
 
 @pytest.mark.parametrize("lose", [remove, shorten, replace])
 def test_an_audit_that_lost_rows_gives_no_answer(db: Path, lose: Callable[[Path], None]) -> None:
     lose(db)
-    refused = asked(db)
+    refused = retrieve(db)
     assert (refused.code, refused.out) == (6, "")
     assert "[audit_unwritable]" in refused.err
     assert "rolebundle audit set --mode required" in refused.err
     # A write of the corpus does not make the corpus forget.
     invoke("embed", "--db", db)
-    assert asked(db).code == 6
+    assert retrieve(db).code == 6
     assert invoke("audit", "verify", "--db", db).code in (2, 7)
 
 
@@ -86,23 +86,23 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
 ) -> None:
     lose(db)
     assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
-    assert asked(db).code == 0
+    assert retrieve(db).code == 0
     rows = [row for row in AuditLog(db).rows(kind="settings") if "lost_rows" in row.details]
     assert [row.details["lost_rows"] for row in rows] == [4]
     assert invoke("audit", "verify", "--db", db).code == 0
 
 
 def test_the_right_file_put_back_is_enough(db: Path) -> None:
-    kept = audit_path(db).rename(db.parent / "kept")
-    assert asked(db).code == 6
-    kept.rename(audit_path(db))
-    assert asked(db).code == 0
+    moved = audit_path(db).rename(db.parent / "kept")
+    assert retrieve(db).code == 6
+    moved.rename(audit_path(db))
+    assert retrieve(db).code == 0
 
 
 def test_records_that_are_optional_again_are_not_required(db: Path) -> None:
     assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
     remove(db)
-    assert asked(db).code == 0
+    assert retrieve(db).code == 0
 
 
 def test_a_server_notices_the_loss_while_it_runs(db: Path) -> None:

@@ -156,8 +156,8 @@ def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
         def embed_passages(self, texts: Any) -> Any:
             if not self.changed:
                 self.changed = True
-                with open_writer(db) as other:
-                    fill(other, [document("d1", ["an entirely new text"], title="d1")])
+                with open_writer(db) as corpus:
+                    fill(corpus, [document("d1", ["an entirely new text"], title="d1")])
             return super().embed_passages(texts)
 
     with open_writer(db) as corpus:

@@ -20,7 +20,7 @@ from support.fake_embedder import HashingProvider
 from support.operations import stored_rows
 from support.sound import assert_sound, contents
 
-KEPT = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parent.parent / "data"
 """Corpora that releases made, one for each schema since the sixth."""
 SECOND = """
 ALTER TABLE document ADD COLUMN reviewed TEXT;
@@ -118,7 +118,7 @@ def test_a_migration_that_fails_leaves_the_old_schema(
         assert corpus.value("SELECT count(*) FROM sqlite_schema WHERE name = 'review'") == 0
 
 
-@pytest.mark.parametrize("release", sorted(KEPT.glob("schema-*.db.gz")), ids=lambda path: path.name)
+@pytest.mark.parametrize("release", sorted(DATA.glob("schema-*.db.gz")), ids=lambda path: path.name)
 def test_a_corpus_of_each_release_is_migrated(release: Path, tmp_path: Path) -> None:
     """A corpus that the release made, with a policy, a quarantined document and a purge."""
     db = tmp_path / "c.db"

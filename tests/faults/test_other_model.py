@@ -21,7 +21,7 @@ from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
 from support.sound import assert_sound, contents
 
-OTHERS = {
+OTHER_IDENTITIES = {
     "provider": replace(IDENTITY, provider="other"),
     "model": replace(IDENTITY, model="other"),
     "digest": replace(IDENTITY, digest="1111"),
@@ -38,19 +38,19 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "notes"
 
 
-@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("case", OTHER_IDENTITIES)
 def test_another_model_writes_nothing_and_answers_lexically(
-    tmp_path: Path, tree: Path, what: str
+    tmp_path: Path, tree: Path, case: str
 ) -> None:
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
     before = db.read_bytes()
-    other = HashingProvider(OTHERS[what])
+    other_provider = HashingProvider(OTHER_IDENTITIES[case])
     with open_writer(db) as corpus, pytest.raises(EmbedderError) as caught:
-        sync.ingest(corpus, [tree], other)
+        sync.ingest(corpus, [tree], other_provider)
     assert (caught.value.code, caught.value.exit_code) == ("model_mismatch", 9)
     assert db.read_bytes() == before
     with open_reader(db) as corpus:
-        bundle = ask(corpus, provider=other, task="token")
+        bundle = ask(corpus, provider=other_provider, task="token")
         assert [chunk.lanes for chunk in bundle.selected] == [["lexical"]]
         assert "SEMANTIC_LANE_DEGRADED" in {warning.code for warning in bundle.warnings}
         assert len(vector_index.all_indexes(corpus)) == 1
@@ -106,9 +106,9 @@ BAD: dict[str, tuple[Answer, int]] = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("what", BAD)
-def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, what: str) -> None:
-    answer, waiting = BAD[what]
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, case: str) -> None:
+    answer, waiting = BAD[case]
     db = tmp_path / "c.db"
     with open_writer(db) as corpus:
         report = sync.ingest(corpus, [tree], BrokenProvider(answer))

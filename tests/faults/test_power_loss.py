@@ -64,10 +64,10 @@ def sequence(number: int) -> Sequence:
         return fixed[number]
     chance = random.Random(number)
     begin = chance.choice((("ingest",), ("create", "audit", "ingest"), ("audit", "ingest")))
-    rest = chance.sample([step for step in STEPS if step not in ("create", "ingest")], 3)
-    if "restore" in rest:
-        rest.insert(chance.randint(0, rest.index("restore")), "back up")
-    return Sequence(number % 4 == 3, (*begin, *rest))
+    later_steps = chance.sample([step for step in STEPS if step not in ("create", "ingest")], 3)
+    if "restore" in later_steps:
+        later_steps.insert(chance.randint(0, later_steps.index("restore")), "back up")
+    return Sequence(number % 4 == 3, (*begin, *later_steps))
 
 
 class Recorded(NamedTuple):
@@ -161,7 +161,7 @@ def check_state(
     """One state: it has what was acknowledged, it is sound, and the next step completes."""
     log = recorded.disk.log
     acknowledged = max((n for n in range(until) if log[n].kind == "acknowledge"), default=-1)
-    done = sum(row.to.startswith("step ") for row in log[:until])
+    finished = sum(row.to.startswith("step ") for row in log[:until])
     for name in DATABASES:
         assert stored_rows(place.folder / name) in history.allowed(name, acknowledged + 1), (
             "acknowledged, and lost",
@@ -172,32 +172,32 @@ def check_state(
         assert stored_rows(backup) == history.allowed("c.db", 0)[0], "half a backup"
     if any(".schema-" in row.to for row in log) and schema_of(place.db) > 1:
         assert backups, "migrated, and the backup is lost"
-    if is_erased(steps, done):
+    if is_erased(steps, finished):
         for path in (place.db, Path(f"{place.db}-wal")):
             assert not path.exists() or ERASED not in path.read_bytes(), path.name
     assert_sound(place.db)
-    assert count_audit_rows(place.db) >= recorded.audit_rows[done]
+    assert count_audit_rows(place.db) >= recorded.audit_rows[finished]
     if until % 4 == 0:
         assert_answers(place.db)
-    if done < len(steps):
+    if finished < len(steps):
         # What was not acknowledged, the user does again.
-        STEPS[steps[done]](place, lambda _: None)
+        STEPS[steps[finished]](place, lambda _: None)
         if until % 4 == 1:
             assert_sound(place.db)
-        done += 1
-    if recorded.contents[done]:
-        assert final_contents(place.db) == recorded.contents[done]
+        finished += 1
+    if recorded.contents[finished]:
+        assert final_contents(place.db) == recorded.contents[finished]
 
 
 ERASED = b"Word1 of part one"
 """What only a document has that the step `purge` erases."""
 
 
-def is_erased(steps: tuple[str, ...], done: int) -> bool:
+def is_erased(steps: tuple[str, ...], finished: int) -> bool:
     """Whether a purge was acknowledged, and nothing since then brings its documents back."""
-    if "purge" not in steps[:done]:
+    if "purge" not in steps[:finished]:
         return False
-    later = steps[steps.index("purge") : done + 1]
+    later = steps[steps.index("purge") : finished + 1]
     return not {"ingest", "update", "restore"} & set(later)
 
 

@@ -195,19 +195,19 @@ def repaired(db: Path) -> RepairReport:
 def test_every_damage_is_healed_or_named(
     folder: Path, tree: Path, image: bytes, expected: dict[str, Any], rounds: int
 ) -> None:
-    healed = nothing = denied = 0
+    healed = undamaged = denied = 0
     for seed in range(rounds):
         place = folder / f"round-{seed}"
         place.mkdir()
         db = place / "c.db"
-        what = damage(db, image, random.Random(seed))
+        damage_name = damage(db, image, random.Random(seed))
         data = db.read_bytes()
         report = repaired(db)
-        nothing += not report.repaired
+        undamaged += not report.repaired
         if report.repaired:
             assert report.kept is not None
-            if "cut" not in what:
-                assert Path(report.kept).read_bytes() == data, (seed, what)
+            if "cut" not in damage_name:
+                assert Path(report.kept).read_bytes() == data, (seed, damage_name)
         assert_sound(db)
         read_in(db, tree, reread=True)
         assert_sound(db)
@@ -215,10 +215,10 @@ def test_every_damage_is_healed_or_named(
             denied += 1
             with open_writer(db) as corpus, corpus.writing():
                 corpus.run("DELETE FROM policy")
-        assert logical(db) == expected, (seed, what, report)
+        assert logical(db) == expected, (seed, damage_name, report)
         healed += 1
         shutil.rmtree(place)
-    print(f"{healed} healed, {nothing} without damage to stored rows, {denied} without policy")
+    print(f"{healed} healed, {undamaged} without damage to stored rows, {denied} without policy")
     assert healed == rounds
 
 
@@ -371,11 +371,11 @@ class TestNothingIsWeakened:
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path, image: bytes) -> None:
-    other = tmp_path / "other.db"
-    raw(other, "CREATE TABLE t (a)")
-    data = other.read_bytes()
-    assert invoke("doctor", "--repair", "--db", other).code == 8
-    assert other.read_bytes() == data
+    foreign = tmp_path / "other.db"
+    raw(foreign, "CREATE TABLE t (a)")
+    data = foreign.read_bytes()
+    assert invoke("doctor", "--repair", "--db", foreign).code == 8
+    assert foreign.read_bytes() == data
     newer = tmp_path / "newer.db"
     newer.write_bytes(image)
     raw(newer, "PRAGMA user_version = 900", "ALTER TABLE chunk ADD COLUMN more TEXT")

@@ -74,17 +74,17 @@ def at_once(*works: Callable[[], object]) -> list[Exception]:
 @contextmanager
 def inside(owner: object, name: str, action: Callable[[], object]) -> Iterator[None]:
     """Do something once, just before a function of the code is called."""
-    function, done = getattr(owner, name), []
+    function, calls = getattr(owner, name), []
 
     def call(*args: Any, **options: Any) -> Any:
-        if not done:
-            done.append(True)
+        if not calls:
+            calls.append(True)
             action()
         return function(*args, **options)
 
     with patch.object(owner, name, call):
         yield
-    assert done
+    assert calls
 
 
 def assert_renewed(site: Site, edition: int = 2) -> None:
@@ -343,10 +343,10 @@ def test_a_full_disk_at_each_step(tmp_path: Path) -> None:
             while code == 6:
                 before = site.replica.read_bytes()
                 code = code_of(step)
-                kept = code == 0 or (
+                has_good_replica = code == 0 or (
                     site.replica.read_bytes() == before and editions_in(site.replica)
                 )
-                found.append([name, room, code, bool(kept)])
+                found.append([name, room, code, bool(has_good_replica)])
                 room += 64 << 10
                 os.truncate(place / FILLER, (place / FILLER).stat().st_size - (64 << 10))
         with open_reader(site.db) as corpus:
@@ -358,7 +358,10 @@ def test_a_full_disk_at_each_step(tmp_path: Path) -> None:
     found = on_own_file_system(place, 12, work)
     if found is None:
         pytest.skip("this machine does not allow to mount")
-    assert {(code, kept) for _, _, code, kept in found} == {(6, True), (0, True)}, found
+    assert {(code, has_good_replica) for _, _, code, has_good_replica in found} == {
+        (6, True),
+        (0, True),
+    }, found
     assert sum(code == 6 for _, _, code, _ in found) >= 4
 
 

@@ -75,7 +75,7 @@ REFERENCE_TASKS = (
     "performance of the search",
     "What should we improve?",
 )
-WHOLE = (
+COMPLETE_CASES = (
     "mossline-security-reviewer/0/weighted/full",
     "mossline-security-reviewer/6/lexical/compact",
     "mossline-security-reviewer/8/weighted/compact",
@@ -145,7 +145,7 @@ def check_digests(name: str, digests: dict[str, str]) -> None:
 
 def test_the_readable_bundles(sample_with_vectors: Path) -> None:
     with Served("--db", sample_with_vectors) as server:
-        for case in WHOLE:
+        for case in COMPLETE_CASES:
             path = HERE / "bundles" / f"{case.replace('/', '--')}.json"
             bundle = ask(server, SAMPLE_TASKS, case)
             if WRITE:

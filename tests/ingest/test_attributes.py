@@ -41,5 +41,5 @@ def test_they_are_found_by_their_words_in_the_first_passage(tmp_path: Path) -> N
     assert found["citation"]["locator"].startswith("a.md:7-")
     narrowed = invoke(*retrieve, "words", "--where", "attributes.project=zephyr").json()
     assert {chunk["title"] for chunk in narrowed["selected"]} == {"A"}
-    shown = invoke("get", found["document_id"], "--json", "--db", db).json()["document"]
-    assert shown["attributes"]["metadata.owner"] == ["Ana Kim"]
+    record = invoke("get", found["document_id"], "--json", "--db", db).json()["document"]
+    assert record["attributes"]["metadata.owner"] == ["Ana Kim"]

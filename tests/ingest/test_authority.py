@@ -73,7 +73,7 @@ class Tree:
             return {metadata.document_id: metadata for _, metadata in all_documents(corpus)}
 
     def at(self, uri: str) -> DocumentMetadata:
-        [metadata] = [one for one in self.documents().values() if one.uri == uri]
+        [metadata] = [document for document in self.documents().values() if document.uri == uri]
         return metadata
 
 
@@ -376,9 +376,9 @@ def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int
             path = tree.write(f"{number}/a.md", "Text.\n")
             tree.ingest(path, flags=claims, max_trust=None)
             [metadata] = [
-                one
-                for name, one in tree.documents().items()
-                if name.endswith(f"/{number}/a.md") or one.uri == "a.md"
+                metadata
+                for name, metadata in tree.documents().items()
+                if name.endswith(f"/{number}/a.md") or metadata.uri == "a.md"
             ][-1:]
             assert_holds(metadata, claims)
             shutil.rmtree(path.parent)
@@ -554,9 +554,9 @@ def test_a_foreign_folder_with_the_name_of_ours_takes_no_id(tree: Tree, theirs_f
     for is_theirs in (theirs_first, not theirs_first):
         report = tree.ingest(theirs if is_theirs else ours, flags=untrusted if is_theirs else {})
         assert report.refused() == []
-    tiers = {name: one.trust_tier for name, one in tree.documents().items()}
-    other = "docs/a.md#docs/a.md" if theirs_first else "theirs-docs/a.md"
-    assert tiers == {"docs/a.md": "general", other: "untrusted"}
+    tiers = {name: metadata.trust_tier for name, metadata in tree.documents().items()}
+    second_name = "docs/a.md#docs/a.md" if theirs_first else "theirs-docs/a.md"
+    assert tiers == {"docs/a.md": "general", second_name: "untrusted"}
 
 
 # -- manifests -----------------------------------------------------------------------------------
@@ -577,7 +577,9 @@ def test_a_manifest_in_a_checkout_counts_after_approval(tree: Tree, mark: str) -
     assert f"rolebundle trust {folder / 'rolebundle.toml'}" in report.notes[0].message
     assert invoke("trust", folder, "--db", tree.db).code == 0
     report = tree.ingest()
-    assert [(one.path, one.documents) for one in report.grants] == [("lib/deep/rolebundle.toml", 1)]
+    assert [(grant.path, grant.documents) for grant in report.grants] == [
+        ("lib/deep/rolebundle.toml", 1)
+    ]
     assert tree.at("lib/deep/a.md").trust_tier == "authoritative"
     (folder / "rolebundle.toml").write_text("[defaults]\ntrust_tier = 'preferred'\n")
     report = tree.ingest()
@@ -680,7 +682,7 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
     assert "trust: 1 document raised to preferred by what they declare themselves" in outcome.out
     status = invoke("status", "--db", tree.db, "--json").json()
-    assert [(one["document_id"], one["keys"]) for one in status["self_declared"]] == [
+    assert [(entry["document_id"], entry["keys"]) for entry in status["self_declared"]] == [
         ("w/a.md", ["trust_tier"]),
         ("w/b.md", ["supersedes"]),
     ]

@@ -182,11 +182,11 @@ def test_overlap_repeats_whole_lines_and_no_heading():
 def test_overlap_of_text_that_is_not_line_exact_repeats_sentences():
     sentences = " ".join(f"This is sentence number {i}." for i in range(20))
     document = ParsedDocument(blocks=(Block("paragraph", sentences, 4, 9),), line_exact=False)
-    first, *others = chunk_document("doc", document, ChunkSettings(60, 30, 100))
-    for chunk in others:
+    first, *following = chunk_document("doc", document, ChunkSettings(60, 30, 100))
+    for chunk in following:
         assert chunk.content.startswith("This")
         assert (chunk.start_line, chunk.end_line) == (4, 9)
-    assert sum(len(c.content) for c in (first, *others)) > len(sentences)
+    assert sum(len(c.content) for c in (first, *following)) > len(sentences)
 
 
 BLOCKS = st.lists(
@@ -209,9 +209,11 @@ BLOCKS = st.lists(
 def built(parts, line_exact):
     blocks, line = [], 1
     for kind, text, level in parts:
-        shown = text.strip("\n")
-        end = line + shown.count("\n")
-        blocks.append(Block(kind, shown, line, end, level, shown.strip() if level else ""))
+        visible_text = text.strip("\n")
+        end = line + visible_text.count("\n")
+        blocks.append(
+            Block(kind, visible_text, line, end, level, visible_text.strip() if level else "")
+        )
         line = end + 2
     return ParsedDocument(blocks=tuple(blocks), line_exact=line_exact)
 
@@ -221,8 +223,8 @@ def test_chunks_contain_all_words_in_order_within_the_size_limits(parts, line_ex
     document = built(parts, line_exact)
     settings = ChunkSettings(size=size, maximum=size + extra)
     chunks = chunk_document("doc", document, settings)
-    whole = "".join("".join(b.text.split()) for b in document.blocks)
-    assert "".join("".join(c.content.split()) for c in chunks) == whole
+    all_text = "".join("".join(b.text.split()) for b in document.blocks)
+    assert "".join("".join(c.content.split()) for c in chunks) == all_text
     assert len({c.chunk_id for c in chunks}) == len(chunks)
     for above, below in pairwise(chunks):
         assert above.start_line <= below.start_line
@@ -246,8 +248,8 @@ def test_an_edit_of_equal_length_only_changes_the_chunks_that_contain_it(n, seed
     settings = ChunkSettings(size=400, maximum=800)
     before = chunks_of("\n\n".join(parts), settings)
     after = chunks_of(edited(parts, at, new), settings)
-    kept = {c.chunk_id for c in before if parts[at] not in c.content}
-    assert kept <= {c.chunk_id for c in after}
+    unchanged = {c.chunk_id for c in before if parts[at] not in c.content}
+    assert unchanged <= {c.chunk_id for c in after}
     assert len(after) == len(before)
 
 

@@ -98,7 +98,7 @@ class TestCheckouts:
         monkeypatch.setattr(
             subprocess,
             "Popen",
-            lambda command, **rest: (runs.append(command), run(command, **rest))[1],
+            lambda command, **options: (runs.append(command), run(command, **options))[1],
         )
         for number in range(20):
             write(checkout / f"more/{number}.md")

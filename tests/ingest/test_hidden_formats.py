@@ -116,7 +116,9 @@ def scanned(path: str, data: bytes) -> tuple[str, list[str]]:
     found = reader.read(data, path, ReaderOptions())
     documents = [document for document in found if isinstance(document, ParsedDocument)]
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    results = scan_documents([IntakeDocument(one, metadata) for one in documents], ScanSettings())
+    results = scan_documents(
+        [IntakeDocument(document, metadata) for document in documents], ScanSettings()
+    )
     blocks = [block for after, _, _ in results for block in after.blocks]
     verdicts = [record.verdict if record else "clean" for _, _, record in results]
     return "\n".join(f"{block.heading} {block.text}" for block in blocks), verdicts

@@ -92,9 +92,9 @@ def test_a_part_of_a_checkout(tmp_path: Path) -> None:
         tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
         **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
     )  # fmt: skip
-    docs, made = tmp_path / "docs", tmp_path / "made"
+    docs, generated = tmp_path / "docs", tmp_path / "made"
     assert walked(docs)[0] == ["a.md"]
-    assert walked(made)[0] == ["a.log", "a.md"]
+    assert walked(generated)[0] == ["a.log", "a.md"]
     assert walked(tmp_path, docs / "a.log")[0] == ["docs/a.log"]
 
 

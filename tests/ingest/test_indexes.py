@@ -113,7 +113,7 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
             assert index is not None
             bundle = ask(corpus, None, HashingProvider(), task="n3 tokens")
             assert bundle.selected
-            assert all(one.scores.semantic > 0 for one in bundle.selected)
+            assert all(passage.scores.semantic > 0 for passage in bundle.selected)
             seen.append((index.identity.model, codes(bundle) & {"SEMANTIC_LANE_DEGRADED"}))
 
     report = build(db, Watched(NEW, before=look))
@@ -126,7 +126,7 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
             ask(corpus, None, HashingProvider(NEW), task="n3")
         )
         old = ask(corpus, None, HashingProvider(), task="n3")
-    [warning] = [one for one in old.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
+    [warning] = [warning for warning in old.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
     assert "newer" in warning.message
 
 
@@ -170,11 +170,11 @@ def test_an_interrupted_build_continues(db: Path) -> None:
     with pytest.raises(RuntimeError):
         build(db, Watched(NEW, before=fail))
     assert active(db).identity.model == IDENTITY
-    done = assert_never_mixed(db)["newer"]
-    assert done in {2 * BATCH, 3 * BATCH}
+    embedded = assert_never_mixed(db)["newer"]
+    assert embedded in {2 * BATCH, 3 * BATCH}
     again = Watched(NEW)
     report = build(db, again)
-    assert sum(again.batches) == report.embedded == FILES - done
+    assert sum(again.batches) == report.embedded == FILES - embedded
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
@@ -304,19 +304,19 @@ def test_a_plan_writes_nothing(db: Path) -> None:
 def test_the_plan_of_an_interrupted_build(db: Path) -> None:
     with pytest.raises(RuntimeError):
         build(db, Watched(NEW, before=_stop))
-    done = assert_never_mixed(db).get("newer", 0)
+    embedded = assert_never_mixed(db).get("newer", 0)
     with open_reader(db) as corpus:
-        assert indexes.estimate(corpus, Watched(NEW)).waiting == FILES - done
+        assert indexes.estimate(corpus, Watched(NEW)).waiting == FILES - embedded
 
 
 # -- through a server ----------------------------------------------------------------------------
 
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
-    done = invoke(
+    outcome = invoke(
         "embed", "--provider", kind, "--model", MODEL, "--embed-url", server.url, "--db", db
     )
-    assert done.code == 0, done.err
+    assert outcome.code == 0, outcome.err
 
 
 def test_the_server_down_during_ingest(db: Path, tree: Path) -> None:
@@ -326,23 +326,23 @@ def test_the_server_down_during_ingest(db: Path, tree: Path) -> None:
     write(tree, "later")
     write(tree, "n1")
     (tree / "n1.md").write_text("# n1\n\nAnother text.\n", encoding="utf-8")
-    done = invoke("ingest", tree, "--workers", "1", "--db", db)
-    assert done.code == 9
-    assert "1 added, 1 updated" in done.out
-    assert "2 waiting for a vector" in done.out
-    assert "every document was stored, but 2 chunks without a vector" in done.err
-    assert "cannot be reached" in done.err
-    assert "rolebundle embed" in done.err
+    outcome = invoke("ingest", tree, "--workers", "1", "--db", db)
+    assert outcome.code == 9
+    assert "1 added, 1 updated" in outcome.out
+    assert "2 waiting for a vector" in outcome.out
+    assert "every document was stored, but 2 chunks without a vector" in outcome.err
+    assert "cannot be reached" in outcome.err
+    assert "rolebundle embed" in outcome.err
     found = invoke("retrieve", "later tokens", "--format", "json", "--db", db)
     assert found.code == 0
     [warning] = [w for w in found.json()["warnings"] if w["code"] == "SEMANTIC_LANE_DEGRADED"]
     assert "cannot be reached" in warning["message"]
     with embedding_server(port) as server:
-        done = invoke("embed", "--db", db)
-        assert (done.code, done.out) == (0, "2 chunks embedded, 0 waiting\n")
-        asked = [text for body in server.asked("/api/embed") for text in body["input"]]
-        assert len(asked) == 2
-        assert all(text.startswith("search_document: ") for text in asked)
+        outcome = invoke("embed", "--db", db)
+        assert (outcome.code, outcome.out) == (0, "2 chunks embedded, 0 waiting\n")
+        texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
+        assert len(texts) == 2
+        assert all(text.startswith("search_document: ") for text in texts)
     assert assert_never_mixed(db) == {"hashed-words": FILES - 1, f"{MODEL}:latest": FILES + 1}
 
 
@@ -375,16 +375,16 @@ def test_a_server_that_dies_in_mid_embedding(
     """What was embedded is kept, and a server that fails on everything is not asked for ever."""
     dies_after(server, 2, fault)
     arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--db", db)
-    done = invoke(*arguments, "--embed-url", server.url)
-    assert done.code == 9, done.err
-    assert f"{2 * BATCH} chunks embedded, {FILES - 2 * BATCH} waiting" in done.out
-    assert len(server.asked("/api/embed")) <= 2 + most
+    outcome = invoke(*arguments, "--embed-url", server.url)
+    assert outcome.code == 9, outcome.err
+    assert f"{2 * BATCH} chunks embedded, {FILES - 2 * BATCH} waiting" in outcome.out
+    assert len(server.bodies_for("/api/embed")) <= 2 + most
     assert active(db).identity.model == IDENTITY
     server.faults.clear()
     server.seen.clear()
     embed_with(server, db)
-    asked = [text for body in server.asked("/api/embed") for text in body["input"]]
-    assert len(asked) == FILES - 2 * BATCH
+    texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
+    assert len(texts) == FILES - 2 * BATCH
     assert active(db).identity.model.model == f"{MODEL}:latest"
     assert assert_never_mixed(db)[f"{MODEL}:latest"] == FILES
 
@@ -404,9 +404,9 @@ def test_the_model_behind_the_name_changed(db: Path, tree: Path, server: Embeddi
     server.digest = DIGEST[::-1]
     before = db.read_bytes()
     write(tree, "more")
-    done = invoke("ingest", tree, "--workers", "1", "--db", db)
-    assert done.code == 9
-    assert "model_mismatch" in done.err
+    outcome = invoke("ingest", tree, "--workers", "1", "--db", db)
+    assert outcome.code == 9
+    assert "model_mismatch" in outcome.err
     assert db.read_bytes() == before
     # Built anew, and still reached at the server that the corpus knows.
     assert invoke("embed", "--db", db).code == 0
@@ -503,7 +503,7 @@ def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
         vector_index.set_reach(corpus, active_in(corpus), reach)
     with Engine(db) as engine:
         bundle = engine.retrieve(RetrievalRequest(task="n3 tokens"))
-    [warning] = [one for one in bundle.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
+    [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
     assert "192.0.2.1 is not on this machine" in warning.message
     assert bundle.selected
 
@@ -528,7 +528,7 @@ def test_queries_use_the_model_of_the_index(
     assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
     assert bundle.corpus.index is not None
     assert bundle.corpus.index.provider == kind
-    texts = [text for body in server.asked(path) for text in body["input"]]
+    texts = [text for body in server.bodies_for(path) for text in body["input"]]
     assert "search_query: n3 tokens" in texts
     assert not any(text.startswith("search_document: ") for text in texts)
 
@@ -543,12 +543,12 @@ def test_an_open_engine_uses_the_new_model_after_activation(
         server.seen.clear()
         bundle = engine.retrieve(RetrievalRequest(task="n3"))
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
-        assert server.asked("/v1/embeddings")
-        assert not server.asked("/api/embed")
+        assert server.bodies_for("/v1/embeddings")
+        assert not server.bodies_for("/api/embed")
         Admin(engine.workspace).indexes.use("ollama:" + MODEL + ":latest")
         server.seen.clear()
         engine.retrieve(RetrievalRequest(task="n3"))
-        assert server.asked("/api/embed")
+        assert server.bodies_for("/api/embed")
 
 
 def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
@@ -598,7 +598,7 @@ def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:
     identity = IndexIdentity(NEW, CHUNKER_VERSION)
     with open_writer(db) as corpus:
         with corpus.writing():
-            kept = vector_index.create_index(corpus, identity, activate=False)
-        assert vector_index.find_index(corpus, identity) == kept
+            created = vector_index.create_index(corpus, identity, activate=False)
+        assert vector_index.find_index(corpus, identity) == created
         assert vector_index.find_index(corpus, replace(identity, normalization="none")) is None
-        assert vector_index.find_index(corpus, replace(identity, chunker="another")) == kept
+        assert vector_index.find_index(corpus, replace(identity, chunker="another")) == created

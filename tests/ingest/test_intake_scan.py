@@ -101,10 +101,10 @@ def test_line_numbers_do_not_change(world: World) -> None:
     lines = [f"# One{ZERO}", "", f"first{ZERO} token", ZERO, f"{ZERO}{ZERO}", "", "## Two", "last"]
     flagged = world.ingest("a.md", "\r\n".join(lines))
     assert flagged is not None and flagged.scanned.verdict == "label"
-    shown = [line.replace(ZERO, "") for line in lines]
+    visible_lines = [line.replace(ZERO, "") for line in lines]
     for locator, content in world.passages("wiki/a.md"):
         start, end = map(int, locator.rpartition(":")[2].split("-"))
-        assert content == "\n".join(shown[start - 1 : end])
+        assert content == "\n".join(visible_lines[start - 1 : end])
 
 
 def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
@@ -270,14 +270,14 @@ def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed() -> 
     )
     block = Block("paragraph", "A token plan.", 1, 1)
     parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
-    ((_, shown, scanned),) = scan_documents(
+    ((_, scanned_metadata, scanned),) = scan_documents(
         [IntakeDocument(parsed, metadata)], ScanSettings(secrets="mask")
     )
     assert scanned is not None
-    assert key not in " ".join(shown.tags)
-    assert "" not in shown.tags
-    assert "plain" in shown.tags
-    attributes = dict(shown.attributes)
+    assert key not in " ".join(scanned_metadata.tags)
+    assert "" not in scanned_metadata.tags
+    assert "plain" in scanned_metadata.tags
+    attributes = dict(scanned_metadata.attributes)
     assert (len(attributes["a"]), attributes["a"][-1]) == (2, "plain")
     assert key not in attributes["a"][0]
     assert "9!kL" not in str(attributes)

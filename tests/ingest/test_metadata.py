@@ -31,7 +31,7 @@ VALUES = {
     "supersedes": ["old"], "contradicts": ["other"],
 }  # fmt: skip
 # Keys that other tools use, and the keys under which their values are stored.
-OTHERS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
+OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -55,7 +55,7 @@ def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, Docu
 
 def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
     """One file per key, then all keys at once as flags."""
-    assert {*VALUES, *OTHERS} == set(METADATA_KEYS)
+    assert {*VALUES, *OTHER_KEYS} == set(METADATA_KEYS)
     declared = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
     places = {
         "yaml": {

@@ -67,8 +67,8 @@ def test_the_last_word_on_a_path_or_above_it_holds(
         for paths, given_now in ingests:
             if any((place + "/").startswith(path.rstrip("/") + "/") for path in paths):
                 keys = TRUST if TRUST & given_now.keys() else set()
-                kept = {key: value for key, value in expected.items() if key not in keys}
-                expected = {**kept, **given_now}
+                unlifted = {key: value for key, value in expected.items() if key not in keys}
+                expected = {**unlifted, **given_now}
         assert limits_in(flags_at(remembered, place)) == limits_in(expected), place
 
 
@@ -95,16 +95,16 @@ class World:
     def documents(self) -> dict[str, DocumentMetadata]:
         """The document of each file, by the name of the file."""
         with open_reader(self.db) as corpus:
-            return {Path(one.uri).name: one for _, one in all_documents(corpus)}
+            return {Path(metadata.uri).name: metadata for _, metadata in all_documents(corpus)}
 
     def governed(self) -> dict[str, list[Any]]:
         """What the documents of the download have of what they claim."""
         return {
             name: [
-                *(getattr(one, key) for key in CLAIMS if key != "source_id"),
-                one.source_id == "taken",
+                *(getattr(metadata, key) for key in CLAIMS if key != "source_id"),
+                metadata.source_id == "taken",
             ]
-            for name, one in self.documents().items()
+            for name, metadata in self.documents().items()
             if name != "ours.md"
         }
 
@@ -187,7 +187,7 @@ def test_no_later_ingest_lifts_a_limit(
 def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
     assert world.ingest() == ["flags_remembered"]
-    tiers = {name: one.trust_tier for name, one in world.documents().items()}
+    tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
@@ -217,7 +217,7 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
     with open_writer(world.db) as corpus, pytest.raises(KeyboardInterrupt):
         sync.ingest(corpus, [world.root], None, IngestOptions(flags=UNTRUSTED), killed)
     world.ingest()
-    assert {one.trust_tier for one in world.documents().values()} == {"untrusted"}
+    assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
 
 
 def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:

@@ -63,12 +63,12 @@ def pdf_of(number: int, pages: dict[str, int]) -> bytes:
             Paragraph(FILLER * random.randint(1, 9), STYLES["Normal"])
             for _ in range(random.randint(2, 9))
         ]
-        kept = (
+        paragraphs = (
             Table([["item", "cost"], [sentence, "7"]])
             if random.random() < 0.3
             else Paragraph(sentence, STYLES["Normal"])
         )
-        text.insert(random.randint(0, len(text)), KeepTogether([Mark(name, pages), kept]))
+        text.insert(random.randint(0, len(text)), KeepTogether([Mark(name, pages), paragraphs]))
         story += [Paragraph(f"Part {part}", STYLES["Heading1"]), Spacer(1, 9), *text]
         if random.random() < 0.5:
             story.append(PageBreak())

@@ -97,10 +97,10 @@ def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
 
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     """As the root of the file system, and `/docs` beside another source `docs`."""
-    taken = {"files", "docs", "docs-2"}
+    used_names = {"files", "docs", "docs-2"}
     around = Surroundings(
         base_of=lambda start: start,
-        sources_of_others=lambda _base, _with_foreign: set(taken),
+        sources_of_others=lambda _base, _with_foreign: set(used_names),
         is_foreign=lambda _start: False,
         leaves_out=lambda _root, _path: False,
     )
@@ -108,7 +108,7 @@ def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     assert [root.source_id for root in planned.roots] == ["files-2"]
     planned = plan([], [Path("/docs")], {}, around)
     assert [root.source_id for root in planned.roots] == ["docs-3"]
-    taken.clear()
+    used_names.clear()
     assert [root.source_id for root in plan([], [Path("/")], {}, around).roots] == ["files"]
 
 
@@ -461,12 +461,14 @@ def test_removing_a_root(world: World) -> None:
     world.write("a/.hidden/z.md")
     world.ingest("a/b")
     world.ingest("a", "a/.hidden")
-    asked = invoke("roots", "remove", world.folder / "a", "--json", "--db", world.db)
-    assert (asked.code, asked.json()["documents"]) == (2, 1)
+    outcome = invoke("roots", "remove", world.folder / "a", "--json", "--db", world.db)
+    assert (outcome.code, outcome.json()["documents"]) == (2, 1)
     assert len(world.ids()) == 3
     shutil.rmtree(world.folder / "a")
-    done = invoke("roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db)
-    assert (done.code, done.json()["documents"]) == (0, 2), "with the part that shares its source"
+    outcome = invoke("roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db)
+    assert (outcome.code, outcome.json()["documents"]) == (0, 2), (
+        "with the part that shares its source"
+    )
     assert world.ids() == ["b/y.md"]
 
 

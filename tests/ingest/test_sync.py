@@ -131,12 +131,12 @@ def test_one_paragraph_changes_one_chunk(world: World) -> None:
     report = world.ingest()
     assert counted(report) == (0, 1, 5, 0)
     after = dict_of(world.rows(CHUNKS))
-    gone, come = chunks.keys() - after.keys(), after.keys() - chunks.keys()
-    assert len(gone) == len(come) == 1
+    removed, come = chunks.keys() - after.keys(), after.keys() - chunks.keys()
+    assert len(removed) == len(come) == 1
     assert all("An edited text." in after[name][1] for name in come)
     for name in chunks.keys() & after.keys():
         assert after[name] == chunks[name], "its row stays"
-    changed = {chunks[name][0] for name in gone} | {after[name][0] for name in come}
+    changed = {chunks[name][0] for name in removed} | {after[name][0] for name in come}
     assert [row for row in vectors if row[0] not in changed] == [
         row for row in world.rows(VECTORS) if row[0] not in changed
     ]
@@ -196,15 +196,15 @@ def test_a_deleted_folder_is_removed(world: World) -> None:
 def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     """A run knows of its own paths only; a name that only begins alike is another folder."""
     world.ingest()
-    other = tmp_path / "notes-2"
-    other.mkdir()
-    (other / "x.md").write_text("Other.\n", encoding="utf-8")
-    assert counted(world.ingest(other)) == (1, 0, 0, 0)
+    other_folder = tmp_path / "notes-2"
+    other_folder.mkdir()
+    (other_folder / "x.md").write_text("Other.\n", encoding="utf-8")
+    assert counted(world.ingest(other_folder)) == (1, 0, 0, 0)
     (world.tree / "n0.md").unlink()
-    assert counted(world.ingest(other)) == (0, 0, 1, 0)
+    assert counted(world.ingest(other_folder)) == (0, 0, 1, 0)
     assert counted(world.ingest(world.tree / "n1.md")) == (0, 0, 1, 0)
     assert len(world.look(paths_in)) == 7
-    assert counted(world.ingest(world.tree, other)) == (0, 0, 6, 1)
+    assert counted(world.ingest(world.tree, other_folder)) == (0, 0, 6, 1)
 
 
 def test_a_moved_file(world: World) -> None:
@@ -385,12 +385,12 @@ def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
     parent.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
     parent.write("deep/er/a.md", "A note.\n")
     parent.ingest()
-    whole = contents(parent.db)
-    two = tmp_path / "2.db"
-    with open_writer(two) as corpus:
+    all_contents = contents(parent.db)
+    second_db = tmp_path / "2.db"
+    with open_writer(second_db) as corpus:
         sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], CountingProvider())
-    assert contents(two) == whole
-    assert whole["documents"][0][0] == "handbook/deep/er/a.md"
+    assert contents(second_db) == all_contents
+    assert all_contents["documents"][0][0] == "handbook/deep/er/a.md"
 
 
 # -- settings and errors ---------------------------------------------------------------------------

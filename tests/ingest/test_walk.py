@@ -11,7 +11,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
 
-NOTHING = FileDefaults()
+NO_DEFAULTS = FileDefaults()
 
 
 def write(folder: Path, *names: str) -> None:
@@ -22,7 +22,7 @@ def write(folder: Path, *names: str) -> None:
 
 
 def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
-    entries = list(walk(root, start or root, NOTHING))
+    entries = list(walk(root, start or root, NO_DEFAULTS))
     paths = [entry.path for entry in entries if isinstance(entry, FileEntry)]
     return paths, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
@@ -73,7 +73,7 @@ def test_manifests_above_the_start_apply(tmp_path: Path) -> None:
     for start in (tmp_path, tmp_path / "deep", tmp_path / "deep" / "er"):
         paths, skipped = walked(tmp_path, start)
         assert (paths, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
-    [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NOTHING)
+    [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NO_DEFAULTS)
     assert isinstance(entry, FileEntry)
     assert entry.defaults.authority.values == {"domain": "top", "title": "deep"}
 
@@ -143,13 +143,13 @@ def test_a_glob_without_a_file_is_named(tmp_path: Path, glob: str, meant: str) -
     write(tmp_path, "a.md", "secret/c.md", "secret/deep/b.md")
     manifest = tmp_path / "rolebundle.toml"
     manifest.write_text(f"[[rule]]\nglob = '{glob}'\nsensitivity = 'confidential'\n", "utf-8")
-    note = walk(tmp_path, tmp_path, NOTHING)[-1]
+    note = walk(tmp_path, tmp_path, NO_DEFAULTS)[-1]
     assert isinstance(note, Skipped)
     assert note.code == "glob_matches_nothing"
     guess = f"; did you mean {meant}?" if meant else ""
     assert note.message == f"rolebundle.toml: rule 1: {glob!r} matches no file{guess}"
     manifest.write_text(f"ignore = ['{glob}']", "utf-8")
-    notes = [entry for entry in walk(tmp_path, tmp_path, NOTHING) if isinstance(entry, Skipped)]
+    notes = [entry for entry in walk(tmp_path, tmp_path, NO_DEFAULTS) if isinstance(entry, Skipped)]
     assert len(notes) == bool(meant)
 
 
@@ -162,5 +162,5 @@ def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
     for start in (tmp_path, tmp_path / "a", tmp_path / "c", tmp_path / "c" / "e" / "f.md"):
         codes = walked(tmp_path, start)[1].values()
         assert set(codes) <= {"ignored"}, start
-    without_a = walk(tmp_path, tmp_path, NOTHING, excluded=frozenset({str(tmp_path / "a")}))
+    without_a = walk(tmp_path, tmp_path, NO_DEFAULTS, excluded=frozenset({str(tmp_path / "a")}))
     assert all(entry.path != "rolebundle.toml" for entry in without_a)

@@ -158,7 +158,7 @@ def test_edited_patterns_count_at_once(db: Path, folder: Path) -> None:
 
     def flagged() -> list[str]:
         with open_reader(db) as corpus:
-            return [each.path for each in quarantine.flagged_documents(corpus)]
+            return [flagged.path for flagged in quarantine.flagged_documents(corpus)]
 
     with Admin(db) as admin:
         admin.ingest([folder], IngestOptions(scan=ScanSettings(patterns=own)), lexical_only=True)
@@ -247,7 +247,7 @@ def test_it_waits_for_another_writer(
 ) -> None:
     with watching(db) as running:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-        with open_writer(db) as other, other.writing():
+        with open_writer(db) as writer, writer.writing():
             (folder / "new.md").write_text("# New\n", encoding="utf-8")
             until(lambda: running.status.problem == "corpus_busy")
             assert running.status.state == "waiting"
@@ -293,9 +293,9 @@ def test_a_corpus_within_its_root_is_left_alone(folder: Path) -> None:
         (folder / "new.md").write_text("# New\n", encoding="utf-8")
         until(lambda: "new.md" in names(db))
         running.until_idle()
-        said = len(running.said)
+        said_before = len(running.said)
         sleep(0.5)
-        assert len(running.said) == said
+        assert len(running.said) == said_before
     assert names(db) == {*(f"d{number}.md" for number in range(10)), "new.md"}
 
 
@@ -327,7 +327,10 @@ def test_files_that_were_not_touched_are_not_read_again(
     monkeypatch.setattr(
         prepare,
         "read_bytes",
-        lambda location, *rest: (read.append(Path(location).name), plain(location, *rest))[1],
+        lambda location, *arguments: (
+            read.append(Path(location).name),
+            plain(location, *arguments),
+        )[1],
     )
     with watching(db) as running:
         read.clear()
@@ -349,7 +352,7 @@ class TestStatus:
 
     @pytest.mark.sample(2)
     @pytest.mark.parametrize(
-        ("changes", "shown", "warns"),
+        ("changes", "expected", "warns"),
         [
             ({}, "idle, heartbeat", False),
             (
@@ -367,10 +370,10 @@ class TestStatus:
         ],
     )
     def test_status_and_doctor_say_what_a_watch_does(
-        self, db: Path, changes: dict[str, object], shown: str, warns: bool
+        self, db: Path, changes: dict[str, object], expected: str, warns: bool
     ) -> None:
         self.write_heartbeat(db, **changes)
-        assert shown in invoke("status", "--db", db).out
+        assert expected in invoke("status", "--db", db).out
         [check] = [
             line
             for line in invoke("doctor", "--db", db).out.splitlines()

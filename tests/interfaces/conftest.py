@@ -22,14 +22,14 @@ def small_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def served(small_db: Path) -> Iterator[Served]:
-    with Served("--db", small_db) as one:
-        yield one
+    with Served("--db", small_db) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def shared_server(small_db: Path) -> Iterator[Served]:
-    with Served("--db", small_db) as one:
-        yield one
-        rest, err = one.end_of_input()
-        assert rest == []
+    with Served("--db", small_db) as server:
+        yield server
+        remaining, err = server.end_of_input()
+        assert remaining == []
         assert err == ""

@@ -32,16 +32,16 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             encoding="utf-8",
         )
     path = folder / "c.db"
-    done = invoke("ingest", folder, "--lexical-only", "--workers", "1", "--db", path)
-    assert done.code == 0, done.err
+    outcome = invoke("ingest", folder, "--lexical-only", "--workers", "1", "--db", path)
+    assert outcome.code == 0, outcome.err
     yield path
 
 
 def reply(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[str, str]]]:
     return (
-        {one["title"] for one in answer["selected"]},
+        {passage["title"] for passage in answer["selected"]},
         answer["rejected_summary"],
-        [(one["approved_by"], one["action"]) for one in answer.get("approvals", ())],
+        [(approval["approved_by"], approval["action"]) for approval in answer.get("approvals", ())],
     )
 
 
@@ -51,23 +51,23 @@ RELEASED = ({"internal", "external"}, {"taint_blocked": 1}, APPROVALS)
 
 
 def test_options_of_the_command_line(db: Path) -> None:
-    asked = ("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json")
-    assert reply(invoke(*asked, "--action", "execute").json()) == KEPT_BACK
-    answer = invoke(*asked, *OPTIONS).json()
+    command = ("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json")
+    assert reply(invoke(*command, "--action", "execute").json()) == KEPT_BACK
+    answer = invoke(*command, *OPTIONS).json()
     assert reply(answer) == RELEASED
     assert answer["request"] == {**APPROVED, "lexical_only": True}
 
 
 def test_a_request_of_one_shot(db: Path) -> None:
     fields = {"task": TASK, "lexical_only": True, "detail": "compact"}
-    asked = ("retrieve", "--request", "-", "--db", db)
+    command = ("retrieve", "--request", "-", "--db", db)
     for more, options, expected in (
         ({"action": "execute"}, ("--approvals", "request"), KEPT_BACK),
         (APPROVED, ("--approvals", "request"), RELEASED),
         (APPROVED, (), KEPT_BACK),
     ):
         stdin = json.dumps(fields | more).encode()
-        answer = json.loads(run(*asked, *options, stdin=stdin).out)
+        answer = json.loads(run(*command, *options, stdin=stdin).out)
         assert reply(answer) == expected
         assert (IGNORED in json.dumps(answer["warnings"])) == (not options)
 
@@ -77,7 +77,9 @@ def test_a_server_takes_no_approval_from_a_request(db: Path) -> None:
         answer = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
         assert reply(answer) == KEPT_BACK
         assert "approval" not in answer["request"]
-        [warning] = [one for one in answer["warnings"] if one["code"] == "APPROVAL_REFUSED"]
+        [warning] = [
+            warning for warning in answer["warnings"] if warning["code"] == "APPROVAL_REFUSED"
+        ]
         assert IGNORED in warning["message"]
         explained = sidecar.why(TASK, "external.md:1-6", lexical_only=True, **APPROVED)
         assert (explained["outcome"], explained["code"]) == ("rejected", "requires_approval")
@@ -92,11 +94,11 @@ def test_the_program_of_the_host_decides(db: Path, tmp_path: Path) -> None:
         with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
             answer = sidecar.retrieve(TASK, lexical_only=True, **(APPROVED | {"approval": "me"}))
         assert reply(answer) == expected
-        asked = json.loads(question.read_text())
+        request = json.loads(question.read_text())
         question.unlink()
-        assert (asked["agent"], asked["action"], asked["claim"]) == ("bot-7", "execute", "me")
-        assert [one["locator"] for one in asked["passages"]] == ["external.md:4-6"]
-        assert TASK not in json.dumps(asked)
+        assert (request["agent"], request["action"], request["claim"]) == ("bot-7", "execute", "me")
+        assert [passage["locator"] for passage in request["passages"]] == ["external.md:4-6"]
+        assert TASK not in json.dumps(request)
         with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
             assert "approvals" not in sidecar.retrieve(TASK, lexical_only=True)
         assert not question.exists()  # nothing needs an approval to be read
@@ -109,26 +111,26 @@ def test_a_request_to_the_sidecar(db: Path) -> None:
             {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},
         ):
             assert reply(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
-        whole = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
-        again = sidecar.call("retrieve", **whole["more"]["params"])
+        bundle = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
+        again = sidecar.call("retrieve", **bundle["more"]["params"])
         assert reply(again) == RELEASED
         with pytest.raises(SidecarError, match="action: must be one of 'read'"):
             sidecar.retrieve(TASK, action="delete")
 
 
 def test_why_and_compare_take_the_same_options(db: Path) -> None:
-    asked = ("why", "external.md:1-6", TASK, "--lexical-only", "--db", db, "--json")
-    found = invoke(*asked, "--action", "execute").json()
+    command = ("why", "external.md:1-6", TASK, "--lexical-only", "--db", db, "--json")
+    found = invoke(*command, "--action", "execute").json()
     assert (found["outcome"], found["code"]) == ("rejected", "requires_approval")
     assert found["needs"][0].startswith("an approval of execute with a person's name")
-    found = invoke(*asked, *OPTIONS).json()
+    found = invoke(*command, *OPTIONS).json()
     assert (found["outcome"], found["request"]["approval"]) == ("selected", "Ana Silva")
     roles = ("--roles", "mossline-security-reviewer,mossline-docs-writer")
     compared = ("compare", TASK, *roles, "--lexical-only", "--db", db, "--json")
     views = invoke(*compared, "--action", "execute").json()["roles"]
-    assert [one["rejected_summary"]["requires_approval"] for one in views] == [1, 1]
+    assert [view["rejected_summary"]["requires_approval"] for view in views] == [1, 1]
     views = invoke(*compared, *OPTIONS).json()["roles"]
-    assert [one["rejected_summary"].get("requires_approval", 0) for one in views] == [0, 0]
+    assert [view["rejected_summary"].get("requires_approval", 0) for view in views] == [0, 0]
 
 
 def test_nothing_is_asked_of_who_only_reads(db: Path) -> None:
@@ -139,8 +141,8 @@ def test_nothing_is_asked_of_who_only_reads(db: Path) -> None:
 
 
 def test_an_empty_answer_says_what_would_help(db: Path) -> None:
-    asked = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
-    fallback = invoke(*asked, "--action", "execute").json()["fallback"]
+    command = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
+    fallback = invoke(*command, "--action", "execute").json()["fallback"]
     assert fallback["verdict"] == "approval_needed"
     assert "let a person approve it" in fallback["message"]
 
@@ -162,9 +164,9 @@ def test_what_makes_no_sense_is_a_usage_error(
         ("why", "external.md:1-6", TASK),
         ("compare", TASK, "--roles", "mossline-security-reviewer,mossline-docs-writer"),
     ):
-        done = invoke(*command, *options, "--db", db)
-        assert done.code == 2
-        assert shown_text in done.err
+        outcome = invoke(*command, *options, "--db", db)
+        assert outcome.code == 2
+        assert shown_text in outcome.err
 
 
 @pytest.mark.parametrize("name", ["agent", "approval"])
@@ -177,13 +179,13 @@ def test_a_name_is_a_text_that_is_not_blank(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["retrieve", "why"])
 def test_tools_describe_the_fields(name: str) -> None:
-    (tool,) = (one for one in TOOLS if one.name == name)
+    (tool,) = (tool for tool in TOOLS if tool.name == name)
     fields = tool.input_schema()["properties"]
     assert json.dumps([*ACTIONS]) in json.dumps(fields["action"])
     assert fields["task"]["description"]
 
 
 def test_an_approval_is_described_only_if_a_request_may_have_one() -> None:
-    (tool,) = (one for one in TOOLS if one.name == "retrieve")
+    (tool,) = (tool for tool in TOOLS if tool.name == "retrieve")
     assert "Never make one up" in tool.input_schema()["properties"]["approval"]["description"]
     assert "approval" not in tool.input_schema(("approval",))["properties"]

@@ -35,7 +35,7 @@ DOCUMENTS = [
     document("plan", ["the token plan"], scope="engineering"),
     document("notes", ["token notes"], scope="engineering"),
 ]
-ASKED: list[tuple[str, dict[str, Any]]] = [
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("retrieve", {"task": "token", "lexical_only": True, "now": "2026-11-01"}),
     ("get", {"id": "plan"}),
     ("get", {"id": "salary"}),
@@ -85,8 +85,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(db: Path) -> Iterator[Served]:
-    with Served("--db", db, "--overlay-dir", OVERLAYS, "--allow-write") as one:
-        yield one
+    with Served("--db", db, "--overlay-dir", OVERLAYS, "--allow-write") as server:
+        yield server
 
 
 def fields_of(error: RolebundleError) -> dict[str, Any]:
@@ -149,12 +149,12 @@ def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("agent", ["ada", "hugo", "eve", None])
 def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: str | None) -> None:
     refused = []
-    for method, fields in ASKED:
-        asked = fields | ({"agent": agent} if agent else {})
-        ours = by_python(db, method, asked)
-        assert by_serve(served, method, asked) == ours
+    for method, fields in REQUESTS:
+        request = fields | ({"agent": agent} if agent else {})
+        ours = by_python(db, method, request)
+        assert by_serve(served, method, request) == ours
         if method != "roles.show":
-            assert by_mcp(db, method, asked) == ours
+            assert by_mcp(db, method, request) == ours
         text = json.dumps(ours)
         assert str(db.parent) not in text and str(CHECKOUT) not in text
         if agent != "hugo":
@@ -165,7 +165,7 @@ def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: 
         if ours.get("code") == "access_denied":
             refused.append(text)
     # An agent that the policy does not name gets one answer to everything.
-    assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(ASKED), 1))
+    assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(REQUESTS), 1))
 
 
 def test_the_command_line_says_the_same(db: Path) -> None:
@@ -204,12 +204,12 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
     with Served(*options) as server:
         reply = server.ask("initialize")["result"]["capabilities"]
         assert "ingest" not in reply["methods"] and reply["allow_write"] is False
-        for method, fields in ASKED:
+        for method, fields in REQUESTS:
             ours = by_python(db, method, fields | {"agent": "ada"})
             assert by_serve(server, method, fields) == ours
             assert by_serve(server, method, fields | {"agent": "ada"}) == ours
-            for other in ("hugo", "eve", "Ada"):
-                refused = server.ask(method, **fields, agent=other)["error"]
+            for other_agent in ("hugo", "eve", "Ada"):
+                refused = server.ask(method, **fields, agent=other_agent)["error"]
                 assert (refused["code"], refused["data"]["code"]) == (-32001, "access_denied")
         error = server.ask("ingest", paths=[str(tmp_path)])["error"]
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
@@ -219,10 +219,10 @@ def test_ingest_is_refused_to_every_agent_under_a_policy(
     db: Path, served: Served, tmp_path: Path
 ) -> None:
     """Its report counts what the caller may not see, and names the path of an id that is taken."""
-    taken = tmp_path / "taken.md"
-    taken.write_text("---\ndocument_id: salary\n---\nthe token\n", encoding="utf-8")
+    conflicting = tmp_path / "taken.md"
+    conflicting.write_text("---\ndocument_id: salary\n---\nthe token\n", encoding="utf-8")
     before = by_python(db, "status", {"agent": "hugo"})
-    error = served.ask("ingest", paths=[str(taken)], lexical_only=True)["error"]
+    error = served.ask("ingest", paths=[str(conflicting)], lexical_only=True)["error"]
     assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
     assert "salary" not in json.dumps(error)
     assert by_python(db, "status", {"agent": "hugo"}) == before
@@ -236,7 +236,7 @@ def test_a_policy_set_by_another_process_holds_with_the_next_request(tmp_path: P
         answer = server.ask("retrieve", task="token", agent="ada", lexical_only=True)
         if "error" in answer:
             return str(answer["error"]["data"]["code"])
-        return sorted(one["document_id"] for one in answer["result"]["selected"])
+        return sorted(passage["document_id"] for passage in answer["result"]["selected"])
 
     with Served("--db", db) as server:
         assert "bonus" in seen(server)
@@ -270,8 +270,12 @@ def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], 
         while True:
             params = PaginatedRequestParams(cursor=cursor)
             listed = asyncio.run(server.list_resources(None, params))
-            found = [one for one in listed.resources if one.uri.startswith(mcp.DOCUMENT_URI)]
-            names += [one.name for one in found]
+            found = [
+                resource
+                for resource in listed.resources
+                if resource.uri.startswith(mcp.DOCUMENT_URI)
+            ]
+            names += [resource.name for resource in found]
             cursor = listed.next_cursor
             if cursor is None:
                 return names, cursors

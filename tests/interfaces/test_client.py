@@ -29,8 +29,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sidecar(db: Path) -> Iterator[Sidecar]:
-    with Sidecar(db, command=forked_program()) as one:
-        yield one
+    with Sidecar(db, command=forked_program()) as client:
+        yield client
 
 
 def test_the_methods(sidecar: Sidecar) -> None:
@@ -92,9 +92,11 @@ def test_ingest_with_progress(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\na token\n", encoding="utf-8")
     reply: list[tuple[str, int, int]] = []
     program = forked_program()
-    with Sidecar(tmp_path / "new.db", allow_write=True, command=program) as one:
-        one.ingest(tmp_path / "a.md", lexical_only=True, progress=lambda *step: reply.append(step))
-        assert one.status()["corpus"]["documents"] == 1
+    with Sidecar(tmp_path / "new.db", allow_write=True, command=program) as client:
+        client.ingest(
+            tmp_path / "a.md", lexical_only=True, progress=lambda *step: reply.append(step)
+        )
+        assert client.status()["corpus"]["documents"] == 1
     assert reply
     reading = Sidecar(tmp_path / "new.db", command=program)
     with reading as reader, pytest.raises(SidecarError) as caught:
@@ -104,30 +106,30 @@ def test_ingest_with_progress(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs /proc or signals")
 def test_it_ends_the_process(db: Path) -> None:
-    with Sidecar(db) as one:
-        one.status()
-        process = one._process
+    with Sidecar(db) as client:
+        client.status()
+        process = client._process
         assert process is not None
     assert process.returncode == 0
-    one.close()
+    client.close()
 
 
 @pytest.mark.slow
 def test_a_process_that_dies(db: Path) -> None:
-    with Sidecar(db) as one:
-        one.status()
-        assert one._process is not None
-        one._process.kill()
-        one._process.wait()
+    with Sidecar(db) as client:
+        client.status()
+        assert client._process is not None
+        client._process.kill()
+        client._process.wait()
         with pytest.raises(SidecarError) as caught:
-            one.status()
+            client.status()
         assert caught.value.code == "sidecar_gone"
 
 
 def test_one_that_dies_before_it_answers(db: Path) -> None:
     command = (sys.executable, "-c", "import sys; sys.stdin.readline()")
-    with Sidecar(db, command=command) as one, pytest.raises(SidecarError) as caught:
-        one.status()
+    with Sidecar(db, command=command) as client, pytest.raises(SidecarError) as caught:
+        client.status()
     assert caught.value.code == "sidecar_gone"
 
 
@@ -142,7 +144,7 @@ def test_importing_it_takes_nothing_else_of_the_project() -> None:
         "import sys, rolebundle.interfaces.client; "
         "print([name for name in sys.modules if name.startswith('rolebundle.')])"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ
     )
-    assert done.stdout.strip() == "['rolebundle.interfaces', 'rolebundle.interfaces.client']"
+    assert result.stdout.strip() == "['rolebundle.interfaces', 'rolebundle.interfaces.client']"

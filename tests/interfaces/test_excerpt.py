@@ -46,7 +46,7 @@ def terms_of(task: str) -> Terms:
     return Terms([term.label for term in build_query(task, None).task_terms], task)
 
 
-def shown(task: str, text: str) -> list[str]:
+def covered_texts(task: str, text: str) -> list[str]:
     return [text[start:end] for start, end in covered(terms_of(task).find(text))]
 
 
@@ -83,7 +83,7 @@ def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Seque
     ],
 )
 def test_what_is_highlighted(task: str, text: str, parts: list[str]) -> None:
-    assert shown(task, text) == parts
+    assert covered_texts(task, text) == parts
 
 
 # -- the part that is shown --------------------------------------------------------------------

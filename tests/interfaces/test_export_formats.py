@@ -68,9 +68,9 @@ hostile = st.lists(
 
 def bundle_of(title: str, heading: str, content: str) -> RetrievalBundle:
     part = chunk("c#0", f"{content} token", headings=(f"h{heading}",))
-    made = document("d", [""], title=f"{title}t")
-    made = replace(made, chunks=(part,))
-    with scratch_folder() as folder, built(folder, [made]) as corpus:
+    stored = document("d", [""], title=f"{title}t")
+    stored = replace(stored, chunks=(part,))
+    with scratch_folder() as folder, built(folder, [stored]) as corpus:
         return ask(corpus, overlay(), task=f"token {title}", lexical_only=True)
 
 
@@ -92,10 +92,10 @@ def test_a_report_has_only_its_own_markup(title: str, heading: str, content: str
 
 
 def test_a_report_links_to_the_files(sample_without_vectors: Path) -> None:
-    shown = report(sample_without_vectors, "md")
+    markdown_text = report(sample_without_vectors, "md")
     parser = MarkdownIt()
     parser.validateLink = lambda _url: True  # type: ignore[method-assign] # By default no files.
-    parsed = parser.parse(shown)
+    parsed = parser.parse(markdown_text)
     links = [
         child.attrs["href"]
         for token in parsed
@@ -104,7 +104,7 @@ def test_a_report_links_to_the_files(sample_without_vectors: Path) -> None:
     ]
     assert len(links) == 3
     assert all(Path(unquote(urlsplit(str(link)).path)).is_file() for link in links)
-    assert "\n- budget_cut: " in shown
+    assert "\n- budget_cut: " in markdown_text
 
 
 # -- comma-separated values ----------------------------------------------------------------------
@@ -201,9 +201,9 @@ def test_null_is_only_for_paths(sample_without_vectors: Path) -> None:
 def test_cautions_are_messages_beside_a_table(tmp_path: Path) -> None:
     db, _ = notes(tmp_path, "a.md")
     for form in ("csv", "paths"):
-        shown = invoke(
+        outcome = invoke(
             "retrieve", "a token of Zorblax", "--lexical-only", "--format", form, "--db", db
         )
-        assert shown.code == 0
-        assert "no passage of the corpus has these names of the task: zorblax" in shown.err
-        assert "Caution: " not in shown.out
+        assert outcome.code == 0
+        assert "no passage of the corpus has these names of the task: zorblax" in outcome.err
+        assert "Caution: " not in outcome.out

@@ -23,7 +23,7 @@ from support.commands import invoke
 from support.mcp import INITIALIZE
 
 ENTRY = {"command": "/opt/my venv/bin/rolebundle", "args": ["mcp", "--db", "/home/me/team.db"]}
-OTHER = {**ENTRY, "args": ["mcp", "--db", "/home/me/other.db"]}
+OTHER_ENTRY = {**ENTRY, "args": ["mcp", "--db", "/home/me/other.db"]}
 CLAUDE = """{
   "globalShortcut": "Ctrl+Space",
   "scale": 1.0,
@@ -54,7 +54,9 @@ started = 2026-01-01T10:00:00Z
 [profiles.fast]
 model = "mini"
 """
-TAKEN = """{"mcpServers": {"rolebundle": {"command": "old", "args": [], "env": {"A": "1"}}}}"""
+CONFLICTING = (
+    """{"mcpServers": {"rolebundle": {"command": "old", "args": [], "env": {"A": "1"}}}}"""
+)
 JSON_HOSTS = [name for name, host in HOSTS.items() if not host.is_toml]
 
 
@@ -79,7 +81,7 @@ def parsed(file: HostFile) -> Any:
         ("cursor", '{\n  "mcpServers": {}\n}\n'),
         ("cursor", ""),
         ("cursor", "\n"),
-        ("cursor", TAKEN),
+        ("cursor", CONFLICTING),
         ("vscode", VSCODE),
         ("codex", CODEX),
         ("codex", CODEX.replace("\n", "\r\n").rstrip()),
@@ -125,7 +127,7 @@ servers = st.dictionaries(
     max_size=3,
 )
 files = st.builds(
-    lambda other, own, has_own: {**other, **({"mcpServers": own} if has_own else {})},
+    lambda other_keys, own, has_own: {**other_keys, **({"mcpServers": own} if has_own else {})},
     st.dictionaries(
         st.text(max_size=5).filter(lambda key: key != "mcpServers"), values, max_size=3
     ),
@@ -149,7 +151,7 @@ def test_any_file_is_as_it_was_after_undo(
     assert now["mcpServers"] == {key: value for key, value in own.items() if key != "rolebundle"}
     assert {**now, "mcpServers": 0} == {**content, "mcpServers": 0}
     if end == "\n":
-        file.write("rolebundle", OTHER)
+        file.write("rolebundle", OTHER_ENTRY)
     file.undo("rolebundle")
     assert file.path.read_bytes() == data
 
@@ -231,7 +233,7 @@ def test_undo_keeps_what_others_changed_since(tmp_path: Path) -> None:
     assert json.loads(file.path.read_text()) == expected
 
 
-@pytest.mark.parametrize("text", [CLAUDE, "{}", TAKEN, None])
+@pytest.mark.parametrize("text", [CLAUDE, "{}", CONFLICTING, None])
 def test_undo_works_after_the_host_has_written_the_file_anew(
     tmp_path: Path, text: str | None
 ) -> None:
@@ -267,17 +269,17 @@ def test_an_entry_that_a_person_edited_is_not_taken_back(tmp_path: Path, text: s
 
 
 def test_a_second_write_is_undone_to_what_was_before_the_first(tmp_path: Path) -> None:
-    file = host_file(tmp_path, TAKEN)
+    file = host_file(tmp_path, CONFLICTING)
     file.write("rolebundle", ENTRY)
-    file.write("rolebundle", OTHER)
+    file.write("rolebundle", OTHER_ENTRY)
     assert json.loads(file.path.read_text())["mcpServers"]["rolebundle"] == {
-        **OTHER,
+        **OTHER_ENTRY,
         "env": {"A": "1"},
     }
-    file.write("second", OTHER)
+    file.write("second", OTHER_ENTRY)
     file.undo("rolebundle")
     file.undo("second")
-    assert file.path.read_text() == TAKEN
+    assert file.path.read_text() == CONFLICTING
 
 
 def test_a_change_while_it_writes_is_not_overwritten(
@@ -331,7 +333,7 @@ def test_a_write_that_fails_leaves_the_way_back(
     with monkeypatch.context() as patch:
         patch.setattr(hosts, "_copy_permissions", lambda _path, partial: refuse(partial))
         with pytest.raises(StorageError):
-            file.write("rolebundle", OTHER)
+            file.write("rolebundle", OTHER_ENTRY)
     file.undo("rolebundle")
     assert file.path.read_text() == CLAUDE
 
@@ -483,7 +485,7 @@ def test_the_printed_command_starts_the_server(home: Path, sample_without_vector
     outcome = invoke("connect", "cursor", "--db", sample_without_vectors)
     entry = json.loads(outcome.out)["mcpServers"]["rolebundle"]
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    done = subprocess.run(
+    result = subprocess.run(
         [entry["command"], *entry["args"]],
         input=json.dumps(INITIALIZE) + "\n",
         capture_output=True,
@@ -492,4 +494,4 @@ def test_the_printed_command_starts_the_server(home: Path, sample_without_vector
         check=True,
         cwd="/",
     )
-    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "rolebundle"
+    assert json.loads(result.stdout)["result"]["serverInfo"]["name"] == "rolebundle"

@@ -20,9 +20,9 @@ def test_wrapped_lines_fit_and_nothing_is_lost(text: str, width: int) -> None:
     lines = [text[start:end] for start, end in spans(text, width, break_words=True)]
     assert all(columns(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
-    whole = wrapped(text, width, "  ")
-    assert " ".join(whole).split() == text.split(), "no word is broken"
-    assert all(line.startswith("  ") for line in whole)
+    wrapped_lines = wrapped(text, width, "  ")
+    assert " ".join(wrapped_lines).split() == text.split(), "no word is broken"
+    assert all(line.startswith("  ") for line in wrapped_lines)
 
 
 @given(texts, st.integers(2, 40))
@@ -40,10 +40,12 @@ def test_wide_letters_take_two_columns_and_marks_none() -> None:
 
 @given(st.text(st.sampled_from("a\n\t é用\x00\x1b\r\x07\x7f\x9b\u202e\u2028\u2066")))
 def test_harmless_text_keeps_its_lines(text: str) -> None:
-    shown = harmless(text)
-    assert len(shown) == len(text)
-    assert not any(character in shown for character in "\x1b\r\x07\x7f\x9b\u202e\u2028\u2066")
-    assert shown.count("\n") == text.count("\n")
+    harmless_text = harmless(text)
+    assert len(harmless_text) == len(text)
+    assert not any(
+        character in harmless_text for character in "\x1b\r\x07\x7f\x9b\u202e\u2028\u2066"
+    )
+    assert harmless_text.count("\n") == text.count("\n")
     assert harmless("a\tb\n用 é \u200d") == "a\tb\n用 é \u200d"
 
 

@@ -117,8 +117,8 @@ def test_mcp_answers_as_python_does(db: Path, step: int) -> None:
     from mcp.client.stdio import stdio_client
 
     async def ask() -> list[dict[str, Any]]:
-        first, *rest = [*forked_program(), "mcp", "--db", str(db)]
-        server = StdioServerParameters(command=first, args=rest, env=dict(os.environ))
+        first, *arguments = [*forked_program(), "mcp", "--db", str(db)]
+        server = StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
             await session.initialize()
             return [

@@ -65,12 +65,12 @@ class TestFlags:
 
     def test_every_text_of_an_answer_has_them(self, corpus: Corpus) -> None:
         bundle = about(corpus)
-        for shown in (
+        for form in (
             packet(bundle),
             text(bundle),
             *(answer_text("retrieve", shaped_bundle(bundle, detail)) for detail in DETAILS),
         ):
-            assert shown.count(LABEL) == 1
+            assert form.count(LABEL) == 1
 
     @pytest.mark.parametrize("most", [None, 1000])
     @pytest.mark.parametrize("reference", ["bad", "bad#0", "bad.md:1-1"])
@@ -130,11 +130,11 @@ def test_cautions_come_before_the_first_passage(
     bundle = about(corpus).model_copy(update={"warnings": warnings, "fallback": fallback})
     concerning = [code for code in codes if code not in ("ONLY_SHARED_CORPUS", "WEAK_EVIDENCE")]
     expected = ["the message"] * (action != "continue") + [f"about {code}" for code in concerning]
-    for shown in (
+    for form in (
         text(bundle, 1000),
         *(answer_text("retrieve", shaped_bundle(bundle, detail)) for detail in DETAILS),
     ):
-        before, _, _ = shown.partition("good.md:1-1")
+        before, _, _ = form.partition("good.md:1-1")
         assert all(message in before for message in expected)
         assert before.count("Caution: ") == (action != "continue") + bool(concerning)
     for detail in DETAILS:
@@ -147,10 +147,13 @@ def test_a_sound_answer_has_no_caution(corpus: Corpus) -> None:
     bundle = about(corpus)
     assert bundle.fallback is not None
     assert bundle.fallback.states == ["healthy"]
-    for shown in (packet(bundle), text(bundle)):
-        assert "Caution" not in shown
+    for form in (packet(bundle), text(bundle)):
+        assert "Caution" not in form
 
 
 def test_a_missing_date_is_named_once(corpus: Corpus) -> None:
-    shown = packet(about(corpus))
-    assert [line.count("undated") for line in shown.split("\n") if "undated" in line] == [1, 1]
+    packet_text = packet(about(corpus))
+    assert [line.count("undated") for line in packet_text.split("\n") if "undated" in line] == [
+        1,
+        1,
+    ]

@@ -73,7 +73,7 @@ def sample(sample_without_vectors: Path) -> Iterator[Engine]:
         yield engine
 
 
-def asked(engine: Engine, task: str = TASKS[0], **fields: Any) -> RetrievalBundle:
+def bundle_for(engine: Engine, task: str = TASKS[0], **fields: Any) -> RetrievalBundle:
     given_fields = {"task": task, "now": NOW, "lexical_only": True} | fields
     return retrieved(engine, json.dumps(given_fields))
 
@@ -95,7 +95,7 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
     parsed = CompactBundle.model_validate(answer)
     assert answer == parsed.model_dump(exclude_none=True)
     assert parsed.summary.selected_count == len(bundle.selected)
-    assert parsed.rejected_summary == Counter(one.reason for one in bundle.rejected)
+    assert parsed.rejected_summary == Counter(rejection.reason for rejection in bundle.rejected)
     assert parsed.summary.total_candidates == bundle.diagnostics.candidate_pool_size
     assert parsed.summary.total_candidates == (
         parsed.summary.selected_count + sum(parsed.rejected_summary.values())
@@ -103,9 +103,9 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
     omitted = parsed.more.omitted
     assert len(parsed.selected) + omitted.passages == len(bundle.selected)
     assert len(parsed.rejected or ()) + omitted.rejections == len(bundle.rejected)
-    shown = sum(len(one.content or "") for one in parsed.selected)
-    whole = sum(len(one.content) for one in bundle.selected)
-    assert shown + omitted.content_chars == whole
+    shown_chars = sum(len(passage.content or "") for passage in parsed.selected)
+    all_chars = sum(len(passage.content) for passage in bundle.selected)
+    assert shown_chars + omitted.content_chars == all_chars
     for passage, chunk in zip(parsed.selected, bundle.selected, strict=False):
         assert (passage.rank, passage.chunk_id) == (chunk.rank, chunk.chunk_id)
         assert passage.document_id == chunk.document_id
@@ -117,11 +117,13 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
             assert passage.content_chars == len(chunk.content) > len(passage.content)
         elif parsed.detail == "compact":
             assert passage.content == chunk.content
-    listed = [(one.chunk_id, one.reason) for one in parsed.rejected or ()]
-    known = [(one.chunk_id, one.reason) for one in bundle.rejected]
-    assert [one for one in known if one in set(listed)] == listed
-    assert [one.code for one in parsed.warnings] == [
-        one.code for one in bundle.warnings if parsed.selected or one.code not in ABOUT_PASSAGES
+    listed = [(rejection.chunk_id, rejection.reason) for rejection in parsed.rejected or ()]
+    known = [(rejection.chunk_id, rejection.reason) for rejection in bundle.rejected]
+    assert [pair for pair in known if pair in set(listed)] == listed
+    assert [warning.code for warning in parsed.warnings] == [
+        warning.code
+        for warning in bundle.warnings
+        if parsed.selected or warning.code not in ABOUT_PASSAGES
     ]
 
 
@@ -137,12 +139,12 @@ def lookups() -> Iterator[Callable[[str], Lookup]]:
 
 class TestDetails:
     def test_full_is_the_bundle(self, sample: Engine) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         assert shaped_bundle(bundle, "full") == bundle.model_dump(exclude_none=True)
         assert shaped_bundle(bundle, "full", 10**6) == bundle.model_dump(exclude_none=True)
 
     def test_ids_hold_no_text_of_a_document_but_titles(self, sample: Engine) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         answer = shaped_bundle(bundle, "ids")
         is_sound(bundle, answer)
         assert "rejected" not in answer
@@ -163,7 +165,7 @@ class TestDetails:
     def test_a_compact_answer_is_small_and_names_every_passage(
         self, sample: Engine, task: str, role: str | None
     ) -> None:
-        bundle = asked(sample, task, role=role)
+        bundle = bundle_for(sample, task, role=role)
         answer = shaped_bundle(bundle, "compact")
         is_sound(bundle, answer)
         for passage in answer["selected"]:
@@ -179,7 +181,7 @@ class TestDetails:
 
     @pytest.mark.parametrize("detail", SMALL)
     def test_what_else_a_small_answer_says(self, sample: Engine, detail: Detail) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer", limit=3)
+        bundle = bundle_for(sample, role="mossline-security-reviewer", limit=3)
         assert bundle.overlay is not None
         assert bundle.corpus is not None
         assert bundle.fallback is not None
@@ -193,27 +195,27 @@ class TestDetails:
         assert answer["provenance"]["trust_posture"] == bundle.provenance.trust_posture
 
     def test_without_a_bound_no_passage_is_left_out(self, sample: Engine) -> None:
-        bundle = asked(sample, limit=60)
+        bundle = bundle_for(sample, limit=60)
         answer = shaped_bundle(bundle, "compact")
         is_sound(bundle, answer)
         assert len(answer["selected"]) == len(bundle.selected) > 20
         assert size(answer) > COMPACT_CHARS
 
     def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         listed = shaped_bundle(bundle, "compact")["rejected"]
         assert 0 < len(listed) <= 5
-        firsts = {one.reason: one.chunk_id for one in reversed(bundle.rejected)}
-        shown = {one["reason"]: one["chunk_id"] for one in reversed(listed)}
-        assert all(firsts[code] == chunk_id for code, chunk_id in shown.items())
-        assert len(shown) == min(5, len(firsts))
+        firsts = {rejection.reason: rejection.chunk_id for rejection in reversed(bundle.rejected)}
+        nearest = {rejection["reason"]: rejection["chunk_id"] for rejection in reversed(listed)}
+        assert all(firsts[code] == chunk_id for code, chunk_id in nearest.items())
+        assert len(nearest) == min(5, len(firsts))
 
 
 class TestTheRest:
     @pytest.mark.sample(2)
     @pytest.mark.parametrize("role", ROLES)
     def test_the_handle_gives_the_whole_bundle(self, sample: Engine, role: str | None) -> None:
-        bundle = asked(sample, role=role, limit=4, token_budget=900, fusion="rrf")
+        bundle = bundle_for(sample, role=role, limit=4, token_budget=900, fusion="rrf")
         more = shaped_bundle(bundle, "compact", 4000)["more"]
         assert (more["method"], more["params"]["detail"]) == ("retrieve", "full")
         assert "repeat" not in more
@@ -222,13 +224,13 @@ class TestTheRest:
 
     def test_a_long_task_has_to_be_sent_again(self, sample: Engine) -> None:
         task = "release " * 500
-        more = shaped_bundle(asked(sample, task), "compact")["more"]
+        more = shaped_bundle(bundle_for(sample, task), "compact")["more"]
         assert more["repeat"] == ["task"]
         assert request_from({**more["params"], "task": task}).detail == "full"
 
     def test_a_long_field_has_to_be_sent_again(self, sample: Engine) -> None:
         where = {"path": [f"{'*' * 100}{n}" for n in range(20)] + ["**"]}
-        bundle = asked(sample, where=where)
+        bundle = bundle_for(sample, where=where)
         answer = shaped_bundle(bundle, "compact")
         assert answer["selected"]
         assert "where" not in answer["request"]
@@ -237,22 +239,24 @@ class TestTheRest:
         assert sample.retrieve(again).without_timings() == bundle.without_timings()
 
     def test_many_seen_ids_do_not_shorten_the_passages(self, sample: Engine) -> None:
-        bundle = asked(sample, limit=3, seen=[f"{'n' * 60}#{n}" for n in range(1000)])
-        alone = shaped_bundle(asked(sample, limit=3), "compact")
+        bundle = bundle_for(sample, limit=3, seen=[f"{'n' * 60}#{n}" for n in range(1000)])
+        alone = shaped_bundle(bundle_for(sample, limit=3), "compact")
         answer = shaped_bundle(bundle, "compact")
         assert answer["more"]["repeat"] == ["seen"]
-        shown, expected = ([one["content"] for one in of["selected"]] for of in (answer, alone))
-        assert [len(content) > 500 for content in shown] == [len(c) > 500 for c in expected]
+        contents, expected = (
+            [passage["content"] for passage in of["selected"]] for of in (answer, alone)
+        )
+        assert [len(content) > 500 for content in contents] == [len(c) > 500 for c in expected]
 
     def test_a_shortened_passage_comes_whole_by_get(self, sample: Engine) -> None:
-        bundle = asked(sample)
+        bundle = bundle_for(sample)
         answer = shaped_bundle(bundle, "compact")
-        cut = [one for one in answer["selected"] if one.get("truncated")]
+        cut = [passage for passage in answer["selected"] if passage.get("truncated")]
         assert cut
         assert "get with a chunk_id" in " ".join(answer["more"]["notes"])
-        (whole,) = sample.get(cut[0]["chunk_id"]).passages
-        assert len(whole.content) == cut[0]["content_chars"]
-        assert whole.content.startswith(cut[0]["content"])
+        (passage,) = sample.get(cut[0]["chunk_id"]).passages
+        assert len(passage.content) == cut[0]["content_chars"]
+        assert passage.content.startswith(cut[0]["content"])
 
 
 # If nothing matches `where`, there is no candidate.
@@ -261,28 +265,32 @@ LONGEST_VERDICT = max({*get_args(EmptyReason)} - {"nothing_matches_where"}, key=
 
 class TestBounds:
     def test_what_gives_way_first(self, sample: Engine) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         seen = []
         for most in range(16_000, MIN_MAX_CHARS - 1, -400):
             answer = shaped_bundle(bundle, "compact", most)
             is_sound(bundle, answer)
             assert size(answer) <= most
-            shown = len(answer["selected"])
-            whole = not any(one.get("truncated") for one in answer["selected"])
-            seen.append((shown, len(answer.get("rejected", ())), whole))
+            shown_count = len(answer["selected"])
+            is_complete = not any(passage.get("truncated") for passage in answer["selected"])
+            seen.append((shown_count, len(answer.get("rejected", ())), is_complete))
         assert seen[0] == (8, 5, True)
-        assert all(rejections == 5 for shown, rejections, whole in seen if whole and shown == 8)
-        assert all(rejections == 0 for shown, rejections, _ in seen if shown < 8)
-        assert all(shown >= 1 for shown, _, _ in seen)
+        assert all(
+            rejections == 5
+            for shown_count, rejections, is_complete in seen
+            if is_complete and shown_count == 8
+        )
+        assert all(rejections == 0 for shown_count, rejections, _ in seen if shown_count < 8)
+        assert all(shown_count >= 1 for shown_count, _, _ in seen)
 
     def test_passages_left_out_are_said(self, sample: Engine) -> None:
-        answer = shaped_bundle(asked(sample), "compact", 3000)
+        answer = shaped_bundle(bundle_for(sample), "compact", 3000)
         left_out = answer["more"]["omitted"]["passages"]
         assert left_out > 0
         assert answer["more"]["notes"][0] == f"{left_out} passages did not fit in max_chars"
 
     def test_a_full_bundle_that_does_not_fit_comes_compact(self, sample: Engine) -> None:
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         answer = shaped_bundle(bundle, "full", 20_000)
         is_sound(bundle, answer)
         assert answer["detail"] == "compact"
@@ -290,7 +298,7 @@ class TestBounds:
         assert len(answer["rejected"]) > 5
 
     @given(
-        st.lists(st.tuples(names, words), min_size=0, max_size=6, unique_by=lambda one: one[0]),
+        st.lists(st.tuples(names, words), min_size=0, max_size=6, unique_by=lambda pair: pair[0]),
         names,
         st.sampled_from(["token", "token sync " * 30, "token " + "x" * 3000]),
         st.integers(1, 8),
@@ -312,7 +320,7 @@ class TestBounds:
         ]
         with scratch_folder() as folder, built(folder, documents) as corpus:
             bundle = ask(corpus, role if on else None, task=task, limit=limit, lexical_only=True)
-            lookups = [look_up(corpus, one.document_id) for one in bundle.selected]
+            lookups = [look_up(corpus, passage.document_id) for passage in bundle.selected]
         for detail in DETAILS:
             answer = shaped_bundle(bundle, detail, most)
             assert size(answer) <= most
@@ -356,9 +364,9 @@ class TestBounds:
         self, sample: Engine, detail: Detail, verdict: EmptyReason | None, never: set[str]
     ) -> None:
         """A lane that did not run has no vectors to wait for, and with SEEN_UNKNOWN none was seen."""
-        bundle = asked(sample, role="mossline-security-reviewer")
+        bundle = bundle_for(sample, role="mossline-security-reviewer")
         rejections = [code for code in REJECTION_CODES if code != "already_seen"]
-        codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
+        codes: list[WarningCode] = [code for code in get_args(WarningCode) if code not in never]
         worst = bundle.model_copy(
             update={
                 "role_id": "r" * 64,
@@ -374,14 +382,15 @@ class TestBounds:
                 ),
                 "request": RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
                 "selected": [
-                    one.model_copy(update={"chunk_id": "c" * 900}) for one in bundle.selected
+                    passage.model_copy(update={"chunk_id": "c" * 900})
+                    for passage in bundle.selected
                 ],
             }
         )
         answer = shaped_bundle(worst, detail, MIN_MAX_CHARS)
         assert size(answer) <= MIN_MAX_CHARS
         assert not answer["selected"]
-        assert [one["code"] for one in answer["warnings"]] == [
+        assert [warning["code"] for warning in answer["warnings"]] == [
             code for code in codes if code not in ABOUT_PASSAGES
         ]
         CompactBundle.model_validate(answer)
@@ -400,15 +409,15 @@ class TestLookup:
     def test_the_rest_is_read_on(
         self, lookups: Callable[[str], Lookup], start: str, most: int
     ) -> None:
-        wanted = [one.chunk_id for one in lookups(start).passages]
+        wanted = [passage.chunk_id for passage in lookups(start).passages]
         read: list[str] = []
         reference: str | None = start
         while reference:
             answer = shaped_lookup(lookups(reference), most)
             assert size(answer) <= most
             Lookup.model_validate(answer)
-            assert not any("truncated" in one for one in answer["passages"])
-            read += [one["chunk_id"] for one in answer["passages"]]
+            assert not any("truncated" in passage for passage in answer["passages"])
+            read += [passage["chunk_id"] for passage in answer["passages"]]
             reference = answer["more"]["params"]["id"] if "more" in answer else None
         assert read == wanted
 
@@ -416,13 +425,13 @@ class TestLookup:
         self, lookups: Callable[[str], Lookup]
     ) -> None:
         answer = shaped_lookup(lookups("long"), 1500)
-        (shown,) = answer["passages"]
-        assert (shown["truncated"], shown["content_chars"]) == (True, 10_000)
+        (passage,) = answer["passages"]
+        assert (passage["truncated"], passage["content_chars"]) == (True, 10_000)
         assert 1000 < size(answer) <= 1500
         assert answer["more"] == {
             "method": "get",
             "params": {"id": "#long:2:1"},
-            "omitted": {"passages": 1, "content_chars": 10_003 - len(shown["content"])},
+            "omitted": {"passages": 1, "content_chars": 10_003 - len(passage["content"])},
         }
 
     def test_a_single_passage_is_asked_for_again(self, lookups: Callable[[str], Lookup]) -> None:
@@ -452,8 +461,8 @@ class TestLookups:
         assert size(answer) <= most
         Lookups.model_validate(answer)
         assert answer["lookups"]
-        shown = len(answer["lookups"]) + len(answer["failures"])
-        assert shown + answer["omitted"] == 3 + failed
+        shown_count = len(answer["lookups"]) + len(answer["failures"])
+        assert shown_count + answer["omitted"] == 3 + failed
         assert ("next" in answer) == bool(answer["omitted"])
 
 

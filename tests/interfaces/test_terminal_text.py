@@ -72,10 +72,10 @@ def test_colours_change_nothing_else(bundle: RetrievalBundle, verbose: bool) -> 
 def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
     assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
     brief, verbose = render.text(bundle, 100), render.text(bundle, 100, verbose=True)
-    for shown in (brief, verbose):
-        assert "\nranked lower: 2 budget_cut\n" in shown
-        assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in shown
-        assert shown.count("rivals: not ours") == 1
+    for output in (brief, verbose):
+        assert "\nranked lower: 2 budget_cut\n" in output
+        assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in output
+        assert output.count("rivals: not ours") == 1
     cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
     assert [name in brief for name in cut] == [False, False]
     assert [name in verbose for name in cut] == [True, True]
@@ -106,8 +106,8 @@ def test_no_text_controls_the_terminal(texts: list[str], width: int) -> None:
     with scratch_folder() as folder, built(folder, [replace(hostile, chunks=(part,))]) as corpus:
         answer = ask(corpus, overlay(), task=f"token {content}", lexical_only=True)
     for verbose in (False, True):
-        shown = click.unstyle(render.text(answer, width, COLORS, verbose=verbose))
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
+        output = click.unstyle(render.text(answer, width, COLORS, verbose=verbose))
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
 
 
 def test_a_pipe_has_no_colours_unless_they_are_asked_for(sample_without_vectors: object) -> None:
@@ -168,20 +168,20 @@ FOLDERS = tuple(f"{file.name}/" for file in SAMPLE.iterdir() if file.is_dir()) +
 def test_compare_shows_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     title = "t \x1b[2J \u202e \x9b31m"
     part = chunk("c#0", "token", headings=(title,))
-    made = replace(
+    stored = replace(
         document("d\x1b[1m", [""], title=title, source_id="s\x1b]0;x\x07"), chunks=(part,)
     )
-    with scratch_folder() as folder, built(folder, [made]) as corpus:
+    with scratch_folder() as folder, built(folder, [stored]) as corpus:
         bundles = [
             ask(corpus, overlay(role_id=name), task=f"token {title}", lexical_only=True)
             for name in ("one", "two")
         ]
     print_table(compare_roles(bundles))
-    shown = capsys.readouterr().out
-    assert "one" in shown
-    cells = [cell for line in shown.splitlines() for cell in line.split("│")[1:-1]]
+    output = capsys.readouterr().out
+    assert "one" in output
+    cells = [cell for line in output.splitlines() for cell in line.split("│")[1:-1]]
     assert all(cell.startswith(" ") and cell.endswith(" ") for cell in cells)
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
 
 
 def test_get_shows_no_control_characters(tmp_path: Path) -> None:
@@ -192,6 +192,6 @@ def test_get_shows_no_control_characters(tmp_path: Path) -> None:
         built(folder, [document("d", [text], title="t\x1b")]) as corpus,
     ):
         found = look_up(corpus, "d")
-    shown = "\n".join(lookup_lines(found, COLORS))
-    assert "�[2J �31m � a\tb\n用户 end" in shown
-    assert "\x1b" not in click.unstyle(shown)
+    output = "\n".join(lookup_lines(found, COLORS))
+    assert "�[2J �31m � a\tb\n用户 end" in output
+    assert "\x1b" not in click.unstyle(output)

@@ -116,29 +116,32 @@ def assert_it_says_what_passages_are_there_for(
 @few_examples
 @given(
     documents=corpora(),
-    one=overlays(),
-    other=overlays(),
+    first_role=overlays(),
+    second_role=overlays(),
     fields=requests(limit=None),
     limit=st.integers(1, 12),
 )
 def test_the_evidence_does_not_depend_on_the_role(
     folder: Path,
     documents: list[StoredDocument],
-    one: Overlay,
-    other: Overlay,
+    first_role: Overlay,
+    second_role: Overlay,
     fields: dict[str, Any],
     limit: int,
 ) -> None:
     with built(folder, documents, PROVIDER) as corpus:
         answers = [
-            ask(corpus, role, PROVIDER, limit=limit, **fields) for role in (None, one, other)
+            ask(corpus, role, PROVIDER, limit=limit, **fields)
+            for role in (None, first_role, second_role)
         ]
     assert_same_evidence(answers)
 
 
 def assert_same_evidence(answers: Sequence[RetrievalBundle]) -> None:
-    first, *others = (evidence_of(bundle).model_dump(exclude={"role_share"}) for bundle in answers)
-    assert others == [first] * len(others)
+    first, *following = (
+        evidence_of(bundle).model_dump(exclude={"role_share"}) for bundle in answers
+    )
+    assert following == [first] * len(following)
 
 
 @LANES
@@ -283,12 +286,16 @@ def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
     lexical_only: bool,
 ) -> None:
     # One of the hidden documents has all of the task's words.
-    shown = [in_scope(one, "team", one.metadata.document_id) for one in visible]
+    team_documents = [
+        in_scope(stored_document, "team", stored_document.metadata.document_id)
+        for stored_document in visible
+    ]
     secret = [
-        in_scope(one, "board", f"h{n}") for n, one in enumerate([document("h", [task]), *hidden])
+        in_scope(stored_document, "board", f"h{n}")
+        for n, stored_document in enumerate([document("h", [task]), *hidden])
     ]
     answers = []
-    for stored in (shown, [*shown, *secret]):
+    for stored in (team_documents, [*team_documents, *secret]):
         with engine_for_the_team(folder, stored) as engine:
             request = RetrievalRequest(
                 task=task, agent="ada", lexical_only=lexical_only, limit=5, now=NOW
@@ -394,7 +401,7 @@ def shipped_role(role_id: str) -> Overlay | None:
     return load_role(role_id, [OVERLAYS]).overlay if role_id else None
 
 
-def asked(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
+def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
     bundle = ask(corpus, role, provider, task=task, lexical_only=provider is None)
     assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
     return bundle
@@ -422,12 +429,12 @@ class TestOnTheSampleCorpus:
         self, sample: Corpus, role: str, provider: EmbeddingProvider | None
     ) -> None:
         overlay = shipped_role(role)
-        assert_vague(asked(sample, overlay, provider, VAGUE), overlay)
+        assert_vague(bundle_for(sample, overlay, provider, VAGUE), overlay)
 
     def test_an_off_topic_task_is_not(
         self, sample: Corpus, role: str, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = asked(sample, shipped_role(role), provider, OFF_TOPIC)
+        bundle = bundle_for(sample, shipped_role(role), provider, OFF_TOPIC)
         assert evidence_of(bundle).support == "off_topic"
         assert_nothing_was_selected(bundle)
 
@@ -438,7 +445,7 @@ class TestOnTheNotesOfAClub:
     def test_a_vague_task_is_answered_for_the_role(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = asked(club, role, provider, VAGUE)
+        bundle = bundle_for(club, role, provider, VAGUE)
         assert_vague(bundle, role)
         if role is not None:
             assert bundle.selected[0].metadata.domain == "money"
@@ -446,14 +453,14 @@ class TestOnTheNotesOfAClub:
     def test_an_off_topic_task_is_not(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = asked(club, role, provider, OFF_TOPIC)
+        bundle = bundle_for(club, role, provider, OFF_TOPIC)
         assert evidence_of(bundle).support == "off_topic"
         assert_nothing_was_selected(bundle)
 
     def test_a_task_with_words_of_one_passage_is_supported_and_answered_by_it(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = asked(club, role, provider, "Where do the coxes meet to walk the course?")
+        bundle = bundle_for(club, role, provider, "Where do the coxes meet to walk the course?")
         assert evidence_of(bundle).support == "supported"
         assert bundle.selected[0].document_id == "note-10"
         assert bundle.selected[0].evidence == "task"

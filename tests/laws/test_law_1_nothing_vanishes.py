@@ -22,17 +22,17 @@ from support.strategies import corpora, overlays, requests
 @given(
     documents=corpora(),
     waiting=st.integers(0, 3),
-    asked=st.lists(st.tuples(st.none() | overlays(), requests()), min_size=1, max_size=2),
+    requests=st.lists(st.tuples(st.none() | overlays(), requests()), min_size=1, max_size=2),
 )
 def test_every_candidate_is_selected_or_rejected(
     folder: Path,
     documents: list[StoredDocument],
     waiting: int,
-    asked: list[tuple[Overlay | None, dict[str, Any]]],
+    requests: list[tuple[Overlay | None, dict[str, Any]]],
 ) -> None:
     provider = HashingProvider()
     with built(folder, documents, provider, waiting=waiting) as corpus:
-        for overlay, fields in asked:
+        for overlay, fields in requests:
             assert_nothing_vanishes(ask(corpus, overlay, provider, **fields))
 
 

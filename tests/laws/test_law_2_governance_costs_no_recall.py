@@ -207,9 +207,9 @@ def test_what_policy_rejects_takes_no_place(
     names = {passage.chunk_id for passage in allowed}
     whole_crowd = all(c.chunk_id in names for d in CROWDS[kind] for c in d.chunks)
     base = _base(kind if whole_crowd else "none")
-    rest = documents if whole_crowd else [*CROWDS[kind], *documents]
+    stored = documents if whole_crowd else [*CROWDS[kind], *documents]
     with built(
-        folder, [_only(document, names) for document in rest], PROVIDER, base=base
+        folder, [_only(document, names) for document in stored], PROVIDER, base=base
     ) as cleared:
         alone = ask(cleared, role, PROVIDER, **fields)
     assert len(alone.selected) == len(bundle.selected)

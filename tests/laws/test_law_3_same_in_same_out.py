@@ -34,25 +34,28 @@ TESTS = Path(__file__).parent.parent
     documents=corpora(),
     waiting=st.integers(0, 3),
     role=st.none() | overlays(),
-    asked=st.lists(requests(), min_size=1, max_size=2),
+    requests_drawn=st.lists(requests(), min_size=1, max_size=2),
 )
 def test_two_runs_return_the_same_bundle(
     folder: Path,
     documents: list[StoredDocument],
     waiting: int,
     role: Overlay | None,
-    asked: list[dict[str, Any]],
+    requests_drawn: list[dict[str, Any]],
 ) -> None:
     path = build(folder, documents, HashingProvider(), waiting=waiting)
     try:
         with open_reader(path) as corpus:
-            first = [ask(corpus, role, HashingProvider(), **fields) for fields in asked]
+            first = [ask(corpus, role, HashingProvider(), **fields) for fields in requests_drawn]
         with open_reader(path) as corpus:
             # In reverse order, because earlier requests must not matter.
-            again = [ask(corpus, role, HashingProvider(), **fields) for fields in reversed(asked)]
+            again = [
+                ask(corpus, role, HashingProvider(), **fields)
+                for fields in reversed(requests_drawn)
+            ]
     finally:
         remove(path)
-    for bundle, repeated, fields in zip(first, reversed(again), asked, strict=True):
+    for bundle, repeated, fields in zip(first, reversed(again), requests_drawn, strict=True):
         now = request_from(fields).as_of or NOW
         assert bundle.query.generated_at == iso_utc(now), "read a clock"
         assert bundle.without_timings() == repeated.without_timings()
@@ -65,7 +68,7 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
     folder: Path, data: st.DataObject, documents: list[StoredDocument], role: Overlay | None
 ) -> None:
     """Also if what ties at the edge of the pool does not fit into it."""
-    asked = data.draw(st.lists(requests(), min_size=1, max_size=2))
+    drawn_requests = data.draw(st.lists(requests(), min_size=1, max_size=2))
     provider = HashingProvider()
     rebuilt = build(folder, documents, provider)
     updated = build(folder, [], provider)
@@ -76,7 +79,8 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
                 if data.draw(st.booleans()):
                     # An earlier version, with the same passages the other way round.
                     former = document(
-                        f"{name}-former", [one.content for one in original.chunks][::-1]
+                        f"{name}-former",
+                        [stored_chunk.content for stored_chunk in original.chunks][::-1],
                     )
                     fill(corpus, [former], provider)
                     with corpus.writing():
@@ -87,11 +91,14 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
             patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
             patch.object(ties, "MARGIN", data.draw(st.integers(1, 2))),
             patch.object(lexical, "SCORE_ALL_UP_TO", data.draw(st.sampled_from((0, 20_000)))),
-            open_reader(rebuilt) as one,
-            open_reader(updated) as other,
+            open_reader(rebuilt) as rebuilt_corpus,
+            open_reader(updated) as updated_corpus,
         ):
-            for fields in asked:
-                pair = [ask(corpus, role, provider, **fields) for corpus in (one, other)]
+            for fields in drawn_requests:
+                pair = [
+                    ask(corpus, role, provider, **fields)
+                    for corpus in (rebuilt_corpus, updated_corpus)
+                ]
                 first, second = (bundle.without_timings() for bundle in pair)
                 for plain in (first, second):
                     for key in ("file", "corpus_id", "generation"):

@@ -136,8 +136,8 @@ def test_a_document_is_found_by_its_exact_words(folder: Path, text: str) -> None
     """Operators among the words are plain words."""
     if not any(character.isascii() and character.isalnum() for character in text):
         text += " x1"
-    others = document("other", ["nothing of the kind"])
-    with built(folder, [document("wanted", [text.replace("\x00", " ")]), others]) as corpus:
+    unrelated = document("other", ["nothing of the kind"])
+    with built(folder, [document("wanted", [text.replace("\x00", " ")]), unrelated]) as corpus:
         bundle = ask(corpus, task=text, lexical_only=True)
     assert "wanted#0" in [passage.chunk_id for passage in bundle.selected]
 

@@ -53,7 +53,7 @@ def test_an_index_of_another_model_is_never_used(
             bundle = ask(corpus, role, other_model, **fields)
             lexical = ask(corpus, role, None, **fields)
 
-        assert other_model.asked == 0, "embedded a query without an index of the same model"
+        assert other_model.query_count == 0, "embedded a query without an index of the same model"
         warnings = {warning.code: warning.message for warning in bundle.warnings}
         assert "the index was made by" in warnings["SEMANTIC_LANE_DEGRADED"]
         assert without_semantic_state(bundle) == without_semantic_state(lexical)

@@ -153,9 +153,9 @@ def _in_a_record(lines: str, content: str, look: Look) -> bool:
 
 
 def _in_markup(lines: str, content: str, look: Look) -> bool:
-    shown = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
+    visible_text = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
     expected = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
-    return set(_letters(look(expected))) <= set(_letters(look(shown)))
+    return set(_letters(look(expected))) <= set(_letters(look(visible_text)))
 
 
 def _letters(text: str) -> list[str]:
@@ -163,7 +163,7 @@ def _letters(text: str) -> list[str]:
 
 
 HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
-EVERYTHING = overlay(retrieval_policy={"min_score": 0.0})
+ALL_ALLOWED = overlay(retrieval_policy={"min_score": 0.0})
 sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
 
 
@@ -177,7 +177,7 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, i
         with open_writer(temporary / "corpus.db") as corpus:
             ingest(corpus, [files], HashingProvider(), options)
         with open_reader(temporary / "corpus.db") as corpus:
-            bundle = ask(corpus, EVERYTHING, HashingProvider(), task="token audit", limit=1000)
+            bundle = ask(corpus, ALL_ALLOWED, HashingProvider(), task="token audit", limit=1000)
         for passage in bundle.selected:
             locator = passage.citation.locator
             assert locator is not None

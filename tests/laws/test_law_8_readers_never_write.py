@@ -37,14 +37,14 @@ def log_of(path: Path) -> bytes:
 @given(
     documents=corpora(),
     role=st.none() | overlays(),
-    asked=st.lists(requests(), min_size=1, max_size=2),
+    requests_drawn=st.lists(requests(), min_size=1, max_size=2),
     being_written=st.booleans(),
 )
 def test_retrieval_changes_no_byte(
     folder: Path,
     documents: list[StoredDocument],
     role: Overlay | None,
-    asked: list[dict[str, Any]],
+    requests_drawn: list[dict[str, Any]],
     being_written: bool,
 ) -> None:
     path = build(folder, documents, HashingProvider())
@@ -59,7 +59,7 @@ def test_retrieval_changes_no_byte(
         before = path.read_bytes(), log_of(path)
         started = perf_counter()
         with open_reader(path) as corpus:
-            bundles = [ask(corpus, role, HashingProvider(), **fields) for fields in asked]
+            bundles = [ask(corpus, role, HashingProvider(), **fields) for fields in requests_drawn]
         assert perf_counter() - started < 5, "waited for the writer"
         assert (path.read_bytes(), log_of(path)) == before
         expected = len(documents) + being_written
@@ -102,20 +102,20 @@ def test_a_readers_connection_refuses_to_write(folder: Path, statement: str) -> 
 
 
 def test_the_log_of_a_killed_writer_is_read_and_not_merged(folder: Path) -> None:
-    path, left = build(folder, DOCUMENTS), folder / "left.db"
+    path, leftover = build(folder, DOCUMENTS), folder / "left.db"
     with open_writer(path) as writer:
         fill(writer, [document("logged", ["token"])])
         # The files that would be on the disk if the writer were killed now.
-        left.write_bytes(path.read_bytes())
-        Path(f"{left}-wal").write_bytes(log_of(path))
-    before = left.read_bytes(), log_of(left)
+        leftover.write_bytes(path.read_bytes())
+        Path(f"{leftover}-wal").write_bytes(log_of(path))
+    before = leftover.read_bytes(), log_of(leftover)
     assert before[1], "the writer had no log"
-    with open_reader(left) as corpus:
+    with open_reader(leftover) as corpus:
         bundle = ask(corpus, task="token", lexical_only=True)
     assert "logged#0" in [passage.chunk_id for passage in bundle.selected]
-    assert (left.read_bytes(), log_of(left)) == before
+    assert (leftover.read_bytes(), log_of(leftover)) == before
     remove(path)
-    remove(left)
+    remove(leftover)
 
 
 def test_readers_and_writers_do_not_wait_for_each_other(folder: Path) -> None:

@@ -106,7 +106,7 @@ _rules = choices(
     ({}, {"may_write": ["mark"]}),
     ({}, {"show_paths": True}),
 )  # fmt: skip
-_others = choices(
+_options = choices(
     (False, True),
     (None, "rrf"),
     (None, FAKE),
@@ -202,7 +202,7 @@ QUESTIONS: list[dict[str, Any]] = []
 def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[str]]:
     """The pages of `inspect` about the corpus, in the name of an agent; each as for an outcome."""
     app = Inspector(engine, "/token/", VIEWS, FORMS)
-    asked = (
+    requests = (
         ("document", {"id": reference}),
         ("document", {"id": "d1", "chunk": "d1#1"}),
         ("corpus", {}),
@@ -210,7 +210,8 @@ def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[
         ("draft", {"draft": draft, "now": NOW.isoformat()}),
     )
     pages = [
-        app.answer(name, Parameters({**given, "agent": agent}.items())) for name, given in asked
+        app.answer(name, Parameters({**parameters, "agent": agent}.items()))
+        for name, parameters in requests
     ]
     assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
     return [
@@ -358,13 +359,13 @@ class Machine(RuleBasedStateMachine):
         part.parent.mkdir(exist_ok=True)
         shutil.copyfile(self.path, part)
         rule_ = self.policy.get(agent)
-        gone = [
+        hidden_locations = [
             file.location
             for file, document in self.stored.values()
             if not may_see(rule_, document, file)
         ]
         with open_writer(part) as corpus, corpus.writing():
-            store.remove_files(corpus, gone)
+            store.remove_files(corpus, hidden_locations)
             store.drop_unused(corpus)
             for marked in marks.all_marks(corpus):
                 if marks.text_hash(corpus, marked.kind, marked.target) is None:
@@ -399,7 +400,7 @@ class Machine(RuleBasedStateMachine):
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
         as_of=st.sampled_from(AS_OF),
-        others=_others,
+        options=_options,
     )
     def ask(
         self,
@@ -411,9 +412,9 @@ class Machine(RuleBasedStateMachine):
         where: dict[str, Any] | None,
         seen: list[str] | None,
         as_of: str | None,
-        others: list[Any],
+        options: list[Any],
     ) -> None:
-        lexical_only, fusion, rerank, action, approval, source = others
+        lexical_only, fusion, rerank, action, approval, source = options
         overlay = None
         if isinstance(role, Overlay):
             overlay = ResolvedOverlay(role, "digest", Path("role.json"), ())
@@ -446,9 +447,9 @@ class Machine(RuleBasedStateMachine):
             self._answers(path, request, overlay, reference, source, forged, draft)
             for path in (self.path, part)
         ]
-        whole, alone = answers
-        assert whole == alone
-        self._nothing_hidden_is_shown(request, overlay, whole)
+        complete, alone = answers
+        assert complete == alone
+        self._nothing_hidden_is_shown(request, overlay, complete)
 
     def _answers(
         self,
@@ -496,7 +497,7 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: engine.check(check, NOW)),
                 outcome(lambda: [record.model_dump() for record in engine.decisions(agent)]),
                 outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),
-                *(outcome(partial(engine.verify, asked, overlay)) for asked in verified),
+                *(outcome(partial(engine.verify, request, overlay)) for request in verified),
             ]
         if not request.lexical_only:
             return [*answers, [*QUESTIONS]]
@@ -508,10 +509,10 @@ class Machine(RuleBasedStateMachine):
         with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
             fields = {"id": reference, "state": "rejected", "reason": "wrong"}
             fields |= {"agent": agent} if agent else {}
-            made = outcome(lambda: Operations(engine, allow_write=True).call("mark", fields))
-            if isinstance(made, dict):
-                made.pop("marked_at")
-            answers += [made, outcome(lambda: engine.retrieve(request, overlay))]
+            mark = outcome(lambda: Operations(engine, allow_write=True).call("mark", fields))
+            if isinstance(mark, dict):
+                mark.pop("marked_at")
+            answers += [mark, outcome(lambda: engine.retrieve(request, overlay))]
         return [*answers, [*QUESTIONS]]
 
     def _gate(self, request: RetrievalRequest) -> Path:

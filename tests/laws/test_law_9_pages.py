@@ -56,7 +56,7 @@ def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[st
             set_policy(corpus, json.dumps(POLICY), "json", "", "2026-11-01T00:00:00Z")
         request = {"task": task, "role": "reviewer", "now": NOW.isoformat()}
         ids = [{**request, "id": name} for name in ("d0", "d1#0", "nowhere")]
-        asked: dict[str, list[dict[str, str]]] = {
+        queries: dict[str, list[dict[str, str]]] = {
             "": [{}],
             "answer": [{**request, "agent": AGENT}],
             "compare": [{**request, "other": "writer"}],
@@ -70,7 +70,7 @@ def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[st
             return {
                 f"{view} {parameters}": app.answer(view, Parameters(parameters.items()))
                 for view in VIEWS
-                for parameters in asked.get(view, [{}])
+                for parameters in queries.get(view, [{}])
             }
     finally:
         remove(path)
@@ -94,7 +94,7 @@ def test_a_page_is_the_same_without_what_the_agent_may_not_see(
         (folder / "roles" / f"{role}.json").write_text(json.dumps(overlay), encoding="utf-8")
     every = [placed(number, document, scope) for number, (document, scope) in enumerate(drawn)]
     visible = [document for document in every if document.metadata.scope == "shared"]
-    whole, part = pages(folder / "whole", every, task), pages(folder / "part", visible, task)
-    for asked, answer in whole.items():
-        assert without_times(answer) == without_times(part[asked]), asked
+    complete, part = pages(folder / "whole", every, task), pages(folder / "part", visible, task)
+    for address, answer in complete.items():
+        assert without_times(answer) == without_times(part[address]), address
         assert answer.status != 500

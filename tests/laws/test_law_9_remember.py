@@ -93,10 +93,10 @@ def may_see(rule: dict[str, Any], row: tuple[str, ...]) -> bool:
     )
 
 
-def visible_part(whole: Path, rule: dict[str, Any]) -> Path:
-    part = whole.parent / "part" / whole.name
+def visible_part(complete: Path, rule: dict[str, Any]) -> Path:
+    part = complete.parent / "part" / complete.name
     part.parent.mkdir()
-    for path in (whole, Path(f"{whole}.audit")):
+    for path in (complete, Path(f"{complete}.audit")):
         copied(path, part.parent)
     with open_writer(part) as corpus, corpus.writing():
         rows = corpus.rows(
@@ -122,26 +122,28 @@ def file_first(db: Path, filing: tuple[str | None, str, str, str | None]) -> Non
         pass
 
 
-def answers(db: Path, agent: str, asked: list[tuple[Any, ...]]) -> list[Any]:
+def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
     """What the agent gets as it files each fact, and what it finds after all."""
-    given: list[Any] = []
+    results: list[Any] = []
     with Engine(db) as engine:
         operations = Operations(engine, allow_write=True)
-        for _, fact, source, scope in asked:
+        for _, fact, source, scope in requests:
             fields = {"fact": fact, "source": source, "scope": scope, "agent": agent}
             try:
-                given.append(operations.call("remember", fields))
+                results.append(operations.call("remember", fields))
             except RolebundleError as error:
-                given.append([type(error).__name__, error.code, error.message, error.hint])
+                results.append([type(error).__name__, error.code, error.message, error.hint])
         request = RetrievalRequest(
             task="the token limit", agent=agent, lexical_only=True, allow_weak=True, now=NOW
         )
         bundle = engine.retrieve(request).model_dump()
-        given.append({key: bundle[key] for key in ("selected", "rejected", "warnings", "summary")})
-        given[-1]["summary"].pop("latency_ms", None)
-        given.append(engine.ls(ListRequest(agent=agent)).model_dump())
-        given.append(engine.status(agent).model_dump(exclude={"location"}))
-    return given
+        results.append(
+            {key: bundle[key] for key in ("selected", "rejected", "warnings", "summary")}
+        )
+        results[-1]["summary"].pop("latency_ms", None)
+        results.append(engine.ls(ListRequest(agent=agent)).model_dump())
+        results.append(engine.status(agent).model_dump(exclude={"location"}))
+    return results
 
 
 def at(moment: str) -> Any:
@@ -153,25 +155,27 @@ def at(moment: str) -> Any:
 @given(
     rules=st.lists(st.sampled_from(RULES), min_size=3, max_size=3),
     before=st.lists(filings, max_size=5),
-    asked=st.lists(filings, min_size=1, max_size=3),
+    requests=st.lists(filings, min_size=1, max_size=3),
 )
-def test_filing_shows_nothing_hidden(rules: list[Any], before: list[Any], asked: list[Any]) -> None:
+def test_filing_shows_nothing_hidden(
+    rules: list[Any], before: list[Any], requests: list[Any]
+) -> None:
     policy = {agent: rule | WRITE for agent, rule in zip(AGENTS, rules, strict=True)}
     with scratch_folder() as folder:
-        whole = whole_corpus(folder, policy)
+        complete = whole_corpus(folder, policy)
         with at("2026-10-01T00:00:00Z"):
             for filing in before:
-                file_first(whole, filing)
-        part = visible_part(whole, rules[0])
+                file_first(complete, filing)
+        part = visible_part(complete, rules[0])
         with at("2026-11-01T00:00:00Z"):
-            assert answers(whole, "ada", asked) == answers(part, "ada", asked)
+            assert answers(complete, "ada", requests) == answers(part, "ada", requests)
 
 
 def test_the_answer_would_differ_if_the_agent_saw_everything(tmp_path: Path) -> None:
     """The property can fail: a fact is counted if the first one is seen, as none in quarantine."""
-    whole = whole_corpus(tmp_path, dict.fromkeys(("ada", "bob"), RULES[0] | WRITE))
+    complete = whole_corpus(tmp_path, dict.fromkeys(("ada", "bob"), RULES[0] | WRITE))
     counts = []
     for fact in (FACTS[0], FACTS[-1]):
-        file_first(whole, ("bob", fact, "d0#0", None))
-        counts.append(answers(whole, "ada", [(None, fact, "d0#0", None)])[0]["count"])
+        file_first(complete, ("bob", fact, "d0#0", None))
+        counts.append(answers(complete, "ada", [(None, fact, "d0#0", None)])[0]["count"])
     assert counts == [2, 1]

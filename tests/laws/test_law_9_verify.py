@@ -75,8 +75,10 @@ def a_request(generator: random.Random) -> VerifyRequest:
     """A draft of sentences, quotes, figures and citations of anything, against anything."""
     pick = generator.choice
     ids = [*TEXTS]
-    others = ["Nobody has said that.", "It costs 90,000 euros.", *TEXTS.values()]
-    texts = pick([others, [chunk.content for stored in SEEN for chunk in stored.chunks]])
+    texts_without_source = ["Nobody has said that.", "It costs 90,000 euros.", *TEXTS.values()]
+    texts = pick(
+        [texts_without_source, [chunk.content for stored in SEEN for chunk in stored.chunks]]
+    )
     sentences = []
     for _ in range(generator.randrange(1, 5)):
         text = pick(texts)
@@ -85,8 +87,8 @@ def a_request(generator: random.Random) -> VerifyRequest:
         cited = pick(
             ["", "", "", "", "[1]", "[2]", "[9]", f"({name})", f"({path}:1-1)", f"({path}:1-2)"]
         )
-        said = pick([text, f'They wrote "{text}"', f'It says "{text[: len(text) // 2]}"'])
-        sentences.append(f"{said.removesuffix('.')} {cited}.")
+        sentence = pick([text, f'They wrote "{text}"', f'It says "{text[: len(text) // 2]}"'])
+        sentences.append(f"{sentence.removesuffix('.')} {cited}.")
     chosen = generator.sample(ids, generator.randrange(4))
     named: dict[str, Any] = pick([{}, {"chunk_ids": chosen}, {"bundle": {"selected": [
         {"chunk_id": name} | pick([{}, {"content": TEXTS[name]}, {"content": "Other."}])
@@ -116,10 +118,10 @@ def test_hidden_passages_change_nothing(pair: Pair, rounds: int) -> None:
     verdicts = set()
     for seed in range(rounds):
         request = a_request(random.Random(seed))
-        whole, part = (outcome(engine, request) for engine in pair)
-        assert whole == part, request
-        verdicts.add(json.loads(whole)["verdict"] if whole.startswith("{") else "refused")
+        complete, part = (outcome(engine, request) for engine in pair)
+        assert complete == part, request
+        verdicts.add(json.loads(complete)["verdict"] if complete.startswith("{") else "refused")
         # What the agent has not written itself is not in the answer either.
         if "salary" not in request.model_dump_json():
-            assert "salary" not in whole
+            assert "salary" not in complete
     assert {"pass", "fail", "refused"} <= verdicts

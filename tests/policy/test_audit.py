@@ -49,10 +49,10 @@ def test_nothing_is_recorded_until_it_is_turned_on(log: AuditLog) -> None:
 
 def test_settings_hold_for_every_process_and_are_recorded(log: AuditLog) -> None:
     assert log.set(REQUIRED, {"by": "ada"}) == REQUIRED
-    with AuditLog(log.path.with_name("c.db")) as other:
-        assert other.settings() == REQUIRED
-        assert other.record(entry()).row is not None
-        other.set(AuditSettings(mode="off"))
+    with AuditLog(log.path.with_name("c.db")) as second_log:
+        assert second_log.settings() == REQUIRED
+        assert second_log.record(entry()).row is not None
+        second_log.set(AuditSettings(mode="off"))
     # Another process has turned it off, and this one has an open file.
     assert log.record(entry()).row is None
     assert [(row.kind, row.details) for row in log.rows()] == [
@@ -72,10 +72,10 @@ def test_begin_leaves_existing_settings(log: AuditLog) -> None:
 
 def test_a_row_has_the_fields_of_its_entry(log: AuditLog) -> None:
     log.set(REQUIRED)
-    given = entry(role="r", action="read", bundle_digest="d", allowed=3, blocked={"stale": 2})
-    row = log.record(given).row
+    recorded = entry(role="r", action="read", bundle_digest="d", allowed=3, blocked={"stale": 2})
+    row = log.record(recorded).row
     assert row is not None
-    assert row.model_dump() | given.model_dump() == row.model_dump()
+    assert row.model_dump() | recorded.model_dump() == row.model_dump()
     assert log.row(2) == row
     assert row.time.endswith("Z")
     assert "T" in row.time
@@ -111,9 +111,9 @@ def test_an_optional_record_that_cannot_be_written_is_a_warning(
     log.set(AuditSettings(mode="on"))
     log.close()
     damage(log)
-    told = log.record(entry())
-    assert told.row is None
-    assert "not recorded in the audit" in told.warning
+    result = log.record(entry())
+    assert result.row is None
+    assert "not recorded in the audit" in result.warning
 
 
 @pytest.mark.parametrize("damage", [break_folder, break_bytes])
@@ -124,8 +124,8 @@ def test_an_unreadable_audit_counts_as_required(
     log.set(AuditSettings(mode="on"))
     log.close()
     damage(log)
-    with AuditLog(log.path.with_name("c.db")) as other, pytest.raises(StorageError) as refused:
-        other.record(entry())
+    with AuditLog(log.path.with_name("c.db")) as second_log, pytest.raises(StorageError) as refused:
+        second_log.record(entry())
     assert refused.value.code == "audit_unwritable"
 
 
@@ -183,9 +183,9 @@ def test_missing_rows_are_reported_with_the_next_row(log: AuditLog) -> None:
     with db:
         db.execute("DELETE FROM entry WHERE seq = 2")
     db.close()
-    told = log.record(entry())
-    assert told.row is not None
-    assert "audit verify" in told.warning
+    result = log.record(entry())
+    assert result.row is not None
+    assert "audit verify" in result.warning
     assert log.record(entry()).warning == ""
     assert log.verify().problem.code == "row_missing"  # type: ignore[union-attr]
 
@@ -212,15 +212,22 @@ def bundle() -> Iterator[RetrievalBundle]:
 def test_an_entry_has_counts_and_digests_and_no_text(
     bundle: RetrievalBundle,
 ) -> None:
-    made = entry_of_bundle(bundle, agent="bot", action="read", details={"approved_by": "ada"})
-    assert (made.kind, made.agent, made.action, made.query) == ("retrieve", "bot", "read", "token")
-    assert made.allowed == 1
-    assert sum(made.blocked.values()) == len(bundle.rejected) > 0
-    text = made.model_dump_json()
+    audit_entry = entry_of_bundle(
+        bundle, agent="bot", action="read", details={"approved_by": "ada"}
+    )
+    assert (audit_entry.kind, audit_entry.agent, audit_entry.action, audit_entry.query) == (
+        "retrieve",
+        "bot",
+        "read",
+        "token",
+    )
+    assert audit_entry.allowed == 1
+    assert sum(audit_entry.blocked.values()) == len(bundle.rejected) > 0
+    text = audit_entry.model_dump_json()
     for chunk in bundle.selected:
         assert chunk.chunk_id not in text
         assert chunk.content not in text
-    assert not any(one.chunk_id in text for one in bundle.rejected)
+    assert not any(rejection.chunk_id in text for rejection in bundle.rejected)
 
 
 def test_a_saved_bundle_has_the_recorded_digest(bundle: RetrievalBundle) -> None:
@@ -263,17 +270,17 @@ def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) 
     alone = AuditLog(log.path.with_name("alone.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
     busy = AuditLog(log.path.with_name("busy.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
     chance = random.Random(33)
-    for one in (alone, busy):
-        one.set(REQUIRED)
+    for audit in (alone, busy):
+        audit.set(REQUIRED)
     for number in range(30):
         mine = entry("bot", query=f"task {number}", allowed=number, blocked={"stale": number})
-        for one in (alone, busy):
-            one.record(mine)
+        for audit in (alone, busy):
+            audit.record(mine)
         for _ in range(chance.randrange(4)):
             busy.record(entry(chance.choice(["other", "", "bot2"]), query="hidden", kind="ingest"))
-    for asked in ({}, {"newest": True, "limit": 7}, {"limit": 3}, {"kind": "retrieve"}):
-        seen = list(busy.rows("bot", **asked))
-        assert seen == list(alone.rows("bot", **asked))
+    for query in ({}, {"newest": True, "limit": 7}, {"limit": 3}, {"kind": "retrieve"}):
+        seen = list(busy.rows("bot", **query))
+        assert seen == list(alone.rows("bot", **query))
         assert {row.agent for row in seen} == {"bot"}
     assert list(busy.export("bot")) == list(alone.export("bot"))
     assert [row.seq for row in busy.rows("bot")] == list(range(1, 31))
@@ -281,9 +288,9 @@ def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) 
     assert "hidden" not in "".join(busy.export("bot"))
     # Not its own and not there are told apart to nobody.
     refusals = set()
-    for one in (alone, busy):
+    for audit in (alone, busy):
         with pytest.raises(UsageError) as refused:
-            one.row(31, "bot")
+            audit.row(31, "bot")
         refusals.add(str(refused.value))
     assert len(refusals) == 1
     # Nobody is nobody: rows without an agent are the administrator's.

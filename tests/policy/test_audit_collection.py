@@ -104,15 +104,15 @@ def test_nothing_changes_beside_the_file_also_if_its_log_is_there(
         entry = AuditEntry(kind="get")
         audit._insert(open_file, seal(entry, read_head(open_file), NOW))
         open_file.run("COMMIT")
-        came = replica.parent.with_name("came")
-        came.mkdir()
+        arrived = replica.parent.with_name("came")
+        arrived.mkdir()
         for suffix in ("", "-wal"):
-            shutil.copy(f"{file}{suffix}", came)
-    before = {path.name: path.read_bytes() for path in came.iterdir()}
+            shutil.copy(f"{file}{suffix}", arrived)
+    before = {path.name: path.read_bytes() for path in arrived.iterdir()}
     assert len(before["r.db.audit-wal"]) > 0
-    report = collect_one(home, came / file.name)
+    report = collect_one(home, arrived / file.name)
     assert (report.state, report.rows) == ("ok", 13)
-    assert {path.name: path.read_bytes() for path in came.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in arrived.iterdir()} == before
 
 
 def test_an_audit_that_is_being_written(home: Path, replica: Path, file: Path) -> None:
@@ -144,8 +144,8 @@ def test_a_folder_that_may_only_be_read(home: Path, replica: Path) -> None:
 
 
 def test_a_gap_is_shown_and_can_be_filled_later(home: Path, replica: Path, file: Path) -> None:
-    whole = replica.with_name("whole")
-    shutil.copy(file, whole)
+    complete = replica.with_name("whole")
+    shutil.copy(file, complete)
     execute(file, "DELETE FROM entry WHERE seq < 6")
     report = collect_one(home, file)
     assert (report.state, report.rows) == ("gap", 7)
@@ -157,7 +157,7 @@ def test_a_gap_is_shown_and_can_be_filled_later(home: Path, replica: Path, file:
         assert (problem.code, problem.seq) == ("row_missing", 1)
     write(replica, 2)
     assert [(r.state, r.new_rows) for r in (collect_one(home, file),)] == [("gap", 2)]
-    filled = collect_one(home, whole)
+    filled = collect_one(home, complete)
     # The file that was found last ends before the rows of the other one.
     assert (filled.state, filled.new_rows, filled.rows) == ("shortened", 5, 14)
     with CollectedLog(home, report.log_id) as log:
@@ -310,10 +310,10 @@ def test_rows_with_control_characters_are_printed_safely(home: Path, file: Path)
     forge(
         file, time=evil, kind=evil, agent=evil, query=evil, details={evil: evil}, blocked={evil: 1}
     )
-    done = invoke("audit", "collect", file, "--db", home)
-    assert done.code == 0
-    log_id = done.out.split()[1]
-    outputs = [done.out]
+    outcome = invoke("audit", "collect", file, "--db", home)
+    assert outcome.code == 0
+    log_id = outcome.out.split()[1]
+    outputs = [outcome.out]
     for arguments in (("list",), ("show", "13"), ("export",), ("verify",)):
         read = invoke("audit", *arguments, "--collected", log_id[:8], "--db", home)
         assert read.code == 0
@@ -429,9 +429,9 @@ NO_AUDITS: dict[str, Callable[[Path], Any]] = {
 def test_a_file_that_is_no_audit(home: Path, replica: Path, file: Path, kind: str) -> None:
     collect_one(home, file)
     before = stored_rows(home)
-    other = replica.with_name("other.db.audit")
-    NO_AUDITS[kind](other)
-    report = collect_one(home, other)
+    foreign = replica.with_name("other.db.audit")
+    NO_AUDITS[kind](foreign)
+    report = collect_one(home, foreign)
     assert (report.state, report.log_id, report.rows) == ("unreadable", "", 0)
     assert stored_rows(home) == before
     # And where the sound one was.
@@ -490,9 +490,9 @@ def test_the_command(home: Path, replica: Path, file: Path) -> None:
     assert (at("collect").code, at("collect").err) == (0, "no audit was collected\n")
     assert at("set", "--mode", "on").code == 0
     shutil.copy(home, replica)  # SOURCE may be a replica: its audit is beside it.
-    done = at("collect", replica, "--json")
-    (log,) = done.json()["logs"]
-    assert (done.code, log["state"], log["new_rows"]) == (0, "ok", 12)
+    outcome = at("collect", replica, "--json")
+    (log,) = outcome.json()["logs"]
+    assert (outcome.code, log["state"], log["new_rows"]) == (0, "ok", 12)
     assert at("collect", file, "--json").json()["logs"][0]["new_rows"] == 0
     bad = at("collect", file, replica.parent / "none")
     assert bad.code == 7

@@ -55,7 +55,7 @@ def rewrite(path: Path, rows: Rows) -> None:
     )
 
 
-def other(chance: random.Random, value: Any) -> Any:
+def another_value(chance: random.Random, value: Any) -> Any:
     """Another value of the same type, near or far."""
     if isinstance(value, int):
         return value + chance.choice([-1, 1, 7, 10**6, -(10**9)])
@@ -74,7 +74,7 @@ def other(chance: random.Random, value: Any) -> Any:
 
 def alter(chance: random.Random, path: Path, rows: Rows) -> None:
     row, name = chance.choice(rows), chance.choice(COLUMNS)
-    row[name] = chance.choice([other(chance, row[name]), chance.choice(rows)[name]])
+    row[name] = chance.choice([another_value(chance, row[name]), chance.choice(rows)[name]])
     if len({row["seq"] for row in rows}) == len(rows):
         rewrite(path, rows)
 
@@ -117,14 +117,14 @@ def insert(chance: random.Random, path: Path, rows: Rows) -> None:
 
 
 def truncate(chance: random.Random, path: Path, rows: Rows) -> None:
-    left = rows[: chance.randrange(len(rows))]
-    rewrite(path, left)
+    remaining = rows[: chance.randrange(len(rows))]
+    rewrite(path, remaining)
     # Half-hearted: the count or the hash is mended, and not both.
     mended = chance.choice(["none", "rows", "hash"])
     if mended == "rows":
-        execute(path, ("UPDATE head SET rows = ?", [len(left)]))
-    elif mended == "hash" and left:
-        execute(path, ("UPDATE head SET hash = ?", [left[-1]["hash"]]))
+        execute(path, ("UPDATE head SET rows = ?", [len(remaining)]))
+    elif mended == "hash" and remaining:
+        execute(path, ("UPDATE head SET hash = ?", [remaining[-1]["hash"]]))
 
 
 def behead(chance: random.Random, path: Path, rows: Rows) -> None:
@@ -141,7 +141,7 @@ def behead(chance: random.Random, path: Path, rows: Rows) -> None:
         execute(path, ("UPDATE head SET rows = rows + ?", [chance.choice([-1, 1, 5])]))
     else:
         value = sqlite3.connect(path).execute(f"SELECT {name} FROM head").fetchone()[0]
-        execute(path, (f"UPDATE head SET {name} = ?", [other(chance, value)]))
+        execute(path, (f"UPDATE head SET {name} = ?", [another_value(chance, value)]))
 
 
 KINDS = (
@@ -199,9 +199,9 @@ def test_every_random_tampering_is_found(sound: tuple[Path, Path], rounds: int) 
     folder, path = sound
     before = dump(path)
     chance = random.Random(500)
-    done: dict[str, int] = {}
+    found_by_kind: dict[str, int] = {}
     copy = folder / "tampered.db.audit"
-    while sum(done.values()) < rounds:
+    while sum(found_by_kind.values()) < rounds:
         shutil.copy(path, copy)
         db = sqlite3.connect(copy)
         db.row_factory = sqlite3.Row
@@ -212,11 +212,11 @@ def test_every_random_tampering_is_found(sound: tuple[Path, Path], rounds: int) 
         after = dump(copy)
         if after != before:
             assert found(copy), (tamper.__name__, sorted(set(after) ^ set(before)))
-            done[tamper.__name__] = done.get(tamper.__name__, 0) + 1
+            found_by_kind[tamper.__name__] = found_by_kind.get(tamper.__name__, 0) + 1
         for suffix in ("", "-wal", "-shm"):
             Path(f"{copy}{suffix}").unlink(missing_ok=True)
-    assert set(done) == {kind.__name__ for kind in KINDS}
-    assert min(done.values()) > rounds // 50, done
+    assert set(found_by_kind) == {kind.__name__ for kind in KINDS}
+    assert min(found_by_kind.values()) > rounds // 50, found_by_kind
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
@@ -228,20 +228,22 @@ def test_every_column_of_every_row_counts(sound: tuple[Path, Path], step: int) -
     for seq, *values in rows:
         # Other columns in each row.
         for name, value in list(zip(COLUMNS[1:], values, strict=True))[seq % step :: step]:
-            others = [value + 1] if isinstance(value, int) else [f"{value} ", value + "0", "{}"]
+            changed_values = (
+                [value + 1] if isinstance(value, int) else [f"{value} ", value + "0", "{}"]
+            )
             if name in ("blocked", "details"):
                 plain = json.loads(value)
                 backwards = dict(sorted(plain.items(), reverse=True))
-                others += [json.dumps(plain), json.dumps(backwards, separators=(",", ":"))]
-                others += [
+                changed_values += [json.dumps(plain), json.dumps(backwards, separators=(",", ":"))]
+                changed_values += [
                     "[]",
                     "NaN",
                     "[" * 5000,
                     f'{{"x":1,{value[1:]}',
                     value.replace("1", "1.0"),
                 ]
-                others += [value.replace("true", "1")]
-            for another in others:
+                changed_values += [value.replace("true", "1")]
+            for another in changed_values:
                 if another == value:
                     continue
                 shutil.copy(path, copy)

@@ -64,8 +64,8 @@ def every_pair(corpus: Corpus, threshold: float) -> dict[Pair, float]:
         )
     ]
     best: dict[Pair, float] = {}
-    for one, other in combinations(rows, 2):
-        left, right = sorted((one, other), key=lambda row: row[0])
+    for first, second in combinations(rows, 2):
+        left, right = sorted((first, second), key=lambda row: row[0])
         cosine = float(left[2] @ right[2])
         if left[0] != right[0] and cosine > threshold:
             pair = (left[1], right[1])
@@ -146,20 +146,20 @@ def test_an_index_without_a_noise_floor_is_refused(db: Path, tmp_path: Path) -> 
 
 
 def test_the_limit_selects_the_nearest_pairs(corpus: Corpus) -> None:
-    whole = find_bridges(corpus, 0.5, 10_000)
+    all_bridges = find_bridges(corpus, 0.5, 10_000)
     few = find_bridges(corpus, 0.5, 7)
-    assert few.bridges == whole.bridges[:7]
+    assert few.bridges == all_bridges.bridges[:7]
     assert few.more
 
 
 def test_the_best_pairs_survive_the_bound_on_memory(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = find_bridges(corpus, 0.3, 10_000)
+    all_bridges = find_bridges(corpus, 0.3, 10_000)
     monkeypatch.setattr(bridges, "_MAX_PAIRS", 20)
     monkeypatch.setattr(bridges, "_BLOCK_ROWS", 5)
     found = find_bridges(corpus, 0.3, 20)
-    assert found.bridges == whole.bridges[:20]
+    assert found.bridges == all_bridges.bridges[:20]
     assert found.more
 
 
@@ -178,11 +178,11 @@ def test_a_bridge_names_both_sides_in_different_scopes(corpus: Corpus) -> None:
 
 
 def test_progress_ends_at_its_total(corpus: Corpus) -> None:
-    told: list[tuple[str, int, int]] = []
-    find_bridges(corpus, progress=lambda *what: told.append(what))
-    assert told
-    assert all(what == "comparing" for what, _, _ in told)
-    assert told[-1][1] == told[-1][2]
+    reports: list[tuple[str, int, int]] = []
+    find_bridges(corpus, progress=lambda *report: reports.append(report))
+    assert reports
+    assert all(step == "comparing" for step, _, _ in reports)
+    assert reports[-1][1] == reports[-1][2]
 
 
 def test_a_single_scope_has_no_bridges(tmp_path: Path) -> None:
@@ -245,9 +245,11 @@ def test_only_the_active_index_counts(db: Path, tmp_path: Path) -> None:
         before = find_bridges(corpus, 0.6)
         first = vector_index.active_index(corpus)
         assert first is not None
-        other = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+        second_provider = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
         with corpus.writing():
-            vector_index.create_index(corpus, replace(first.identity, model=other.identity))
-            embed(corpus, other)
+            vector_index.create_index(
+                corpus, replace(first.identity, model=second_provider.identity)
+            )
+            embed(corpus, second_provider)
             vector_index.activate_index(corpus, first)
         assert find_bridges(corpus, 0.6) == before

@@ -31,11 +31,11 @@ def shuffled(value: object, random: Random) -> object:
 def test_the_digest_knows_no_layout(
     tmp_path: Path, values: dict[str, object], seed: int, indent: int | str | None
 ) -> None:
-    plain, other = tmp_path / "plain.json", tmp_path / "other.json"
+    plain, reformatted = tmp_path / "plain.json", tmp_path / "other.json"
     plain.write_text(json.dumps(values), encoding="utf-8")
     text = json.dumps(shuffled(values, Random(seed)), indent=indent, ensure_ascii=False)
-    other.write_text(text, encoding="utf-8")
-    assert load_file(plain, []).digest == load_file(other, []).digest
+    reformatted.write_text(text, encoding="utf-8")
+    assert load_file(plain, []).digest == load_file(reformatted, []).digest
 
 
 def test_keys_that_are_not_used_do_not_change_the_digest(tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_the_digest_makes_defaults_explicit(tmp_path: Path) -> None:
 
 @given(overlays, overlays)
 def test_the_digest_is_equal_for_equal_overlays_only(
-    one: dict[str, object], two: dict[str, object]
+    first_values: dict[str, object], second_values: dict[str, object]
 ) -> None:
-    first, second = validate(one), validate(two)
+    first, second = validate(first_values), validate(second_values)
     assert isinstance(first, Overlay)
     assert isinstance(second, Overlay)
     assert (digest_of(first) == digest_of(second)) == (first == second)
@@ -104,4 +104,4 @@ def test_the_digest_changes_with_any_value() -> None:
     # Only the closed vocabularies have no neighbour that is valid.
     assert len(results) - len(valid) <= 5
     assert len(valid) > 100
-    assert digest_of(overlay) not in {digest_of(other) for other in valid}
+    assert digest_of(overlay) not in {digest_of(variant) for variant in valid}

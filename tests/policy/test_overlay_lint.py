@@ -402,7 +402,7 @@ def test_a_message_names_the_nearest_and_what_both_match() -> None:
     assert "did you mean page?" in near[0].message
     near = against(overlay(source_policy={"forbidden_sources": [{"path": "engs/**"}]}), FACTS)
     assert "it has no file with the path 'engs/**'; did you mean eng/**?" in near[0].message
-    both = against(
+    problems = against(
         overlay(
             source_policy={
                 "preferred_sources": [{"pattern": "note"}],
@@ -411,7 +411,7 @@ def test_a_message_names_the_nearest_and_what_both_match() -> None:
         ),
         FACTS,
     )
-    assert "team-wiki / note / marketing" in both[0].message
+    assert "team-wiki / note / marketing" in problems[0].message
 
 
 patterns = st.sampled_from(["wiki", "Team", "note", "a", "e", "market", "zz"])
@@ -442,8 +442,8 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
         for d in documents
     )
     codes = {finding.code for finding in against(role, facts)}
-    everything = all(first_rejection(SimpleNamespace(document=d, **for_all), request) for d in documents)  # fmt: skip
-    assert ("forbids_everything" in codes) == everything
+    are_all_rejected = all(first_rejection(SimpleNamespace(document=d, **for_all), request) for d in documents)  # fmt: skip
+    assert ("forbids_everything" in codes) == are_all_rejected
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)
     else:

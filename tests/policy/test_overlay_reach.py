@@ -43,16 +43,16 @@ def test_a_rule_touches_what_retrieval_matches(counts: list[KindCount], name: st
             "domain_boosts": {name: 2.0},
         }
     )
-    reach = rule_reach(policy, counts, corpus_facts(each.kind for each in counts))
+    reach = rule_reach(policy, counts, corpus_facts(count.kind for count in counts))
     for place, rule in (
         ("source_policy.preferred_sources[0]", policy.preferred_sources[0]),
         ("source_policy.forbidden_sources[0]", policy.forbidden_sources[0]),
     ):
         expected = [e for e in counts if rule_matches(rule, rule_subject(e.kind, e.kind.path))]
-        assert reach[place].documents == sum(each.documents for each in expected)
+        assert reach[place].documents == sum(count.documents for count in expected)
         assert set(reach[place].examples) <= {(e.document_id, e.kind.path) for e in expected}
     assert reach[f"source_policy.domain_boosts.{name}"].documents == sum(
-        each.documents for each in counts if each.kind.domain == name
+        count.documents for count in counts if count.kind.domain == name
     )
 
 
@@ -87,8 +87,8 @@ def test_documents_are_counted_once_and_named(tmp_path: Path) -> None:
     documents = [document(name, ["text"]) for name in ("a", "b", "c", "d")]
     with built(tmp_path, documents) as corpus:
         counts = kind_counts(corpus)
-        assert [each.kind for each in counts] == document_kinds(corpus)
+        assert [count.kind for count in counts] == document_kinds(corpus)
         policy = SourcePolicy.model_validate({"trust_tier_boosts": {"general": 2.0}})
-        (reach,) = rule_reach(policy, counts, corpus_facts(each.kind for each in counts)).values()
-    assert reach == Reach(4, [(each.document_id, each.kind.path) for each in counts[:3]])
-    assert sum(each.documents for each in counts) == 4
+        (reach,) = rule_reach(policy, counts, corpus_facts(count.kind for count in counts)).values()
+    assert reach == Reach(4, [(count.document_id, count.kind.path) for count in counts[:3]])
+    assert sum(count.documents for count in counts) == 4

@@ -25,8 +25,8 @@ def weights_of(resolved: ResolvedOverlay) -> list[float]:
     return [getattr(resolved.overlay.retrieval_policy, name) for name in WEIGHTS]
 
 
-def loaded(folder: Path, **given: float | None) -> ResolvedOverlay:
-    return load_file(write(folder, "a", retrieval_policy=given), [folder])
+def loaded(folder: Path, **policy: float | None) -> ResolvedOverlay:
+    return load_file(write(folder, "a", retrieval_policy=policy), [folder])
 
 
 def test_the_others_keep_their_proportions(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_three_weights_leave_the_rest_to_the_fourth(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "own_weights",
     [
         {},
         {"lexical_weight": 0.4, "semantic_weight": 0.2},
@@ -50,14 +50,16 @@ def test_three_weights_leave_the_rest_to_the_fourth(tmp_path: Path) -> None:
         {**DEFAULTS, "lexical_weight": 0.309},
     ],
 )
-def test_weights_that_sum_to_one_stay_as_they_are(tmp_path: Path, given: dict[str, float]) -> None:
-    found = loaded(tmp_path, **given)
-    assert weights_of(found) == [*(DEFAULTS | given).values()]
+def test_weights_that_sum_to_one_stay_as_they_are(
+    tmp_path: Path, own_weights: dict[str, float]
+) -> None:
+    found = loaded(tmp_path, **own_weights)
+    assert weights_of(found) == [*(DEFAULTS | own_weights).values()]
     assert found.rescaled == {}
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("own_weights", "reason"),
     [
         ({**DEFAULTS, "lexical_weight": 0.5}, "must be 1 ± 0.01, and is 1.2"),
         ({"lexical_weight": 0.9, "semantic_weight": 0.2}, "is 1.1, which is more than 1"),
@@ -65,9 +67,9 @@ def test_weights_that_sum_to_one_stay_as_they_are(tmp_path: Path, given: dict[st
     ],
 )
 def test_what_cannot_be_shared_is_an_error(
-    tmp_path: Path, given: dict[str, float], reason: str | None
+    tmp_path: Path, own_weights: dict[str, float], reason: str | None
 ) -> None:
-    path = write(tmp_path, "a", retrieval_policy=given)
+    path = write(tmp_path, "a", retrieval_policy=own_weights)
     if reason is None:
         load_file(path, [])
     else:
@@ -111,17 +113,17 @@ some_weights = st.dictionaries(st.sampled_from(WEIGHTS), fractions)
 @given(st.lists(fractions, min_size=4, max_size=4), some_weights)
 @example([0.3, 0.3, 0.2, 0.2], {"lexical_weight": 1.0})
 def test_given_weights_are_fixed_and_the_sum_is_one(
-    base: list[float], given: dict[str, float]
+    base: list[float], own_weights: dict[str, float]
 ) -> None:
     assume(sum(base) > 0.001)
     inherited = {name: part / sum(base) for name, part in zip(WEIGHTS, base, strict=True)}
-    own = {"retrieval_policy": given}
-    shared, changed, problems = share_weights({"retrieval_policy": inherited | given}, own)
+    own = {"retrieval_policy": own_weights}
+    shared, changed, problems = share_weights({"retrieval_policy": inherited | own_weights}, own)
     values = shared["retrieval_policy"]
     assert isinstance(values, dict)
-    assert {name: values[name] for name in given} == given
-    assert not given.keys() & set(changed)
+    assert {name: values[name] for name in own_weights} == own_weights
+    assert not own_weights.keys() & set(changed)
     if problems:
-        assert values == inherited | given
+        assert values == inherited | own_weights
     else:
         assert sum(values.values()) == pytest.approx(1, abs=0.0101)

@@ -58,12 +58,12 @@ def test_the_references_overlays_load_unmodified(shared: Path, role_id: str) -> 
     assert holds(found.overlay.model_dump(), written)
 
 
-def holds(whole: object, part: object) -> bool:
-    if isinstance(whole, dict) and isinstance(part, dict):
-        return all(key in whole and holds(whole[key], part[key]) for key in part)
-    if isinstance(whole, list) and isinstance(part, list):
-        return len(whole) == len(part) and all(map(holds, whole, part))
-    return whole == part
+def holds(document: object, part: object) -> bool:
+    if isinstance(document, dict) and isinstance(part, dict):
+        return all(key in document and holds(document[key], part[key]) for key in part)
+    if isinstance(document, list) and isinstance(part, list):
+        return len(document) == len(part) and all(map(holds, document, part))
+    return document == part
 
 
 def test_a_file_may_have_any_name(tmp_path: Path) -> None:
@@ -335,12 +335,12 @@ def test_the_shipped_folder_comes_last(tmp_path: Path, monkeypatch: pytest.Monke
     shipped = data_folder("overlays")
     monkeypatch.delenv(ENVIRONMENT)
     assert overlay_folders() == (shipped,)
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.mkdir()
-    two.mkdir()
-    monkeypatch.setenv(ENVIRONMENT, f"{one}{os.pathsep}{os.pathsep}{two}")
-    assert overlay_folders() == (one, two, shipped)
-    assert overlay_folders([two]) == (two, shipped)
+    first, second = tmp_path / "one", tmp_path / "two"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.setenv(ENVIRONMENT, f"{first}{os.pathsep}{os.pathsep}{second}")
+    assert overlay_folders() == (first, second, shipped)
+    assert overlay_folders([second]) == (second, shipped)
 
 
 def test_a_corpus_has_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,14 +153,14 @@ def follows(merged: object, parent: object, child: object, own: tuple[str, ...] 
         return merged == child
     assert isinstance(merged, dict)
     below = parent if isinstance(parent, dict) else {}
-    kept = {key: value for key, value in below.items() if key not in child and key not in own}
+    inherited = {key: value for key, value in below.items() if key not in child and key not in own}
     return (
-        all(merged[key] == value for key, value in kept.items())
+        all(merged[key] == value for key, value in inherited.items())
         and all(
             key not in merged if value is None else follows(merged[key], below.get(key), value)
             for key, value in child.items()
         )
-        and merged.keys() <= kept.keys() | child.keys()
+        and merged.keys() <= inherited.keys() | child.keys()
     )
 
 

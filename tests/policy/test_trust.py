@@ -304,10 +304,10 @@ class TestLabels:
             "requires_approval",
             "a passage with personal data has trust 2, external_send has risk 3",
         )
-        both = Labels.of(
+        labels = Labels.of(
             DocumentMetadata("d", "s", "t", "u"), ["personal_iban", "instruction_override"]
         )
-        assert both == Labels("internal", is_flagged=True, is_personal=True)
+        assert labels == Labels("internal", is_flagged=True, is_personal=True)
 
     def test_a_confidential_passage_is_never_sent(self) -> None:
         confidential = Labels("internal", "confidential")
@@ -356,16 +356,16 @@ class TestMonotone:
         self, table: TrustTable, of: Labels, action: Action, risk: int, approved: bool
     ) -> None:
         changed = TrustTable(table.origins, {**table.actions, action: risk})
-        one, other = sorted((table, changed), key=lambda which: which.risk(action))
-        assert strict(one, of, action, approved) <= strict(other, of, action, approved)
+        looser, stricter = sorted((table, changed), key=lambda which: which.risk(action))
+        assert strict(looser, of, action, approved) <= strict(stricter, of, action, approved)
 
     @given(tables, labels, actions, actions, st.booleans())
     def test_an_action_of_higher_risk_is_allowed_no_more(
-        self, table: TrustTable, of: Labels, one: Action, other: Action, approved: bool
+        self, table: TrustTable, of: Labels, first: Action, second: Action, approved: bool
     ) -> None:
         # What is confidential may be executed and not sent, whatever the risks are.
-        if table.risk(one) <= table.risk(other) and of.sensitivity != "confidential":
-            assert strict(table, of, one, approved) <= strict(table, of, other, approved)
+        if table.risk(first) <= table.risk(second) and of.sensitivity != "confidential":
+            assert strict(table, of, first, approved) <= strict(table, of, second, approved)
 
     @given(tables, tables, labels, actions, st.booleans())
     def test_a_tighter_table_never_allows_more(

@@ -209,10 +209,10 @@ class World:
     def read(self) -> None:
         """Ask the replica, so that the reader has an audit and a rerank cache."""
         with known(), Engine(Workspace(self.replica, HashingProvider())) as engine:
-            asked = {"task": " ".join(COMMON[:60]), "agent": "ada", "rerank": FAKE}
-            assert engine.retrieve(request_from(asked)).selected
+            fields = {"task": " ".join(COMMON[:60]), "agent": "ada", "rerank": FAKE}
+            assert engine.retrieve(request_from(fields)).selected
 
-    def left(self, traces: Iterable[bytes]) -> dict[str, set[bytes]]:
+    def traces_left(self, traces: Iterable[bytes]) -> dict[str, set[bytes]]:
         """The traces that are left, by folder."""
         wanted = set(traces) | _in_utf_16(traces)
         folders = {"staged": published_folder(self.db), "share": self.share, "laptop": self.laptop}
@@ -256,9 +256,9 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
     world.publish()
     world.pull()
     world.read()
-    assert world.left(hidden) == {}
+    assert world.traces_left(hidden) == {}
     for traces in (visible, *later.values()):
-        assert set(world.left(traces)) == {"staged", "share", "laptop"}
+        assert set(world.traces_left(traces)) == {"staged", "share", "laptop"}
     for fate in HIDDEN_LATER:
         change: Callable[[Canary], None] = getattr(world, fate)
         for canary in world.canaries[fate]:
@@ -268,9 +268,9 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
         assert world.publish().rebuilt
         world.pull()
         assert not world.cache.exists()
-        assert world.left(hidden) == {}, fate
+        assert world.traces_left(hidden) == {}, fate
         world.read()
-    assert set(world.left(visible)) == {"staged", "share", "laptop"}
+    assert set(world.traces_left(visible)) == {"staged", "share", "laptop"}
 
 
 def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> N
         world.rescoped(canary)
     world.publish()
     world.pull()
-    assert world.left(traces) == {}
+    assert world.traces_left(traces) == {}
 
 
 def test_a_pull_that_fails_leaves_nothing_purged(
@@ -310,4 +310,4 @@ def test_a_pull_that_fails_leaves_nothing_purged(
     monkeypatch.setattr(world.transport, "fetch", fail)
     with pytest.raises(StorageError):
         world.pull()
-    assert world.left(traces) == {}
+    assert world.traces_left(traces) == {}

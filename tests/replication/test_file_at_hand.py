@@ -16,7 +16,7 @@ from rolebundle.replication.pull import pull
 from rolebundle.replication.transports.blocks import DATABASE
 from rolebundle.storage.opening import open_writer
 from support.corpora import build
-from support.replication_site import Site, names_in, said
+from support.replication_site import Site, edition_documents, names_in
 from support.tampering import Bare, World, new_world, other_application, read
 
 
@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def own_corpus(path: Path) -> None:
-    build(path.parent, said(1), name=path.name)
+    build(path.parent, edition_documents(1), name=path.name)
 
 
 def own_damaged_corpus(path: Path) -> None:

@@ -259,8 +259,8 @@ def test_blocks_that_are_given_in_any_pieces(replica: Replica, copy: Path) -> No
 
     @contextmanager
     def read(start: int, end: int) -> Iterator[Span]:
-        asked = content[start:end] + b"more than was asked for" * 10_000
-        yield Span(start, end, (asked[n : n + 99_991] for n in range(0, len(asked), 99_991)))
+        answer = content[start:end] + b"more than was asked for" * 10_000
+        yield Span(start, end, (answer[n : n + 99_991] for n in range(0, len(answer), 99_991)))
 
     @contextmanager
     def opened() -> Iterator[Source]:
@@ -279,7 +279,7 @@ def test_leftovers_are_listed_and_removed(
     push(transport, replica)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    kept = [
+    unpublished = [
         share / "replica.sync-notes.db",
         share / "my-replica.sync-conflict-20261101-093000-ABCDEFG.db",
         share / ".stversions" / "notes~20261101-093000.db",
@@ -294,7 +294,7 @@ def test_leftovers_are_listed_and_removed(
         share / ".stversions" / f"replica.db.7-{'0' * 32}~20261101-093000.partial",
         tmp_path / ".stversions" / "share" / "replica~20261101-093000.db",
     ]
-    for path in [*kept, *states]:
+    for path in [*unpublished, *states]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"old")
     history = transport.history()
@@ -302,7 +302,7 @@ def test_leftovers_are_listed_and_removed(
     transport.erase_history()
     assert not transport.history()
     assert not any(path.exists() for path in states)
-    assert all(path.exists() for path in kept)
+    assert all(path.exists() for path in unpublished)
     assert all((share / name).exists() for name in FILES)
 
 

@@ -36,7 +36,11 @@ def code_of(raised: pytest.ExceptionInfo[RolebundleError]) -> str:
 
 
 def ranges(host: StaticHost) -> list[str]:
-    return [asked for method, name, asked in host.seen if (method, name) == ("GET", "replica.db")]
+    return [
+        requested
+        for method, name, requested in host.seen
+        if (method, name) == ("GET", "replica.db")
+    ]
 
 
 # -- what is asked -----------------------------------------------------------------------------------
@@ -271,7 +275,7 @@ def test_a_range_that_is_answered_wrongly(
     copy.write_bytes(replica.path.read_bytes()[: -10 * BLOCK_BYTES])
     transport.fetch(copy)
     assert copy.read_bytes() == replica.path.read_bytes()
-    assert [bool(asked) for asked in ranges(host)] == [True, True, False]
+    assert [bool(requested) for requested in ranges(host)] == [True, True, False]
 
 
 def test_a_body_that_is_longer_than_was_said(

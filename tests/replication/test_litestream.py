@@ -114,9 +114,9 @@ def test_a_fetched_replica_is_private_and_has_no_log(
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("what", ["behind", "lost", "damaged", "half", "without log"])
+@pytest.mark.parametrize("case", ["behind", "lost", "damaged", "half", "without log"])
 def test_a_working_copy_is_made_anew(
-    store: LitestreamTransport, replica: Replica, copy: Path, what: str
+    store: LitestreamTransport, replica: Replica, copy: Path, case: str
 ) -> None:
     push(store, replica)
     working = replica.path.parent / "litestream"
@@ -125,7 +125,7 @@ def test_a_working_copy_is_made_anew(
     change(replica)
     push(store, replica)
     database = working / "replica.db"
-    match what:
+    match case:
         case "lost":
             shutil.rmtree(working)
         case "damaged":

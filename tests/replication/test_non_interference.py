@@ -173,24 +173,24 @@ class Pair:
 
     def change(self, changes: Iterable[tuple[Any, ...]]) -> None:
         """Apply changes to both corpora, and publish them."""
-        with open_writer(self.whole) as whole, open_writer(self.part) as part:
-            self.opened = {self.whole: whole, self.part: part}
+        with open_writer(self.whole) as complete, open_writer(self.part) as part:
+            self.opened = {self.whole: complete, self.part: part}
             for name, *arguments in changes:
                 getattr(self, name)(*arguments)
             self._embed_all()
             self._write_marks()
-            with whole.writing():
+            with complete.writing():
                 # What is hidden is written to more often.
-                increment_generation(whole)
+                increment_generation(complete)
         self.check()
 
     def put(self, number: int, drawn: tuple[str, list[Any]]) -> None:
         folder, contents = drawn
-        made = tuple(
+        documents = tuple(
             _named(f"d{number}-{place}", document, labels)
             for place, (document, labels) in enumerate(contents)
         )
-        self._hold(f"f{number}", Held(folder, made))
+        self._hold(f"f{number}", Held(folder, documents))
 
     def remove(self, number: int) -> None:
         self._hold(f"f{number}", None)
@@ -203,13 +203,13 @@ class Pair:
     def relabel(self, name: str, labels: list[Any]) -> None:
         number, held = self._file_of(name)
         if held:
-            made = tuple(
+            documents = tuple(
                 _named(name, document, labels)
                 if document.metadata.document_id == name
                 else document
                 for document in held.documents
             )
-            self._hold(number, held._replace(documents=made))
+            self._hold(number, held._replace(documents=documents))
 
     def purge(self, name: str) -> None:
         _, held = self._file_of(name)
@@ -225,14 +225,16 @@ class Pair:
             return
         for path in self.opened if is_visible else (self.whole,):
             purge(self.opened[path], PurgeSelection([name]))
-        for other, kept in list(self.files.items()):
+        for file_name, held_file in list(self.files.items()):
             remaining = tuple(
                 _without_claim(document, name)
-                for document in kept.documents
+                for document in held_file.documents
                 if document.metadata.document_id not in citing
             )
-            if remaining != kept.documents:
-                self._hold(other, kept._replace(documents=remaining) if remaining else None)
+            if remaining != held_file.documents:
+                self._hold(
+                    file_name, held_file._replace(documents=remaining) if remaining else None
+                )
         kept_marks = self.marks.items()
         self.marks = {
             target: mark for target, mark in kept_marks if target.partition("#")[0] not in citing
@@ -273,7 +275,7 @@ class Pair:
 
     def embed(self, which: int) -> None:
         """From now on passages are embedded by this provider, too, and found by its vectors."""
-        self.embedded = [*(other for other in self.embedded if other != which), which]
+        self.embedded = [*(number for number in self.embedded if number != which), which]
 
     def drop_index(self) -> None:
         self.embedded = self.embedded[-1:]
@@ -363,8 +365,8 @@ class Pair:
 
     def publish(self, path: Path, target: str = "target") -> PublishReport:
         with open_reader(path) as corpus:
-            given = {"agent": "", "scopes": [], "level": ""} | self.audience
-            audience = resolve_audience(corpus, target, **given)
+            audience_values = {"agent": "", "scopes": [], "level": ""} | self.audience
+            audience = resolve_audience(corpus, target, **audience_values)
         return published(path, audience, target, KEY)
 
     def check(self) -> None:
@@ -372,37 +374,39 @@ class Pair:
         visible, hidden = self.documents(visible=True), self.documents(visible=False)
         texts = _texts(hidden) - _texts(visible)
         is_hidden_now = bool(self.since_built & (set(hidden) | texts) - set(visible))
-        whole, part = self.publish(self.whole), self.publish(self.part)
+        complete, part = self.publish(self.whole), self.publish(self.part)
         assert part.rebuilt != HIDDEN_NOW
         if is_hidden_now:
             # In the other corpus it was removed. Built anew, the files are equal again.
-            assert whole.rebuilt
-            assert whole.manifest.content_digest == part.manifest.content_digest
-            assert whole.manifest.generation == part.manifest.generation
+            assert complete.rebuilt
+            assert complete.manifest.content_digest == part.manifest.content_digest
+            assert complete.manifest.generation == part.manifest.generation
             if not part.rebuilt:
                 staged_replica(self.part, "target").unlink()
                 part = self.publish(self.part)
         else:
-            assert whole.rebuilt == part.rebuilt
-            assert (whole.added, whole.updated, whole.removed) == (
+            assert complete.rebuilt == part.rebuilt
+            assert (complete.added, complete.updated, complete.removed) == (
                 part.added,
                 part.updated,
                 part.removed,
             )
         replica = staged_replica(self.whole, "target")
-        rows, others = _rows(replica), _rows(staged_replica(self.part, "target"))
-        assert [name for name in rows.keys() | others if rows.get(name) != others.get(name)] == []
-        assert whole.manifest == part.manifest
-        assert whole.manifest.documents == len(visible)
+        rows, other_rows = _rows(replica), _rows(staged_replica(self.part, "target"))
+        assert [
+            name for name in rows.keys() | other_rows if rows.get(name) != other_rows.get(name)
+        ] == []
+        assert complete.manifest == part.manifest
+        assert complete.manifest.documents == len(visible)
         with open_reader(replica) as corpus:
             assert corpus.rows("SELECT document_id FROM document ORDER BY 1") == [
                 (name,) for name in sorted(visible)
             ]
         anew = self.publish(self.whole, "another")
-        assert anew.manifest.content_digest == whole.manifest.content_digest
+        assert anew.manifest.content_digest == complete.manifest.content_digest
         shutil.rmtree(staged_replica(self.whole, "another").parent)
         self.published |= set(visible)
-        if whole.rebuilt:
+        if complete.rebuilt:
             self.since_built = set()
         self.since_built |= set(visible) | _texts(visible)
 
@@ -418,7 +422,7 @@ def _named(name: str, drawn: StoredDocument, labels: list[Any]) -> StoredDocumen
         uri=f"file:{name}",
         scope=scope,
         sensitivity=sensitivity,
-        supersedes=tuple(other for other in supersedes if other != name),
+        supersedes=tuple(superseded for superseded in supersedes if superseded != name),
     )
     chunks = tuple(
         part._replace(chunk_id=f"{name}#{place}") for place, part in enumerate(drawn.chunks)
@@ -437,7 +441,7 @@ def _instead(document: StoredDocument) -> StoredDocument:
 
 
 def _without_claim(document: StoredDocument, name: str) -> StoredDocument:
-    claims = tuple(other for other in document.metadata.supersedes if other != name)
+    claims = tuple(superseded for superseded in document.metadata.supersedes if superseded != name)
     return replace(document, metadata=document.metadata._replace(supersedes=claims))
 
 
@@ -515,9 +519,9 @@ def test_a_passage_moves_to_a_document_that_is_written_before(
     reports = []
     for chunks in ((first.chunks, second.chunks), (second.chunks[1:], second.chunks[:1])):
         with open_writer(db) as corpus, corpus.writing():
-            for one, its_chunks in reversed([*zip((first, second), chunks, strict=True)]):
-                name = one.metadata.document_id
-                store.put_file(corpus, file_of(name), [replace(one, chunks=its_chunks)])
+            for stored, its_chunks in reversed([*zip((first, second), chunks, strict=True)]):
+                name = stored.metadata.document_id
+                store.put_file(corpus, file_of(name), [replace(stored, chunks=its_chunks)])
         with open_reader(db) as corpus:
             audience = resolve_audience(corpus, "target", "", [], "internal")
         reports.append(published(db, audience, "target", KEY))

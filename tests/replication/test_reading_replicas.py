@@ -113,10 +113,10 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
         "expires_at": EXPIRES_AT,
         "age_hours": 3.0,
     }
-    said = "from a replica of docs-team, generation 12, published 3 hours ago"
-    assert said in text(bundle).splitlines()
-    assert said in markdown(bundle)
-    assert said in answer_page(bundle)
+    expected = "from a replica of docs-team, generation 12, published 3 hours ago"
+    assert expected in text(bundle).splitlines()
+    assert expected in markdown(bundle)
+    assert expected in answer_page(bundle)
     replica = json.loads(bundle.to_json())["corpus"]["replica"]
     assert shaped_bundle(bundle, "compact")["corpus"]["replica"] == replica
     assert ask(db, "2026-10-01T00:00:00Z").corpus.replica.age_hours == 0  # type: ignore[union-attr]
@@ -124,8 +124,8 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
 
 def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
     bundle = ask(db)
-    shown = bundle.to_json() + text(bundle) + markdown(bundle) + answer_page(bundle)
-    assert "replica" not in shown
+    output = bundle.to_json() + text(bundle) + markdown(bundle) + answer_page(bundle)
+    assert "replica" not in output
 
 
 def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
@@ -159,15 +159,15 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
     if has_policy:
         with_policy(db)
     agent = "bot" if has_policy else None
-    whole = ask(db, agent=agent)
-    assert whole.rejected_summary["quarantined"] == 1
+    complete = ask(db, agent=agent)
+    assert complete.rejected_summary["quarantined"] == 1
     with Admin(db) as admin:
         admin.quarantine.drop("guide/hidden.md")
     make_replica(db, quarantined=1)
     replica = ask(db, agent=agent)
-    assert replica.rejected_summary == whole.rejected_summary
+    assert replica.rejected_summary == complete.rejected_summary
     assert [chunk.chunk_id for chunk in replica.selected] == [
-        chunk.chunk_id for chunk in whole.selected
+        chunk.chunk_id for chunk in complete.selected
     ]
 
 
@@ -250,8 +250,8 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
     with Engine(db) as engine:
         replica = engine.status().replica
     assert replica is not None and replica.refusing and replica.expired
-    shown = invoke("status", "--db", db)
-    assert shown.code == 0 and "gives no answers: run `rolebundle pull`" in shown.out
+    outcome = invoke("status", "--db", db)
+    assert outcome.code == 0 and "gives no answers: run `rolebundle pull`" in outcome.out
     checked = invoke("doctor", "--db", db)
     assert checked.code == 7
     assert f"since {LONG_AGO} it gives no answers" in checked.out
@@ -265,9 +265,9 @@ def test_status_and_doctor_know_a_replica(db: Path) -> None:
     make_replica(db, agent="bot", expires_at="9998-01-01T00:00:00Z")
     before = contents(db)
     for options in ((), ("--check",)):
-        shown = invoke("status", *options, "--db", db)
-        assert shown.code == 0
-        assert "replica of docs-team for bot, generation 12, key " in shown.out
+        outcome = invoke("status", *options, "--db", db)
+        assert outcome.code == 0
+        assert "replica of docs-team for bot, generation 12, key " in outcome.out
     checked = invoke("doctor", "--db", db)
     assert checked.code == 0
     assert "of docs-team, generation 12" in checked.out
@@ -300,7 +300,7 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     with Admin(db) as admin:
         known = owner_status(admin.workspace.corpus).publications
         report = {(check.name, check.message) for check in examine(db).checks}
-    assert [(each.target, each.purge_pending) for each in known] == [
+    assert [(publication.target, publication.purge_pending) for publication in known] == [
         ("/srv/a", False),
         ("/srv/b", True),
     ]
@@ -308,9 +308,9 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     assert "/srv/b" in message
     remedies = {check.remedy for check in examine(db).checks}
     assert any("rolebundle publish /srv/b --key FILE" in remedy for remedy in remedies)
-    shown = invoke("status", "--db", db).out
-    assert "published to /srv/a for ana: generation 3" in shown
-    assert "may still be there" in shown
+    output = invoke("status", "--db", db).out
+    assert "published to /srv/a for ana: generation 3" in output
+    assert "may still be there" in output
     with Engine(db) as engine:
         assert "/srv" not in engine.status("bot").model_dump_json()
 
@@ -327,23 +327,23 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
         "SOURCE_CHANGED",
         "SOURCE_UNCHECKED",
     }
-    shown = [bundle.to_json()]
+    outputs = [bundle.to_json()]
     with Engine(db) as engine:
-        shown += [
+        outputs += [
             engine.get(reference, agent).model_dump_json()
             for reference in (NOTE, chunk, f"{NOTE}:1-3")
         ]
-        shown.append(
+        outputs.append(
             engine.why(RetrievalRequest(task="token", agent=agent), chunk).model_dump_json()
         )
-        shown.append(engine.multi_get(["guide/*"], agent).model_dump_json())
-        shown.append(engine.ls(ListRequest(agent=agent)).model_dump_json())
-        shown.append(repr(engine.document(NOTE, agent)))
-        shown.append(engine.status(agent).model_dump_json())
+        outputs.append(engine.multi_get(["guide/*"], agent).model_dump_json())
+        outputs.append(engine.ls(ListRequest(agent=agent)).model_dump_json())
+        outputs.append(repr(engine.document(NOTE, agent)))
+        outputs.append(engine.status(agent).model_dump_json())
         with pytest.raises(UsageError):
             engine.get(f"{PUBLISHED}{NOTE}", agent)
     if agent is None:
-        shown += [
+        outputs += [
             invoke(*command, "--db", db).out
             for command in (
                 ("ls", "--json"),
@@ -360,10 +360,10 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
                 app.to("answer", task="token"),
             ):
                 with urlopen(page) as answer:
-                    shown.append(answer.read().decode())
-        assert "A replica of docs-team, generation 12" in shown[-3]
-    assert all(shown)
-    assert not [each for each in shown if PUBLISHED in each or MACHINE in each]
+                    outputs.append(answer.read().decode())
+        assert "A replica of docs-team, generation 12" in outputs[-3]
+    assert all(outputs)
+    assert not [output for output in outputs if PUBLISHED in output or MACHINE in output]
 
 
 # -- it is read-only -------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ READS = {
     *("quarantine.documents", "quarantine.names", "quarantine.find", "marks.all", "decisions.all"),
     *("facts.all", "purges.plan", "policy.find_bridges", "audit.rows"),
 }
-OTHERS = {"audit.collect", "repair", "replicas.pull", "purges.finish_in"}
+OTHER_OPERATIONS = {"audit.collect", "repair", "replicas.pull", "purges.finish_in"}
 """They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 
 
@@ -447,7 +447,7 @@ def test_every_method_of_the_admin_is_classified(tmp_path: Path) -> None:
     public = methods(admin) | {
         f"{name}.{method}" for name in services for method in methods(getattr(admin, name))
     }
-    known = WRITES.keys() | READS | OTHERS
+    known = WRITES.keys() | READS | OTHER_OPERATIONS
     assert len(services) > 10
     assert public == known
 

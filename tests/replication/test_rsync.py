@@ -65,9 +65,9 @@ def transport(
     return RsyncTransport(target, ssh=ssh or server.ssh, seconds=seconds)
 
 
-def cut(path: Path, what: str, left: int, then: str) -> Path:
+def cut(path: Path, step: str, left: int, then: str) -> Path:
     """A program that is used as sqlite3_rsync at the other end and breaks off."""
-    values = {"program": sqlite3_rsync(), "what": what, "left": left, "then": then}
+    values = {"program": sqlite3_rsync(), "what": step, "left": left, "then": then}
     path.write_text(_CUT.format(python=sys.executable, **values))
     path.chmod(0o700)
     return path
@@ -122,21 +122,21 @@ def test_the_name_of_a_local_file_is_no_command(
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "expected"),
     [
         ("UserKnownHostsFile=/dev/null", "Host key verification failed"),
         ("PubkeyAuthentication=no", "Permission denied"),
     ],
 )
 def test_ssh_asks_for_nothing(
-    server: SshServer, far: Path, replica: Replica, tmp_path: Path, option: str, said: str
+    server: SshServer, far: Path, replica: Replica, tmp_path: Path, option: str, expected: str
 ) -> None:
     program = tmp_path / "ssh"
     program.write_text(f'#!/bin/sh\nexec {server.ssh} -o ControlPath=none -o {option} "$@"\n')
     program.chmod(0o700)
     with pytest.raises(StorageError) as raised:
         transport(server, far, ssh=str(program)).push(replica.path, replica.manifest)
-    assert said in raised.value.message and "\n" not in raised.value.message
+    assert expected in raised.value.message and "\n" not in raised.value.message
     assert not far.exists()
 
 

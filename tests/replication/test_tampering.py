@@ -243,8 +243,8 @@ CASES: dict[str, Case] = {
     ),
     "other target": offered(lambda w: w.elsewhere),
     "other target's file": offered(lambda w: {**w.new, DATABASE: w.elsewhere[DATABASE]}),
-    "other corpus": offered(lambda w: w.other),
-    "other corpus's manifest": offered(lambda w: {**w.new, MANIFEST: w.other[MANIFEST]}),
+    "other corpus": offered(lambda w: w.other_corpus),
+    "other corpus's manifest": offered(lambda w: {**w.new, MANIFEST: w.other_corpus[MANIFEST]}),
     "another key": offered(lambda w: w.resigned(ATTACKER, generation=99)),
     "another key, our name": offered(
         lambda w: {

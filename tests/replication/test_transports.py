@@ -88,8 +88,8 @@ def test_a_replica_that_shrinks(place: Place, replica: Replica, copy: Path) -> N
 
 
 @fast("http", "rsync")
-@pytest.mark.parametrize("left", ["half", "torn", "garbage", "longer"])
-def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) -> None:
+@pytest.mark.parametrize("leftover", ["half", "torn", "garbage", "longer"])
+def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, leftover: str) -> None:
     push(place, replica)
     place.reader.fetch(copy)
     complete = copy.read_bytes()
@@ -99,7 +99,7 @@ def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, left: str) 
             "torn": complete[:300_000] + b"\xff" * 5_000 + complete[305_000:],
             "garbage": b"\xff" * 70_000,
             "longer": complete + b"\xff" * 70_000,
-        }[left]
+        }[leftover]
     )
     place.reader.fetch(copy)
     assert place.content_of(copy) == place.content_of(replica.path)

@@ -28,7 +28,7 @@ def bundle_of(folder: Path, *documents: StoredDocument, **fields: Any) -> Retrie
 
 
 def codes(bundle: RetrievalBundle) -> dict[str, str]:
-    return {one.chunk_id.partition("#")[0]: one.reason for one in bundle.rejected}
+    return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
 
 
 def chosen(bundle: RetrievalBundle) -> set[str]:
@@ -76,7 +76,7 @@ class TestValidity:
             document("past", ["token three"], valid_until="2026-02-28T23:59:59Z"),
             as_of="2026-03-01",
         )
-        assert {one.notes for one in bundle.rejected} == {
+        assert {rejection.notes for rejection in bundle.rejected} == {
             f"updated at {JULY}, which is after {MARCH}",
             f"valid from {JULY}, which is after {MARCH}",
             f"valid until 2026-02-28T23:59:59Z, which is before {MARCH}",
@@ -119,11 +119,11 @@ class TestTime:
         old = document("d", ["token"], updated_at=MARCH)
         with built(tmp_path, [old]) as corpus:
             bundle = ask(corpus, None, task="token", as_of=JULY)
-            other = ask(corpus, None, task="token", as_of=JULY, now="2029-01-01")
+            later = ask(corpus, None, task="token", as_of=JULY, now="2029-01-01")
         assert bundle.query.generated_at == JULY
         assert bundle.selected[0].metadata.freshness.status == "fresh"
-        assert other.query.generated_at == "2029-01-01T00:00:00Z"
-        assert other.selected[0].metadata.freshness.status == "stale"
+        assert later.query.generated_at == "2029-01-01T00:00:00Z"
+        assert later.selected[0].metadata.freshness.status == "stale"
         assert bundle.request is not None
         assert bundle.request.as_of == datetime(2026, 7, 1, tzinfo=UTC)
 
@@ -173,7 +173,11 @@ class TestSuperseding:
         bundle = bundle_of(tmp_path, *self.versions(updated_at=MARCH), third, as_of=JULY)
         assert chosen(bundle) == {"v2"}
         assert codes(bundle) == {"v1": "conflict_downrank", "v3": "not_yet_valid"}
-        [note] = [one.notes for one in bundle.rejected if one.reason == "conflict_downrank"]
+        [note] = [
+            rejection.notes
+            for rejection in bundle.rejected
+            if rejection.reason == "conflict_downrank"
+        ]
         assert note == "superseded by v2"
 
     def test_what_was_seen_and_is_not_superseded_yet(self, tmp_path: Path) -> None:

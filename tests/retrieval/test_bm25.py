@@ -48,9 +48,9 @@ kinds = st.tuples(
 @st.composite
 def corpora(draw: st.DrawFn, least: int = 1) -> list[StoredDocument]:
     """A few documents with words in every column."""
-    made = []
+    stored = []
     for number in range(draw(st.integers(least, 7))):
-        whole = document(
+        source = document(
             f"d{number}",
             [],
             title=draw(text) or "t",
@@ -69,8 +69,8 @@ def corpora(draw: st.DrawFn, least: int = 1) -> list[StoredDocument]:
                 )
             )
         ]
-        made.append(StoredDocument(whole.metadata, tuple(chunks)))
-    return made
+        stored.append(StoredDocument(source.metadata, tuple(chunks)))
+    return stored
 
 
 def parted(
@@ -80,17 +80,17 @@ def parted(
     return [
         StoredDocument(
             document(
-                one.metadata.document_id,
+                stored.metadata.document_id,
                 [],
-                title=one.metadata.title,
-                tags=one.metadata.tags,
-                retrieval_hints=one.metadata.retrieval_hints,
+                title=stored.metadata.title,
+                tags=stored.metadata.tags,
+                retrieval_hints=stored.metadata.retrieval_hints,
                 scope=scope,
                 sensitivity=sensitivity,
             ).metadata,
-            one.chunks,
+            stored.chunks,
         )
-        for one, (scope, sensitivity) in zip(documents, kinds, strict=False)
+        for stored, (scope, sensitivity) in zip(documents, kinds, strict=False)
     ]
 
 
@@ -98,41 +98,41 @@ def literal(term: Term) -> str:
     return match_expression([Term(term.text)])
 
 
-def ours(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
+def ours(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
     """The scores as computed if several compartments are visible."""
-    known = [one for one in asked if lexical_index.frequencies(corpus, place, [literal(one)])[0]]
+    known = [term for term in terms if lexical_index.frequencies(corpus, place, [literal(term)])[0]]
     extent = lexical_index.extent(corpus, place)
     statistics = Statistics.of(
         extent.chunks,
         extent.tokens,
-        [lexical_index.frequencies(corpus, place, [literal(one)])[0] for one in known],
-        [one.weight for one in known],
+        [lexical_index.frequencies(corpus, place, [literal(term)])[0] for term in known],
+        [term.weight for term in known],
     )
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-    once = match_expression(Term(one.text) for one in known)
+    once = match_expression(Term(term.text) for term in known)
     if not known:
         return {}
     found = lexical_index.occurrences(corpus, place, once, rows)
     return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
 
 
-def theirs(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
+def theirs(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
     """The scores of FTS5's bm25()."""
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-    return lexical_index.score(corpus, place, match_expression(asked), rows)
+    return lexical_index.score(corpus, place, match_expression(terms), rows)
 
 
 @few_examples
-@given(documents=corpora(), asked=terms)
-@example(documents=[document("a", ["token"])], asked=[Term("token", 3)])
-@example(documents=[document("a", ["token", "token", ""])], asked=[Term("token"), Term("token")])
-@example(documents=[document("a", ["a b a b a"], title="a b")], asked=[Term("a b"), Term("a")])
-@example(documents=[document("a", ["naïve"], tags=("Straße",))], asked=[Term("NAIVE straße")])
-def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], asked: list[Term]) -> None:
+@given(documents=corpora(), terms=terms)
+@example(documents=[document("a", ["token"])], terms=[Term("token", 3)])
+@example(documents=[document("a", ["token", "token", ""])], terms=[Term("token"), Term("token")])
+@example(documents=[document("a", ["a b a b a"], title="a b")], terms=[Term("a b"), Term("a")])
+@example(documents=[document("a", ["naïve"], tags=("Straße",))], terms=[Term("NAIVE straße")])
+def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[Term]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
-        expected = theirs(corpus, place, asked)
-        found = ours(corpus, place, asked)
+        expected = theirs(corpus, place, terms)
+        found = ours(corpus, place, terms)
         assert found.keys() == expected.keys()
         for row, score in found.items():
             assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
@@ -149,13 +149,13 @@ def test_the_extent_counts_chunks_and_tokens(documents: list[StoredDocument]) ->
             f"CREATE VIRTUAL TABLE temp.every USING fts5vocab (main, lexical_{place}, instance)"
         )
         tokens = corpus.value("SELECT count(*) FROM every")
-        chunks = sum(len(one.chunks) for one in documents)
+        chunks = sum(len(document.chunks) for document in documents)
         assert lexical_index.extent(corpus, place) == (chunks, tokens)
 
 
 def asking(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
-    made = query("token")
-    values: dict[str, Any] = made._asdict()
+    plain = query("token")
+    values: dict[str, Any] = plain._asdict()
     return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
 
 
@@ -193,7 +193,7 @@ def test_scores_do_not_depend_on_the_compartments(
     expansion: list[Term],
     depth: int,
 ) -> None:
-    asked = asking(task, expansion)
+    expanded = asking(task, expansion)
     with (
         scratch_folder() as folder,
         built(folder, documents) as together,
@@ -203,14 +203,14 @@ def test_scores_do_not_depend_on_the_compartments(
         assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
             "SELECT id, chunk_id FROM chunk"
         )
-        expected = lexical.propose(together, asked, depth)
-        found = lexical.propose(apart, asked, depth)
+        expected = lexical.propose(together, expanded, depth)
+        found = lexical.propose(apart, expanded, depth)
         assert_same(found.task, expected.task)
         assert_same(found.role, expected.role)
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
-        assert _completed(apart, asked, rows) == {
+        assert _completed(apart, expanded, rows) == {
             row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
-            for row, scores in _completed(together, asked, rows).items()
+            for row, scores in _completed(together, expanded, rows).items()
         }
         words = [(term,) for term in task]
         assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
@@ -218,9 +218,11 @@ def test_scores_do_not_depend_on_the_compartments(
         )
 
 
-def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
+def _completed(
+    corpus: Corpus, expanded: Query, rows: Sequence[int]
+) -> dict[int, tuple[float, float]]:
     """The true scores of chunks that no lane proposed."""
-    hits = lexical.score(corpus, asked, LexicalProposals(), rows)
+    hits = lexical.score(corpus, expanded, LexicalProposals(), rows)
     assert not any(hit.proposed for hit in hits)
     return {hit.rowid: (hit.bm25, hit.bm25_expansion) for hit in hits}
 
@@ -230,15 +232,15 @@ def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, t
 def test_a_search_within_documents_has_the_same_scores(
     documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
 ) -> None:
-    asked = asking(task)
+    expanded = asking(task)
     with (
         scratch_folder() as folder,
         built(folder, documents) as together,
         built(folder, parted(documents, where)) as apart,
     ):
         within = [1, len(documents)]
-        expected = lexical.propose(together, asked, 1000, within)
-        found = lexical.propose(apart, asked, 1000, within)
+        expected = lexical.propose(together, expanded, 1000, within)
+        found = lexical.propose(apart, expanded, 1000, within)
         assert_same(found.task, expected.task)
 
 
@@ -277,8 +279,8 @@ class TestDepth:
             documents.append(document(scope, [f"token {long}"], scope=scope))
         with open_reader(build(tmp_path, documents)) as corpus:
             alone = {
-                one.scope: lexical_index.search(corpus, one.id, '"token"', 1)[0][1]
-                for one in compartments.searchable_compartments(corpus)
+                compartment.scope: lexical_index.search(corpus, compartment.id, '"token"', 1)[0][1]
+                for compartment in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
             found = lexical.propose(corpus, asking([Term("token")]), 1).task

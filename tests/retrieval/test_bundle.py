@@ -164,15 +164,17 @@ class TestEvidence:
         assert bundle.evidence.role_share == 0
         assert (bundle.weights.lexical, bundle.weights.metadata) == (0.5, 0)
 
-    @pytest.mark.parametrize(("role", "other"), [(ROLE, "role"), (None, "task")])
-    def test_a_passage_is_there_for_the_task_or_for_the_role(self, role: Any, other: str) -> None:
+    @pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
+    def test_a_passage_is_there_for_the_task_or_for_the_role(
+        self, role: Any, expected: str
+    ) -> None:
         # a has a word, b is close in meaning, c has neither.
         of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["b"]: 0.5, ROW["c"]: 0.3})
         selection = chosen(a="general", b="general", c="general")
         bundle = bundle_of(selection, role=role, of_evidence=of_evidence)
-        assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", other]
+        assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", expected]
         raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
-        assert [(one.matched_words, one.coverage, one.closeness) for one in raw] == [
+        assert [(raw_score.matched_words, raw_score.coverage, raw_score.closeness) for raw_score in raw] == [
             (1, 0.5, 0.0), (0, 0.0, 0.75), (0, 0.0, 0.25),
         ]  # fmt: skip
 

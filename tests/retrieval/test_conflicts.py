@@ -21,26 +21,26 @@ from support.values import passage, ranked
 
 MONTH = "Tapes leave the building. Backups of the shop are kept for 30 days. A log is written."
 QUARTER = "Restores are rare. Backups of the shop are kept for 90 days. Ask the desk."
-OTHER = "Dogs are allowed on the trains of the line. Bicycles need a ticket."
+UNRELATED = "Dogs are allowed on the trains of the line. Bicycles need a ticket."
 
 
 def found(*passages: Passage, task: str = "") -> list[Conflict]:
     comparison = Comparison(task)
-    return [conflict for one in passages for conflict in comparison.add(one)]
+    return [conflict for passage in passages for conflict in comparison.add(passage)]
 
 
 def ids(conflicts: list[Conflict]) -> list[tuple[str, str]]:
-    return [(one.first.chunk_id, one.second.chunk_id) for one in conflicts]
+    return [(conflict.first.chunk_id, conflict.second.chunk_id) for conflict in conflicts]
 
 
 def test_another_figure_is_a_conflict() -> None:
-    [conflict] = found(passage("a", MONTH), passage("b", OTHER), passage("c", QUARTER))
+    [conflict] = found(passage("a", MONTH), passage("b", UNRELATED), passage("c", QUARTER))
     assert conflict.sentence == "a says '30 days', c says '90 days'"
 
 
 def test_a_negation_is_a_conflict() -> None:
     denied = "Dogs are not allowed on the trains of the line."
-    assert found(passage("a", OTHER), passage("b", denied))[0].values == (
+    assert found(passage("a", UNRELATED), passage("b", denied))[0].values == (
         "are allowed",
         "are not allowed",
     )
@@ -51,11 +51,15 @@ def test_passages_of_one_document_do_not_conflict() -> None:
 
 
 def test_a_declared_contradiction_is_a_conflict_of_any_texts() -> None:
-    claim = passage("b", OTHER, contradicts=("doc-a",))
+    claim = passage("b", UNRELATED, contradicts=("doc-a",))
     message = "{} and {} disagree, as one of their documents declares"
-    assert [one.sentence for one in found(passage("a", MONTH), claim)] == [message.format("a", "b")]
-    assert [one.sentence for one in found(claim, passage("a", MONTH))] == [message.format("b", "a")]
-    by_path = passage("c", OTHER, contradicts=("notes/old.md",), path="c.md")
+    assert [conflict.sentence for conflict in found(passage("a", MONTH), claim)] == [
+        message.format("a", "b")
+    ]
+    assert [conflict.sentence for conflict in found(claim, passage("a", MONTH))] == [
+        message.format("b", "a")
+    ]
+    by_path = passage("c", UNRELATED, contradicts=("notes/old.md",), path="c.md")
     assert ids(found(passage("a", MONTH, path="notes/old.md"), by_path)) == [("a", "c")]
 
 
@@ -134,36 +138,36 @@ passages = st.lists(
 @given(passages)
 def test_laws(drawn: list[Passage]) -> None:
     conflicts = found(*drawn)
-    for one in conflicts:
-        assert one.first.document.trust_tier == one.second.document.trust_tier
-        assert one.first.document.document_id != one.second.document.document_id
-        assert one.first.content != one.second.content
+    for conflict in conflicts:
+        assert conflict.first.document.trust_tier == conflict.second.document.trust_tier
+        assert conflict.first.document.document_id != conflict.second.document.document_id
+        assert conflict.first.content != conflict.second.content
     # In the other order the same pairs.
     pairs = {frozenset(pair) for pair in ids(conflicts)}
     assert {frozenset(pair) for pair in ids(found(*reversed(drawn)))} == pairs
     # And all of them: each statement was compared with each other.
     expected = {
-        frozenset((one.chunk_id, other.chunk_id))
-        for one in drawn
-        for other in drawn
-        if one.document.trust_tier == other.document.trust_tier
-        and one.document.document_id != other.document.document_id
-        and one.content.split()[0] == other.content.split()[0]
-        and ("90" in one.content) != ("90" in other.content)
+        frozenset((first.chunk_id, second.chunk_id))
+        for first in drawn
+        for second in drawn
+        if first.document.trust_tier == second.document.trust_tier
+        and first.document.document_id != second.document.document_id
+        and first.content.split()[0] == second.content.split()[0]
+        and ("90" in first.content) != ("90" in second.content)
     }
     assert pairs == expected
 
 
 def test_a_small_limit_hides_no_disagreement() -> None:
     first, second = days("a", 30, None), days("b", 90, None)
-    others = [passage(f"other{n}", f"Text {n} of the page.") for n in range(ALWAYS_COMPARED)]
+    unrelated = [passage(f"other{n}", f"Text {n} of the page.") for n in range(ALWAYS_COMPARED)]
     for between in (0, 3, ALWAYS_COMPARED - 2):
-        selection = chosen(first, *others[:between], second, limit=1)
+        selection = chosen(first, *unrelated[:between], second, limit=1)
         assert selected(selection) == ["a"]
         assert selection.rejected[-1].code == "budget_cut"
         (conflict,) = selection.conflicts
         assert (conflict.first.chunk_id, conflict.second.chunk_id) == ("a", "b")
-    assert chosen(first, *others[: ALWAYS_COMPARED - 1], second, limit=1).conflicts == ()
+    assert chosen(first, *unrelated[: ALWAYS_COMPARED - 1], second, limit=1).conflicts == ()
 
 
 # -- the newest of several -----------------------------------------------------------------------
@@ -172,12 +176,12 @@ def test_a_small_limit_hides_no_disagreement() -> None:
 def chosen(*passages: Passage, prefer_newest: bool = True, **fields: Any) -> Selection:
     request = resolved(**{"limit": 9, **fields})
     policy = RetrievalPolicy(prefer_newest=prefer_newest)
-    ordered = [ranked(one, 0.9 - n / 100) for n, one in enumerate(passages)]
+    ordered = [ranked(chosen_passage, 0.9 - n / 100) for n, chosen_passage in enumerate(passages)]
     return select(ordered, request._replace(policy=policy))
 
 
 def selected(selection: Selection) -> list[str]:
-    return [one.chunk_id for one in selection.selected]
+    return [candidate.chunk_id for candidate in selection.selected]
 
 
 def days(name: str, number: int, date: str | None, **fields: Any) -> Passage:
@@ -205,30 +209,33 @@ class TestNewest:
     def test_without_the_setting_both_stay(self) -> None:
         selection = chosen(self.OLD, self.NEW, prefer_newest=False)
         assert selected(selection) == ["old", "new"]
-        assert [one.sentence for one in selection.conflicts] == [
+        assert [conflict.sentence for conflict in selection.conflicts] == [
             "old says '30 days', new says '90 days'"
         ]
 
     @pytest.mark.parametrize(
-        "other",
+        "newer",
         [
             days("other", 90, None),
             days("other", 90, "2024-05-01"),
             days("other", 30, "2026-03-01"),
             days("other", 90, "2026-03-01", trust_tier="preferred"),
             days("other", 90, "2026-03-01", document_id="doc-old"),
-            passage("other", OTHER, updated_at="2026-03-01T00:00:00Z"),
-            passage("other", OTHER, updated_at="2026-03-01T00:00:00Z", contradicts=("doc-old",)),
+            passage("other", UNRELATED, updated_at="2026-03-01T00:00:00Z"),
+            passage(
+                "other", UNRELATED, updated_at="2026-03-01T00:00:00Z", contradicts=("doc-old",)
+            ),
         ],
         ids=["undated", "same date", "same", "more trusted", "same document", "other", "declared"],
     )
-    def test_both_stay(self, other: Passage) -> None:
-        assert selected(chosen(self.OLD, other)) == ["old", "other"]
+    def test_both_stay(self, newer: Passage) -> None:
+        assert selected(chosen(self.OLD, newer)) == ["old", "other"]
 
     def test_what_an_agent_filed_replaces_only_what_agents_filed(self) -> None:
         old, new = days("old", 30, "2024-05-01"), days("new", 90, "2026-03-01")
         by_agent = [
-            one._replace(document=one.document._replace(origin="agent")) for one in (old, new)
+            version._replace(document=version.document._replace(origin="agent"))
+            for version in (old, new)
         ]
         assert selected(chosen(old, by_agent[1])) == ["old", "new"]
         assert selected(chosen(by_agent[0], new)) == ["new"]
@@ -248,18 +255,18 @@ class TestNewest:
 
     @pytest.mark.parametrize("limit", [1, 2])
     def test_a_newer_one_past_the_limit_takes_the_place(self, limit: int) -> None:
-        undated = passage("other", OTHER)
-        others = [days(f"d{n}", 30, "2025-01-01") for n in range(MAX_COMPARED_PAST_LIMIT - 1)]
-        ones = [self.OLD, undated, *others, self.NEW]
-        assert selected(chosen(*ones, limit=limit)) == [*["other"] * (limit - 1), "new"]
+        undated = passage("other", UNRELATED)
+        distant = [days(f"d{n}", 30, "2025-01-01") for n in range(MAX_COMPARED_PAST_LIMIT - 1)]
+        passages = [self.OLD, undated, *distant, self.NEW]
+        assert selected(chosen(*passages, limit=limit)) == [*["other"] * (limit - 1), "new"]
         one_more = days("one more", 30, "2025-01-01")
-        later = chosen(*ones[:-1], one_more, self.NEW, limit=limit)
+        later = chosen(*passages[:-1], one_more, self.NEW, limit=limit)
         assert selected(later) == ["old", *["other"] * (limit - 1)]
 
     def test_one_past_the_limit_that_is_no_newer_is_cut(self) -> None:
         selection = chosen(self.NEW, self.OLD, limit=1)
         assert selected(selection) == ["new"]
-        assert [(one.code, one.note) for one in selection.rejected] == [
+        assert [(rejection.code, rejection.note) for rejection in selection.rejected] == [
             ("budget_cut", "score 0.890 is past the limit of 1 passage")
         ]
         assert selection.conflicts == ()
@@ -268,7 +275,7 @@ class TestNewest:
         low = [passage(f"low{n}", f"Text {n} of the page.") for n in range(3)]
         selection = chosen(self.OLD, low[0], self.NEW, *low[1:], limit=2)
         assert selected(selection) == ["low0", "new"]
-        codes = [(one.candidate.chunk_id, one.code) for one in selection.rejected]
+        codes = [(rejection.candidate.chunk_id, rejection.code) for rejection in selection.rejected]
         assert codes == [
             ("old", "conflict_downrank"),
             ("low1", "budget_cut"),
@@ -287,13 +294,15 @@ class TestNewest:
 
     @given(st.permutations(["2023-01-01", "2024-01-01", "2025-01-01", "2026-01-01", None]))
     def test_nothing_vanishes_and_no_older_one_is_selected(self, dates: list[str | None]) -> None:
-        ones = [days(f"p{n}", 10 + n, date) for n, date in enumerate(dates)]
-        selection = chosen(*ones)
-        both = selected(selection) + [one.candidate.chunk_id for one in selection.rejected]
-        assert sorted(both) == [one.chunk_id for one in ones]
-        kept = [one.passage.document.updated_at for one in selection.selected]
-        assert [date for date in kept if date] == ["2026-01-01T00:00:00Z"]
-        scores = [one.score.final for one in selection.selected]
+        passages = [days(f"p{n}", 10 + n, date) for n, date in enumerate(dates)]
+        selection = chosen(*passages)
+        chunk_ids = selected(selection) + [
+            rejection.candidate.chunk_id for rejection in selection.rejected
+        ]
+        assert sorted(chunk_ids) == [passage.chunk_id for passage in passages]
+        dates_selected = [candidate.passage.document.updated_at for candidate in selection.selected]
+        assert [date for date in dates_selected if date] == ["2026-01-01T00:00:00Z"]
+        scores = [candidate.score.final for candidate in selection.selected]
         assert all(first >= second for first, second in pairwise(scores))
 
 

@@ -25,8 +25,8 @@ RULES = (
 
 def copies(*texts: str, **fields: Any) -> list[str | None]:
     """For each text the better one that it is a copy of, by its number."""
-    ones = [ranked(passage(f"{n}", text, **fields)) for n, text in enumerate(texts)]
-    return [one.duplicate_of for one in mark_duplicates(ones)]
+    candidates = [ranked(passage(f"{n}", text, **fields)) for n, text in enumerate(texts)]
+    return [candidate.duplicate_of for candidate in mark_duplicates(candidates)]
 
 
 def test_the_first_of_equal_texts_is_kept() -> None:
@@ -36,12 +36,19 @@ def test_the_first_of_equal_texts_is_kept() -> None:
 def test_what_an_agent_filed_displaces_no_text_of_others() -> None:
     texts = [RULES, RULES, RULES.replace("an apron", "`an apron`"), RULES]
     origins = ["agent", "agent", "internal", "agent"]
-    ones = [
+    candidates = [
         ranked(passage(f"{n}", text, origin=origin))
         for n, (text, origin) in enumerate(zip(texts, origins, strict=True))
     ]
-    assert [one.duplicate_of for one in mark_duplicates(ones)] == [None, "0", None, "0"]
-    later = [one.duplicate_of for one in mark_duplicates([ones[2], *ones[:2]])]
+    assert [candidate.duplicate_of for candidate in mark_duplicates(candidates)] == [
+        None,
+        "0",
+        None,
+        "0",
+    ]
+    later = [
+        candidate.duplicate_of for candidate in mark_duplicates([candidates[2], *candidates[:2]])
+    ]
     assert later == [None, "2", "2"]
 
 
@@ -58,7 +65,7 @@ def test_near_copies_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "variant",
     [
         RULES.replace(". ", ".\n\n"),
         RULES.replace("isolated", "**isolated**").replace("an apron", "`an apron`"),
@@ -68,13 +75,13 @@ def test_near_copies_too() -> None:
     ],
     ids=["spacing", "markup", "other words", "one more sentence", "a marked figure"],
 )
-def test_almost_the_same_text(other: str) -> None:
-    assert copies(RULES, other) == [None, "0"]
-    assert copies(other, RULES) == [None, "0"]
+def test_almost_the_same_text(variant: str) -> None:
+    assert copies(RULES, variant) == [None, "0"]
+    assert copies(variant, RULES) == [None, "0"]
 
 
 @pytest.mark.parametrize(
-    ("part", "other"),
+    ("part", "replacement"),
     [
         ("72 hours", "48 hours"),
         ("twice a day", "two times a day"),
@@ -85,8 +92,10 @@ def test_almost_the_same_text(other: str) -> None:
         ("the bed manager", "the `bed.manager`"),
     ],
 )
-def test_what_differs_in_a_figure_a_negation_or_a_name_is_no_copy(part: str, other: str) -> None:
-    changed = RULES.lower().replace(part.lower(), other)
+def test_what_differs_in_a_figure_a_negation_or_a_name_is_no_copy(
+    part: str, replacement: str
+) -> None:
+    changed = RULES.lower().replace(part.lower(), replacement)
     assert changed != RULES.lower()
     assert copies(RULES.lower(), changed) == [None, None]
     assert copies(changed, RULES.lower()) == [None, None]
@@ -102,11 +111,11 @@ def test_what_differs_in_a_word_of_its_title_is_no_copy() -> None:
     influenza = RULES.replace("Patients", "Patients with influenza")
 
     def marked(first: str, second: str) -> list[str | None]:
-        ones = [
+        candidates = [
             ranked(passage("0", norovirus, title=first)),
             ranked(passage("1", influenza, title=second)),
         ]
-        return [one.duplicate_of for one in mark_duplicates(ones)]
+        return [candidate.duplicate_of for candidate in mark_duplicates(candidates)]
 
     assert marked("Rules", "Rules") == [None, "0"]
     assert marked("Norovirus", "Influenza") == [None, None]
@@ -163,16 +172,16 @@ def test_near_duplicates_are_compared_once_and_by_the_words_that_differ(
 
 
 def test_only_the_best_texts_are_compared() -> None:
-    others = [f"another text about {'x' * n}" for n in range(1, NEAR_DUPLICATE_WINDOW + 1)]
-    assert copies(*others[2:], TEXT, f"{TEXT} more")[-1] == f"{NEAR_DUPLICATE_WINDOW - 2}"
-    assert copies(*others, TEXT, f"{TEXT} more", TEXT)[-2:] == [None, f"{NEAR_DUPLICATE_WINDOW}"]
+    unrelated = [f"another text about {'x' * n}" for n in range(1, NEAR_DUPLICATE_WINDOW + 1)]
+    assert copies(*unrelated[2:], TEXT, f"{TEXT} more")[-1] == f"{NEAR_DUPLICATE_WINDOW - 2}"
+    assert copies(*unrelated, TEXT, f"{TEXT} more", TEXT)[-2:] == [None, f"{NEAR_DUPLICATE_WINDOW}"]
 
 
 def test_a_superseded_text_is_no_original() -> None:
     # The newer version may say the same, and must not leave together with the old one.
     old = passage("old", "the same", superseded_by=(Superseder("new", "general"),))
     marked = mark_duplicates([ranked(old), ranked(passage("new", "the same"))])
-    assert [one.duplicate_of for one in marked] == [None, None]
+    assert [candidate.duplicate_of for candidate in marked] == [None, None]
 
 
 @given(
@@ -183,5 +192,5 @@ def test_a_copy_is_always_of_an_earlier_original(texts: list[str]) -> None:
     for number, original in enumerate(found):
         assert original is None or (int(original) < number and found[int(original)] is None)
     # Each figure is there once.
-    kept = [text for text, original in zip(texts, found, strict=True) if original is None]
-    assert len([text for text in kept if "72" in text]) == min(1, texts.count(RULES))
+    originals = [text for text, original in zip(texts, found, strict=True) if original is None]
+    assert len([text for text in originals if "72" in text]) == min(1, texts.count(RULES))

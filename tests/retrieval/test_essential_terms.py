@@ -46,7 +46,7 @@ class TestEssential:
 
 
 @pytest.mark.parametrize(
-    ("frequencies", "taken"),
+    ("frequencies", "expected"),
     [
         ([], 0),
         ([10, 20, 30], 3),
@@ -56,8 +56,8 @@ class TestEssential:
         ([1, 2, 2_998, 2_999], 2),
     ],
 )
-def test_first_attempt(frequencies: list[int], taken: int) -> None:
-    assert _first_attempt(frequencies) == taken
+def test_first_attempt(frequencies: list[int], expected: int) -> None:
+    assert _first_attempt(frequencies) == expected
 
 
 # -- against the full search ---------------------------------------------------------------------
@@ -138,11 +138,11 @@ def test_overlap_with_the_full_search(
     def watched(name: str) -> Callable[..., list[tuple[int, float]]]:
         search = getattr(lexical_index, name)
 
-        def asked(*arguments: object, **settings: object) -> list[tuple[int, float]]:
+        def recorded(*arguments: object, **settings: object) -> list[tuple[int, float]]:
             spared.append(name == "search_among")
             return search(*arguments, **settings)  # type: ignore[no-any-return]
 
-        return asked
+        return recorded
 
     tasks = questions(rounds)
     truths = [full(zipf, task) for task in tasks]
@@ -166,11 +166,13 @@ def test_overlap_with_the_full_search(
 def test_further_scored_chunks_have_the_score_of_the_full_search(zipf: Corpus, rounds: int) -> None:
     """Chunks that the other lane proposed need no further search, and their scores are the same."""
     chance = random.Random(5)
-    others = 0
+    completed_count = 0
     rowids = [row for (row,) in zipf.rows("SELECT id FROM chunk ORDER BY id")]
     for task in questions(rounds):
         also = chance.sample(rowids, 70)
-        plain, found = (lexical.propose(zipf, query(task), DEPTH, None, one) for one in ((), also))
+        plain, found = (
+            lexical.propose(zipf, query(task), DEPTH, None, rowids) for rowids in ((), also)
+        )
         assert (found.task, found.role) == (plain.task, plain.role)
         completed, expected = (
             [(hit.rowid, hit.bm25, hit.proposed) for hit in hits]
@@ -180,8 +182,8 @@ def test_further_scored_chunks_have_the_score_of_the_full_search(zipf: Corpus, r
             )
         )
         assert completed == expected
-        others += sum(not proposed for _, _, proposed in completed)
-    assert others
+        completed_count += sum(not proposed for _, _, proposed in completed)
+    assert completed_count
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -248,8 +248,8 @@ class TestTheRole:
         assert self.factor(2 * HALF_SPECIFIC) == pytest.approx(2.2 / 17)
 
     @given(st.floats(0, 50), st.floats(0, 50))
-    def test_it_decreases(self, one: float, other: float) -> None:
-        low, high = sorted((one, other))
+    def test_it_decreases(self, first: float, second: float) -> None:
+        low, high = sorted((first, second))
         assert 0 < self.factor(high) <= self.factor(low) <= MAX_ROLE_FACTOR
         if high - low > 0.01 and high > 0.1:
             assert self.factor(high) < self.factor(low)

@@ -66,8 +66,8 @@ class TestBase:
             for name in names
         ]
         passed, rejected = filter_candidates(candidates, resolve(forbids("bad")))
-        assert [one.chunk_id for one in passed] == ["c3", "c2"]
-        assert [one.candidate for one in rejected] == [candidates[1], candidates[3]]
+        assert [candidate.chunk_id for candidate in passed] == ["c3", "c2"]
+        assert [rejection.candidate for rejection in rejected] == [candidates[1], candidates[3]]
 
 
 class TestForbiddenSources:
@@ -303,7 +303,7 @@ class TestBoosts:
 
 
 class TestCombination:
-    EVERYTHING = overlay(
+    ALL_RULES = overlay(
         source_policy={
             "trust_tier_boosts": {"preferred": 1.4},
             "document_type_boosts": {"runbook": 1.6},
@@ -323,7 +323,7 @@ class TestCombination:
                 applicable_roles=("reviewer",),
                 updated_at=days_ago(101),
             ),
-            self.EVERYTHING,
+            self.ALL_RULES,
         )
         # 0.5 × 1.3 × 0.5 × 1.4 × 1.6 × 1.1 × 1.8 = 1.44144
         assert found.metadata_score == pytest.approx(1.44144)

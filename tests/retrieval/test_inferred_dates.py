@@ -51,8 +51,12 @@ def outcome(bundle: RetrievalBundle) -> Any:
     return (
         [chunk.chunk_id for chunk in bundle.selected],
         [chunk.scores for chunk in bundle.selected],
-        [(one.chunk_id, one.reason, one.notes) for one in bundle.rejected],
-        [(one.code, one.message) for one in bundle.warnings if one.code != "STALE_DOMINANT"],
+        [(rejection.chunk_id, rejection.reason, rejection.notes) for rejection in bundle.rejected],
+        [
+            (warning.code, warning.message)
+            for warning in bundle.warnings
+            if warning.code != "STALE_DOMINANT"
+        ],
     )
 
 
@@ -64,7 +68,9 @@ def test_inferred_dates_change_no_conflict_no_order_and_no_as_of(
     folder = tmp_path_factory.mktemp("dates")
     answers = []
     for inferred in (False, True):
-        documents = [stored(n, one, inferred=inferred) for n, one in enumerate(drawn)]
+        documents = [
+            stored(n, drawn_document, inferred=inferred) for n, drawn_document in enumerate(drawn)
+        ]
         with built(folder, documents) as corpus:
             fields = {"task": "token log of the gateway", "as_of": as_of, "lexical_only": True}
             answers.append(outcome(ask(corpus, NEWEST, **fields)))

@@ -47,9 +47,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     (folder / "wiki").mkdir()
     for name, text in DOCUMENTS.items():
         (folder / "wiki" / f"{name}.txt").write_text(text, encoding="utf-8")
-    with Engine(folder / "c.db") as made:
-        Admin(made.workspace).ingest([folder / "wiki"], IngestOptions(), lexical_only=True)
-        yield made
+    with Engine(folder / "c.db") as opened:
+        Admin(opened.workspace).ingest([folder / "wiki"], IngestOptions(), lexical_only=True)
+        yield opened
 
 
 def first(engine: Engine, task: str) -> str:
@@ -68,7 +68,7 @@ def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str
 )
 def test_identifiers_stay_exact(engine: Engine, task: str, name: str) -> None:
     found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
-    assert [one.document_id for one in found] == [f"wiki/{name}.txt"]
+    assert [passage.document_id for passage in found] == [f"wiki/{name}.txt"]
 
 
 def test_the_trace_marks_forms_and_no_passage_shows_them(engine: Engine) -> None:

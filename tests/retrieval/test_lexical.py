@@ -37,11 +37,13 @@ def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[boo
 
 
 def searched(
-    corpus: Corpus, asked: Query, depth: int, within: list[int] | None = None
+    corpus: Corpus, searched_query: Query, depth: int, within: list[int] | None = None
 ) -> list[lexical.LexicalHit]:
     """The hits of the lane, with their true scores."""
-    found = lexical.propose(corpus, asked, depth, within)
-    return lexical.score(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
+    found = lexical.propose(corpus, searched_query, depth, within)
+    return lexical.score(
+        corpus, searched_query, found, sorted(found.task.keys() | found.role.keys())
+    )
 
 
 class TestMatchExpression:
@@ -121,12 +123,12 @@ class TestComplete:
     def test_requested_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
         proposed = searched(corpus, query("token"), 10)
         rowids = [hit.rowid for hit in proposed]
-        nothing = lexical.LexicalProposals()
-        scored = lexical.score(corpus, query("token"), nothing, [*rowids, 999])
+        no_proposals = lexical.LexicalProposals()
+        scored = lexical.score(corpus, query("token"), no_proposals, [*rowids, 999])
         assert [hit.rowid for hit in scored] == rowids
         assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
         assert not any(hit.proposed for hit in scored)
 
     def test_without_rowids_there_are_no_scores(self, corpus: Corpus) -> None:
-        nothing = lexical.LexicalProposals()
-        assert lexical.score(corpus, query("token"), nothing, []) == []
+        no_proposals = lexical.LexicalProposals()
+        assert lexical.score(corpus, query("token"), no_proposals, []) == []

@@ -75,12 +75,12 @@ def test_the_first_ten_do_not_depend_on_the_limit(
             )
             for limit in limits
         ]
-    first, *others = [
+    first, *following = [
         [(chunk.chunk_id, chunk.scores) for chunk in answer.selected[:10]] for answer in answers
     ]
     assert len(first) == 10
     assert answers[-1].diagnostics.refills
-    assert all(other == first for other in others)
+    assert all(answer == first for answer in following)
 
 
 CROWD = [f"token rotation x{n} of {n % 9}" for n in range(POOL_DEPTH + 60)]

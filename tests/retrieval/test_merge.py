@@ -40,8 +40,8 @@ class TestWeighted:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 10.0), LexicalHit(3, 0.0, 5.0)]
         found = merge(hits, [])
         # Only the task's words count in the lexical score. The role's are a part of its own terms.
-        assert [one.score.lexical for one in found] == [1.0, 0.25, 0.0]
-        assert [one.expansion for one in found] == [0.0, 1.0, 0.5]
+        assert [candidate.score.lexical for candidate in found] == [1.0, 0.25, 0.0]
+        assert [candidate.expansion for candidate in found] == [0.0, 1.0, 0.5]
 
     def test_cosines_are_scaled_by_minimum_and_maximum(self) -> None:
         hits = [SemanticHit(1, 0.9), SemanticHit(2, 0.5), SemanticHit(3, 0.1)]
@@ -79,12 +79,16 @@ class TestWeighted:
             by_task={1: 2.0, 2: 1.0},
             by_role={2: 1.0, 3: 5.0},
         )
-        assert [one.score.semantic for one in step.merge(pool, weights())] == [1.0, 0.0, 0.0]
+        assert [candidate.score.semantic for candidate in step.merge(pool, weights())] == [
+            1.0,
+            0.0,
+            0.0,
+        ]
         # What the semantic lane proposed, too, is there for the task.
         found = step.merge(
             pool._replace(semantic={**pool.semantic, 3: SemanticHit(3, 0.1)}), weights()
         )
-        assert [one.score.semantic for one in found] == pytest.approx([1.0, 0.5, 0.0])
+        assert [candidate.score.semantic for candidate in found] == pytest.approx([1.0, 0.5, 0.0])
 
 
 class TestReciprocalRanks:
@@ -118,7 +122,7 @@ class TestCandidates:
     def test_one_candidate_for_each_chunk_in_the_order_of_chunk_ids(self) -> None:
         lexical = [LexicalHit(3, 1.0, 0), LexicalHit(1, 1.0, 0)]
         found = merge(lexical, [SemanticHit(2, 0.1), SemanticHit(1, 0.2)])
-        assert [one.passage.chunk_id for one in found] == ["c1", "c2", "c3"]
+        assert [candidate.passage.chunk_id for candidate in found] == ["c1", "c2", "c3"]
 
     def test_the_lanes_that_proposed_it_are_named(self) -> None:
         lexical = [LexicalHit(1, 1.0, 0), LexicalHit(2, 1.0, 0, proposed=False)]

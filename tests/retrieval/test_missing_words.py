@@ -98,8 +98,8 @@ def test_every_form_of_the_answer_names_a_missing_name_before_the_passages(tmp_p
 
 def test_words_in_other_passages_are_not_missing(tmp_path: Path) -> None:
     """All visible passages count, and not only those of the answer."""
-    other = document("other", ["kubernetes autoscaling in the cluster"])
-    with built(tmp_path, [document("d", TEXTS), other]) as corpus:
+    unrelated = document("other", ["kubernetes autoscaling in the cluster"])
+    with built(tmp_path, [document("d", TEXTS), unrelated]) as corpus:
         bundle = ask(
             corpus, None, task="configure kubernetes autoscaling", lexical_only=True, limit=1
         )

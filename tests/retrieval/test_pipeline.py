@@ -21,7 +21,7 @@ FORBIDS = overlay(
 
 
 def ids(bundle: object) -> list[str]:
-    return [one.chunk_id for one in bundle.selected]  # type: ignore[attr-defined]
+    return [passage.chunk_id for passage in bundle.selected]  # type: ignore[attr-defined]
 
 
 class TestLanes:
@@ -44,7 +44,9 @@ class TestLanes:
             bundle = ask(corpus, role, PROVIDER, task="token")
         assert {*ids(bundle)} == {"both#0", "meaning#0", "neither#0"}
         raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
-        assert all(one is not None and one.cosine is not None for one in raw.values())
+        assert all(
+            raw_score is not None and raw_score.cosine is not None for raw_score in raw.values()
+        )
         assert raw["both#0"].bm25 > 0  # type: ignore[union-attr,operator]
         assert raw["meaning#0"].bm25 is None  # type: ignore[union-attr]
 
@@ -93,11 +95,11 @@ class TestRefills:
         copies = document(
             "copies", [f"{LONG} token token {'x' * n}" for n in range(1, POOL_DEPTH + 20)]
         )
-        others = document("others", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
+        unrelated = document("others", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
         distinct = document(
             "wanted", [f"{' '.join(f'q{k}{n}' for k in range(90))} token" for n in "ab"]
         )
-        with built(tmp_path, [copies, others, distinct]) as corpus:
+        with built(tmp_path, [copies, unrelated, distinct]) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=4)
         assert len([name for name in ids(bundle) if name.startswith("copies")]) == 1
         assert {"wanted#0", "wanted#1"} < {*ids(bundle)}
@@ -160,8 +162,8 @@ class TestLimits:
         self, corpus: object, of_overlay: str, of_request: str | None, used: str
     ) -> None:
         role = overlay(retrieval_policy={"fusion": of_overlay})
-        asked = {"fusion": of_request} if of_request else {}
-        assert ask(corpus, role, task="token", **asked).fusion == used  # type: ignore[arg-type]
+        fields = {"fusion": of_request} if of_request else {}
+        assert ask(corpus, role, task="token", **fields).fusion == used  # type: ignore[arg-type]
 
 
 class TestOneSnapshot:

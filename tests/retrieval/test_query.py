@@ -280,7 +280,10 @@ class TestAppliedFilters:
                 "role_mismatch_penalty": 1.0,
             },
         )
-        filters = [(one.field, one.op, one.value) for one in build_query("x", role).applied_filters]
+        filters = [
+            (applied.field, applied.op, applied.value)
+            for applied in build_query("x", role).applied_filters
+        ]
         assert filters[1:] == [
             ("source", "not_contains", ["marketing"]),
             ("source", "contains", ["policy"]),

@@ -29,7 +29,7 @@ def rerank(
 
 
 def order(ranked: list[Candidate]) -> list[str]:
-    return [one.chunk_id for one in ranked]
+    return [candidate.chunk_id for candidate in ranked]
 
 
 def by_id(ranked: list[Candidate]) -> dict[str, Candidate]:
@@ -92,8 +92,8 @@ class TestFinal:
     VOCABULARY: ClassVar[dict[str, Any]] = {"boost_phrases": ["threat"]}
 
     def test_the_default_weights(self) -> None:
-        one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
-        (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
+        candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        (ranked,) = rerank([candidate], overlay(vocabulary=self.VOCABULARY))
         # 0.8 · 0.3 + 0.4 · 0.3 for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
         assert ranked.score.final == pytest.approx(0.36 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
         assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.8)
@@ -108,10 +108,10 @@ class TestFinal:
                 "rerank_weight": 0.3,
             },
         )
-        one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
         # 0.8 · 0.2 + 0.4 · 0.3 for the lanes. The role's 0.5 as 0.2 to 0.15 · 0.3, for 1.0 and 0.8.
         final = 0.28 + 0.5 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245
-        assert rerank([one], role)[0].score.final == pytest.approx(final)
+        assert rerank([candidate], role)[0].score.final == pytest.approx(final)
 
     def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
         role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
@@ -163,11 +163,11 @@ class TestFinal:
                 "rerank_weight": 0.2,
             }
         )
-        one = allowed(
+        candidate = allowed(
             passage(), 5.0, lexical=11 / 11, semantic=11 / 12, of_weights=weights(role, "rrf")
         )
         # (0.5 + 0.1) / 2 · (1 + 0.916667); of the role's 0.4, metadata has 0.2 to 0.15 · 0.2.
-        (ranked,) = rerank([one], role, "rrf")
+        (ranked,) = rerank([candidate], role, "rrf")
         assert ranked.score.final == pytest.approx(0.3 * (1 + 11 / 12) + 0.4 * 0.2 / 0.23)
 
     def test_without_a_role_only_the_lanes_count(self) -> None:
@@ -177,8 +177,8 @@ class TestFinal:
         assert [part.step for part in ranked.score.contributions] == ["lexical", "semantic"]
 
     def test_the_rules_that_made_up_the_roles_terms_are_named(self) -> None:
-        one = allowed(passage("c", "a threat"), metadata_hits=("boost:domain(x×2)",))
-        (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
+        candidate = allowed(passage("c", "a threat"), metadata_hits=("boost:domain(x×2)",))
+        (ranked,) = rerank([candidate], overlay(vocabulary=self.VOCABULARY))
         assert ranked.score.hits_of("metadata") == ("boost:domain(x×2)",)
         assert ranked.score.hits_of("vocabulary") == ("vocab:boost(threat)",)
 
@@ -187,11 +187,11 @@ class TestFinal:
             vocabulary=self.VOCABULARY,
             retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 1},
         )
-        ones = [
+        candidates = [
             allowed(passage(name, f"a threat {name}"), 5.0, lexical=0.8, of_weights=weights(role))
             for name in "ab"
         ]
-        for ranked in rerank(ones, role):
+        for ranked in rerank(candidates, role):
             parts = ranked.score.contributions
             total = sum(part.value * part.weight for part in parts)
             assert ranked.score.final == pytest.approx(total, abs=1e-12)
@@ -205,19 +205,19 @@ class TestFinal:
 
 class TestOrder:
     def test_best_first(self) -> None:
-        ones = [allowed(passage(name), lexical=x) for name, x in (("a", 0.1), ("b", 0.9))]
-        assert order(rerank(ones, None)) == ["b", "a"]
+        candidates = [allowed(passage(name), lexical=x) for name, x in (("a", 0.1), ("b", 0.9))]
+        assert order(rerank(candidates, None)) == ["b", "a"]
 
     def test_ties_break_by_chunk_id(self) -> None:
-        ones = [allowed(passage(name)) for name in ("d", "b", "a", "c")]
-        assert order(rerank(ones, None)) == ["a", "b", "c", "d"]
+        candidates = [allowed(passage(name)) for name in ("d", "b", "a", "c")]
+        assert order(rerank(candidates, None)) == ["a", "b", "c", "d"]
 
 
 class TestDiversity:
     POLICY: ClassVar[dict[str, Any]] = {"require_source_diversity": True, "min_score": 0.0}
     ROLE = overlay(retrieval_policy={**POLICY, "max_chunks_per_source": 2})
 
-    def ones(self, *sources: str) -> list[Any]:
+    def of_sources(self, *sources: str) -> list[Any]:
         # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
         return [
             allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=1 - n / 10)
@@ -225,11 +225,11 @@ class TestDiversity:
         ]
 
     def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
-        ones = [
-            one.with_score(one.score._replace(lexical=one.score.lexical + 2))
-            for one in self.ones("w", "w", "w", "w", "w")
+        candidates = [
+            candidate.with_score(candidate.score._replace(lexical=candidate.score.lexical + 2))
+            for candidate in self.of_sources("w", "w", "w", "w", "w")
         ]
-        ranked, plain = by_id(rerank(ones, self.ROLE)), by_id(rerank(ones, overlay()))
+        ranked, plain = by_id(rerank(candidates, self.ROLE)), by_id(rerank(candidates, overlay()))
         assert [ranked[f"c{n}"].score.diversity_penalty for n in range(1, 6)] == pytest.approx(
             [0, 0, 0.15, 0.30, 0.45]
         )
@@ -239,11 +239,11 @@ class TestDiversity:
     def test_the_first_passage_of_a_document_loses_0_15_at_most(self) -> None:
         # "favourite" takes the whole share of source w and more; "other" may be the only answer.
         documents = ["favourite"] * 5 + ["other", "other"]
-        ones = [
+        candidates = [
             allowed(passage(f"c{n}", source_id="w", document_id=document), lexical=3 - n / 10)
             for n, document in enumerate(documents, start=1)
         ]
-        ranked = by_id(rerank(ones, self.ROLE))
+        ranked = by_id(rerank(candidates, self.ROLE))
         assert ranked["c5"].score.diversity_penalty == pytest.approx(0.45)
         assert ranked["c6"].score.diversity_penalty == pytest.approx(0.15)
         assert ranked["c7"].score.diversity_penalty == pytest.approx(0.75)
@@ -255,43 +255,60 @@ class TestDiversity:
     def test_the_penalty_takes_no_score_under_the_floor(
         self, drawn: list[tuple[float, str]], floor: float
     ) -> None:
-        ones = [
+        candidates = [
             allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=lexical)
             for n, (lexical, source) in enumerate(drawn)
         ]
         policy = {"max_chunks_per_source": 1, "min_score": floor}
-        plain = by_id(rerank(ones, overlay(retrieval_policy=policy)))
-        ranked = rerank(ones, overlay(retrieval_policy=policy | {"require_source_diversity": True}))
-        for one in ranked:
-            before = plain[one.chunk_id].score.final
-            assert (one.score.final >= floor) == (before >= floor)
-            assert 0 <= one.score.final <= before == pytest.approx(one.score.before_diversity)
+        plain = by_id(rerank(candidates, overlay(retrieval_policy=policy)))
+        ranked = rerank(
+            candidates, overlay(retrieval_policy=policy | {"require_source_diversity": True})
+        )
+        for candidate in ranked:
+            before = plain[candidate.chunk_id].score.final
+            assert (candidate.score.final >= floor) == (before >= floor)
+            assert (
+                0
+                <= candidate.score.final
+                <= before
+                == pytest.approx(candidate.score.before_diversity)
+            )
         # Within a document, the order is as before.
         for source in "vw":
-            names = [one.chunk_id for one in ranked if one.passage.document.source_id == source]
+            names = [
+                candidate.chunk_id
+                for candidate in ranked
+                if candidate.passage.document.source_id == source
+            ]
             scores = [plain[name].score.final for name in names]
             assert scores == pytest.approx(sorted(scores, reverse=True))
 
     def test_the_maximum_is_three_by_default(self) -> None:
         role = overlay(retrieval_policy=self.POLICY)
-        ranked = by_id(rerank(self.ones(*"wwww"), role))
+        ranked = by_id(rerank(self.of_sources(*"wwww"), role))
         assert [ranked[f"c{n}"].score.diversity_penalty for n in (3, 4)] == [0, 0.15]
 
     def test_the_order_is_by_what_is_left(self) -> None:
         # c3 (0.21 − 0.15 = 0.06 of lexical) falls behind c4 (0.18) from another source.
-        assert order(rerank(self.ones("w", "w", "w", "v"), self.ROLE)) == ["c1", "c2", "c4", "c3"]
+        assert order(rerank(self.of_sources("w", "w", "w", "v"), self.ROLE)) == [
+            "c1",
+            "c2",
+            "c4",
+            "c3",
+        ]
 
     def test_each_source_has_its_own_share(self) -> None:
-        ranked = rerank(self.ones("w", "v", "w", "v"), self.ROLE)
-        assert [one.score.diversity_penalty for one in ranked] == [0, 0, 0, 0]
+        ranked = rerank(self.of_sources("w", "v", "w", "v"), self.ROLE)
+        assert [candidate.score.diversity_penalty for candidate in ranked] == [0, 0, 0, 0]
 
     def test_not_where_it_is_not_required(self) -> None:
         assert all(
-            not one.score.diversity_penalty for one in rerank(self.ones(*"wwwww"), overlay())
+            not candidate.score.diversity_penalty
+            for candidate in rerank(self.of_sources(*"wwwww"), overlay())
         )
 
     def test_copies_and_superseded_ones_take_no_share(self) -> None:
-        ones = [
+        candidates = [
             allowed(passage("a", "same", source_id="w"), lexical=0.9),
             allowed(passage("b", "same", source_id="w"), lexical=0.8),
             allowed(
@@ -301,6 +318,6 @@ class TestDiversity:
             allowed(passage("d", source_id="w"), lexical=0.6),
             allowed(passage("e", source_id="w"), lexical=0.5),
         ]
-        ranked = by_id(rerank(ones, self.ROLE))
+        ranked = by_id(rerank(candidates, self.ROLE))
         assert ranked["d"].score.diversity_penalty == 0
         assert ranked["e"].score.diversity_penalty == 0.15

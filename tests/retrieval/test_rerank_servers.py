@@ -104,7 +104,9 @@ def test_a_text_that_the_server_cannot_read_keeps_its_score(
     )
     bundle = reranked(db, server, "tei")
     assert len(contextual(bundle)) == 3 and long.strip() not in contextual(bundle)
-    [warning] = [one.message for one in bundle.warnings if one.code == "RERANK_DEGRADED"]
+    [warning] = [
+        warning.message for warning in bundle.warnings if warning.code == "RERANK_DEGRADED"
+    ]
     assert warning.startswith("1 of the best passages could not be read")
 
 
@@ -115,7 +117,7 @@ def test_without_the_server_the_answer_is_the_plain_one(
     server.faults[RERANK_PATHS[api]] = lambda handler: handler.json({"error": "broken"}, 500)
     ill, plain = reranked(db, server, api), reranked(db, server, "none", rerank=None)
     assert ill.selected == plain.selected and ill.rerank is None
-    assert [one.code for one in ill.warnings].count("RERANK_DEGRADED") == 1
+    assert [warning.code for warning in ill.warnings].count("RERANK_DEGRADED") == 1
     # The first passages, and the text that harms nobody; not each passage.
     assert len(server.seen) == 2
 

@@ -115,7 +115,7 @@ class TestAnswers:
         assert rerank_warnings(bundle) == {}
         scores = cosines_of(bundle)
         assert None not in scores.values()
-        best = max(bundle.selected, key=lambda one: one.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
+        best = max(bundle.selected, key=lambda passage: passage.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
         assert best.scores.semantic == 1.0
         assert any(reason.startswith("reranked: score ") for reason in best.reasons_selected)
         assert bundle.diagnostics.rerank_embedded == 6
@@ -133,15 +133,20 @@ class TestAnswers:
     def test_the_cosine_is_computed_from_the_indexed_text(self, db: Path) -> None:
         with known() as model:
             bundle = retrieve_reranked(db)
-            told = {chunk.chunk_id: chunk for chunk in bundle.selected}
+            by_id = {chunk.chunk_id: chunk for chunk in bundle.selected}
             for name, cosine in cosines_of(bundle).items():
-                chunk = told[name]
+                chunk = by_id[name]
                 text = embedding_text(
                     chunk.title or "", chunk.headings, chunk.content, chunk.metadata.tags
                 )
                 assert text in model.texts
-                one, two = model._embed([TASK, text]).astype(np.float64)
-                expected = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
+                task_vector, text_vector = model._embed([TASK, text]).astype(np.float64)
+                expected = (
+                    task_vector
+                    @ text_vector
+                    / np.linalg.norm(task_vector)
+                    / np.linalg.norm(text_vector)
+                )
                 assert cosine == pytest.approx(expected, abs=2e-6)
 
     def test_each_text_is_embedded_alone_and_once(self, db: Path) -> None:
@@ -154,7 +159,7 @@ class TestAnswers:
         with known():
             bundle = retrieve_reranked(db, lexical_only=True)
         assert bundle.rerank is not None and None not in cosines_of(bundle).values()
-        assert "SEMANTIC_LANE_DEGRADED" not in {one.code for one in bundle.warnings}
+        assert "SEMANTIC_LANE_DEGRADED" not in {warning.code for warning in bundle.warnings}
 
     def test_only_the_best_fifty_candidates_are_embedded(self, tmp_path: Path) -> None:
         many = [document(f"d{n:03}", [f"token number{n}"]) for n in range(80)]
@@ -175,8 +180,8 @@ class TestAnswers:
             backwards = retrieve_reranked(db, limit=6)
         with known():
             forwards = retrieve_reranked(db, limit=6)
-        assert [one.chunk_id for one in backwards.selected] != [
-            one.chunk_id for one in forwards.selected
+        assert [passage.chunk_id for passage in backwards.selected] != [
+            passage.chunk_id for passage in forwards.selected
         ]
 
 
@@ -206,8 +211,8 @@ class TestCache:
     def test_a_model_with_another_digest_has_its_own_vectors(self, db: Path) -> None:
         with known():
             retrieve_reranked(db)
-        other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
-        with known(other):
+        second_model = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
+        with known(second_model):
             assert retrieve_reranked(db).diagnostics.rerank_embedded == 6
 
     def test_the_corpus_is_not_written(self, db: Path) -> None:
@@ -241,9 +246,9 @@ class TestCache:
                 elif trouble == "folder":
                     path.mkdir()
                 else:
-                    other = apsw.Connection(str(path))
-                    other.execute("CREATE TABLE mine (x)")
-                    other.close()
+                    database = apsw.Connection(str(path))
+                    database.execute("CREATE TABLE mine (x)")
+                    database.close()
             bundle = retrieve_reranked(db)
             if holding is not None:
                 holding.close()
@@ -251,10 +256,10 @@ class TestCache:
         assert "team.db.rerank" in note and str(db.parent) not in note
         assert bundle.without_timings() == expected
         with known():
-            told = invoke("retrieve", TASK, "--rerank", FAKE, "--lexical-only", "--db", db)
-        assert told.code == 0
+            outcome = invoke("retrieve", TASK, "--rerank", FAKE, "--lexical-only", "--db", db)
+        assert outcome.code == 0
         if trouble != "locked":
-            assert "note: passages are embedded anew" in told.err
+            assert "note: passages are embedded anew" in outcome.err
 
     def test_a_purge_erases_the_cache(self, db: Path) -> None:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
@@ -270,9 +275,9 @@ class TestCache:
     def test_a_purge_stays_pending_if_the_cache_cannot_be_erased(self, db: Path) -> None:
         path = rerank_cache_path(db)
         path.write_text("not a cache, or torn")
-        done = invoke("purge", "plan", "--yes", "--db", db)
-        assert done.code == 6
-        assert "team.db.rerank" in done.err
+        outcome = invoke("purge", "plan", "--yes", "--db", db)
+        assert outcome.code == 6
+        assert "team.db.rerank" in outcome.err
         path.unlink()
         assert invoke("purge", "--finish", "--db", db).code == 0
 
@@ -363,7 +368,9 @@ class TestDeadline:
             bundle = retrieve_reranked(db, deadline_ms=2000)
         plain = retrieve_reranked(db, rerank=None)
         assert "RERANK_DEGRADED" in rerank_warnings(bundle)
-        assert [one.scores for one in bundle.selected] == [one.scores for one in plain.selected]
+        assert [passage.scores for passage in bundle.selected] == [
+            passage.scores for passage in plain.selected
+        ]
         assert set(cosines_of(bundle).values()) == {None}
 
     def test_the_time_before_the_model_was_opened_counts(self) -> None:
@@ -392,8 +399,8 @@ class TestDeadline:
         with hanging(2):
             hurried = retrieve_reranked(db, deadline_ms=4000)
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
-            told = engine.replay(hurried)
-        assert {cause.kind for cause in told.causes} == {"rerank"}
+            replay = engine.replay(hurried)
+        assert {cause.kind for cause in replay.causes} == {"rerank"}
 
 
 class TestDegraded:
@@ -457,10 +464,10 @@ class TestPolicy:
             request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
             bundle = engine.retrieve(request, RESOLVED)
             assert bundle.rejected_summary["forbidden_source"] == 1
-            told = engine.why(request, "rivals#0", RESOLVED)
+            explanation = engine.why(request, "rivals#0", RESOLVED)
         assert model.texts and not any("rivals" in text for text in model.texts)
-        assert told.score.raw.contextual is None
-        assert "only what policy allows" in told.score.rerank_note
+        assert explanation.score.raw.contextual is None
+        assert "only what policy allows" in explanation.score.rerank_note
 
     def test_hidden_passages_are_not_embedded_and_the_cache_is_not_visible(self, db: Path) -> None:
         policy = {
@@ -497,8 +504,8 @@ class TestPolicy:
         with scratch_folder() as folder:
             path, model = build(folder, documents, HashingProvider()), RecordingProvider()
             cache = rerank_cache_path(path)
-            others = documents if in_order else documents[::-1]
-            other_path = build(folder, others, HashingProvider())
+            reordered = documents if in_order else documents[::-1]
+            other_path = build(folder, reordered, HashingProvider())
             try:
                 with known(model), open_reader(path) as corpus:
                     fields = fields | {"now": NOW}
@@ -513,7 +520,7 @@ class TestPolicy:
                     )
                 assert cold.without_timings() == warm.without_timings()
                 reasons = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
-                allowed = {one.chunk_id for one in cold.selected} | {
+                allowed = {passage.chunk_id for passage in cold.selected} | {
                     rejection.chunk_id for rejection in cold.rejected if rejection.reason in reasons
                 }
                 texts = {
@@ -579,15 +586,15 @@ class TestInterfaces:
             with Engine(Workspace(db, HashingProvider())) as engine:
                 assert engine.replay(reranked).same
                 assert engine.retrieve(RetrievalRequest(task=TASK)).rerank is None
-        other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
-        with known(other), Engine(Workspace(db, HashingProvider())) as engine:
-            told = engine.replay(reranked)
-        assert [(cause.kind, cause.message) for cause in told.causes] == [
+        second_model = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
+        with known(second_model), Engine(Workspace(db, HashingProvider())) as engine:
+            replay = engine.replay(reranked)
+        assert [(cause.kind, cause.message) for cause in replay.causes] == [
             ("rerank", "another model reranks")
         ]
         with known(Silent()), Engine(Workspace(db, HashingProvider())) as engine:
-            told = engine.replay(reranked)
-        assert [(cause.kind, cause.after) for cause in told.causes] == [("rerank", "degraded")]
+            replay = engine.replay(reranked)
+        assert [(cause.kind, cause.after) for cause in replay.causes] == [("rerank", "degraded")]
 
     def test_a_server_refuses_a_model_folder_in_a_request(self, db: Path) -> None:
         from rolebundle.errors import AccessDenied
@@ -601,7 +608,7 @@ class TestInterfaces:
                 assert caught.value.code == "rerank_folder"
         with Engine(db, rerank=folder) as engine:
             answer = Operations(engine).call("retrieve", {"task": TASK, "lexical_only": True})
-            codes = [one["code"] for one in answer["warnings"]]
+            codes = [warning["code"] for warning in answer["warnings"]]
             assert "RERANK_DEGRADED" in codes  # There is no such folder.
 
     def test_a_compact_answer_repeats_the_model_in_its_next_request(self, db: Path) -> None:

@@ -19,16 +19,16 @@ from support.values import candidate, passage, weights
 FUSIONS = st.sampled_from(["weighted", "rrf"])
 
 
-def one(name: str, lexical: float, semantic: float) -> Candidate:
+def make_candidate(name: str, lexical: float, semantic: float) -> Candidate:
     return candidate(passage(name), lexical=lexical, semantic=semantic, cosine=0.5)
 
 
 def semantics(found: list[Candidate]) -> dict[str, float]:
-    return {each.chunk_id: each.score.semantic for each in found}
+    return {scored.chunk_id: scored.score.semantic for scored in found}
 
 
-def lanes(each: Candidate, role: Any, fusion: Any) -> float:
-    return weights(role, fusion).lane_score(each.score.lexical, each.score.semantic)
+def lanes(scored: Candidate, role: Any, fusion: Any) -> float:
+    return weights(role, fusion).lane_score(scored.score.lexical, scored.score.semantic)
 
 
 def rescored(
@@ -47,8 +47,8 @@ def pools(draw: st.DrawFn) -> tuple[list[Candidate], dict[str, float]]:
     def some() -> float:
         return chance.randint(0, steps) / steps
 
-    pool = [one(f"c{n:03}", some(), some()) for n in range(size)]
-    names = [each.chunk_id for each in pool if chance.random() < 0.9]
+    pool = [make_candidate(f"c{n:03}", some(), some()) for n in range(size)]
+    names = [scored.chunk_id for scored in pool if chance.random() < 0.9]
     return pool, {name: 2 * some() - 1 for name in names}
 
 
@@ -67,29 +67,45 @@ def roles(draw: st.DrawFn) -> Any:
 
 class TestRescored:
     def test_a_worked_example(self) -> None:
-        pool = [one("a", 0.5, 1.0), one("b", 0.5, 0.8), one("c", 0.5, 0.6)]
+        pool = [
+            make_candidate("a", 0.5, 1.0),
+            make_candidate("b", 0.5, 0.8),
+            make_candidate("c", 0.5, 0.6),
+        ]
         found = rescored(pool, {"a": 0.2, "b": 0.7, "c": 0.45})
         # By minimum and maximum a has 0 in context, b 1 and c 0.5: 0.15 · own + 0.85 · context.
         assert semantics(found) == pytest.approx({"a": 0.15, "b": 0.97, "c": 0.515})
-        assert [each.contextual for each in found] == [0.2, 0.7, 0.45]
-        changes = [each.score.changed_by("rerank")[1] for each in found]
+        assert [scored.contextual for scored in found] == [0.2, 0.7, 0.45]
+        changes = [scored.score.changed_by("rerank")[1] for scored in found]
         assert changes == pytest.approx([-0.85, 0.17, -0.085])
 
     def test_a_candidate_without_a_cosine_keeps_its_score(self) -> None:
-        pool = [one("a", 0.5, 0.9), one("b", 0.5, 0.8), one("c", 0.5, 0.1)]
+        pool = [
+            make_candidate("a", 0.5, 0.9),
+            make_candidate("b", 0.5, 0.8),
+            make_candidate("c", 0.5, 0.1),
+        ]
         found = rescored(pool, {"a": 0.2, "c": 0.7}, None)
         assert semantics(found)["b"] == 0.8
         assert found[1].contextual is None
         assert rescored(pool, {}, None) == pool
 
     def test_equal_cosines_become_1(self) -> None:
-        found = rescored([one("a", 0.5, 0.5), one("b", 0.5, 0.5)], {"a": 0.3, "b": 0.3}, None)
+        found = rescored(
+            [make_candidate("a", 0.5, 0.5), make_candidate("b", 0.5, 0.5)],
+            {"a": 0.3, "b": 0.3},
+            None,
+        )
         assert semantics(found) == pytest.approx(
             {"a": 0.5 + CONTEXTUAL_SHARE * 0.5, "b": 0.5 + CONTEXTUAL_SHARE * 0.5}
         )
 
     def test_without_semantic_scores_only_the_contextual_score_counts(self) -> None:
-        found = rescored([one("a", 0.5, 0.0), one("b", 0.4, 0.0)], {"a": 0.1, "b": 0.3}, None)
+        found = rescored(
+            [make_candidate("a", 0.5, 0.0), make_candidate("b", 0.4, 0.0)],
+            {"a": 0.1, "b": 0.3},
+            None,
+        )
         assert semantics(found) == pytest.approx({"a": 0.0, "b": CONTEXTUAL_SHARE})
 
     @given(pools(), roles(), FUSIONS)
@@ -97,18 +113,20 @@ class TestRescored:
         self, drawn: tuple[list[Candidate], dict[str, float]], role: Any, fusion: Any
     ) -> None:
         pool, cosines = drawn
-        best = {each.chunk_id for each in best_by_lanes(pool, weights(role, fusion), MAX_RESCORED)}
+        best = {
+            scored.chunk_id for scored in best_by_lanes(pool, weights(role, fusion), MAX_RESCORED)
+        }
         assert len(best) == min(MAX_RESCORED, len(pool))
-        after = {each.chunk_id: each for each in rescored(pool, cosines, role, fusion)}
-        assert [*after] == [each.chunk_id for each in pool]
-        others = [after[name] for name in after if name not in best]
-        assert all(each in pool for each in others), "an other one was changed"
-        bound = max((lanes(each, role, fusion) for each in others), default=0.0)
+        after = {scored.chunk_id: scored for scored in rescored(pool, cosines, role, fusion)}
+        assert [*after] == [scored.chunk_id for scored in pool]
+        unscored = [after[name] for name in after if name not in best]
+        assert all(scored in pool for scored in unscored), "an other one was changed"
+        bound = max((lanes(scored, role, fusion) for scored in unscored), default=0.0)
         for name in best:
             assert lanes(after[name], role, fusion) >= bound - 1e-12
             assert 0 <= after[name].score.semantic <= 1
             assert after[name].score.lexical == next(
-                each.score.lexical for each in pool if each.chunk_id == name
+                scored.score.lexical for scored in pool if scored.chunk_id == name
             )
 
     @given(pools(), roles(), FUSIONS, st.integers(1, MAX_RESCORED))
@@ -117,11 +135,11 @@ class TestRescored:
     ) -> None:
         pool, cosines = drawn
         best = best_by_lanes(pool, weights(role, fusion), number)
-        in_time = {each.chunk_id: cosines.get(each.chunk_id, 0.0) for each in best}
-        after = {each.chunk_id: each for each in rescored(pool, in_time, role, fusion)}
-        others = [after[name] for name in after if name not in in_time]
-        assert all(each in pool for each in others), "an other one was changed"
-        bound = max((lanes(each, role, fusion) for each in others), default=0.0)
+        in_time = {scored.chunk_id: cosines.get(scored.chunk_id, 0.0) for scored in best}
+        after = {scored.chunk_id: scored for scored in rescored(pool, in_time, role, fusion)}
+        unscored = [after[name] for name in after if name not in in_time]
+        assert all(scored in pool for scored in unscored), "an other one was changed"
+        bound = max((lanes(scored, role, fusion) for scored in unscored), default=0.0)
         for name in in_time:
             assert lanes(after[name], role, fusion) >= bound - 1e-12
 

@@ -27,7 +27,7 @@ def codes(bundle: RetrievalBundle) -> dict[str, str]:
 
 
 def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
-    [note] = [one.notes for one in bundle.rejected if one.chunk_id == chunk_id]
+    [note] = [rejection.notes for rejection in bundle.rejected if rejection.chunk_id == chunk_id]
     return note
 
 
@@ -93,7 +93,7 @@ def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
 )
 def test_a_warning_if_no_id_is_known(shelf: Corpus, seen: list[str] | None, warns: bool) -> None:
     bundle = ask(shelf, None, task="token", lexical_only=True, seen=seen)
-    messages = [one.message for one in bundle.warnings if one.code == "SEEN_UNKNOWN"]
+    messages = [warning.message for warning in bundle.warnings if warning.code == "SEEN_UNKNOWN"]
     assert messages == ["`seen` has no passage of the corpus: 1 id"] * warns
     assert bundle.request is not None
     assert bundle.request.seen == seen

@@ -20,8 +20,8 @@ def cut(
     return select(candidates, request._replace(min_score=min_score))
 
 
-def ids(ones: tuple[Any, ...]) -> list[str]:
-    return [one.chunk_id for one in ones]
+def ids(candidates: tuple[Any, ...]) -> list[str]:
+    return [candidate.chunk_id for candidate in candidates]
 
 
 def rejections(selection: Selection) -> dict[str, tuple[str, str]]:

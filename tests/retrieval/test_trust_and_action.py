@@ -65,7 +65,7 @@ def why(
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:
-    return {one.document_id for one in bundle.selected}
+    return {passage.document_id for passage in bundle.selected}
 
 
 def left_out(bundle: RetrievalBundle) -> dict[str, str]:
@@ -94,11 +94,13 @@ class TestTheBundle:
         bundle = about(three, role, **fields)
         assert left_out(bundle) == rejected
         assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
-        warned = "ACTION_RESTRICTED" in {one.code for one in bundle.warnings}
+        warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
         assert warned == bool(rejected)
 
     def test_each_passage_lists_its_allowed_actions(self, three: Corpus) -> None:
-        actions = {one.document_id: one.allowed_actions for one in about(three).selected}
+        actions = {
+            passage.document_id: passage.allowed_actions for passage in about(three).selected
+        }
         assert actions == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
         bundle = about(three, action="execute", approval="Ana")
         actions = {chunk.document_id: chunk.allowed_actions for chunk in bundle.selected}
@@ -151,8 +153,8 @@ class TestTheBundle:
         ]
         with built(tmp_path, documents, PROVIDER) as corpus:
             for fields in ({}, {"lexical_only": True}):
-                asked = {"task": "token", "action": "execute", "limit": 1, **fields}
-                bundle = ask(corpus, None, PROVIDER, **asked)
+                request = {"task": "token", "action": "execute", "limit": 1, **fields}
+                bundle = ask(corpus, None, PROVIDER, **request)
                 assert selected(bundle) == {"ours"}
                 assert bundle.diagnostics.refills == 1
                 total = len(bundle.selected) + len(bundle.rejected)
@@ -182,7 +184,7 @@ class TestOtherCommands:
         roles = [overlay(role_id=name) for name in ("one", "two")]
         compared = compare_roles([about(three, role, action="execute") for role in roles])
         summary = {"taint_blocked": 1, "requires_approval": 1}
-        assert [one.rejected_summary for one in compared.roles] == [summary, summary]
+        assert [view.rejected_summary for view in compared.roles] == [summary, summary]
 
     @pytest.mark.parametrize("detail", ["ids", "compact", "full"])
     @pytest.mark.parametrize("most", [None, 1000])
@@ -193,8 +195,8 @@ class TestOtherCommands:
         answer = shaped_bundle(bundle, detail, most)
         wanted = {chunk.chunk_id: chunk.allowed_actions for chunk in bundle.selected}
         assert answer["selected"]
-        for one in answer["selected"]:
-            assert one["allowed_actions"] == wanted[one["chunk_id"]]
+        for passage in answer["selected"]:
+            assert passage["allowed_actions"] == wanted[passage["chunk_id"]]
         if most is None:
             assert answer["approvals"] == [
                 {"approved_by": "Ana", "action": "execute", "chunk_ids": ["theirs#0"]}
@@ -214,12 +216,12 @@ class TestOtherCommands:
 
     def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
         bundle = about(three, action="execute")
-        said = (
+        expected = (
             "not trusted enough for the action: 1; usable for the action only with an approval: 1"
         )
-        assert said in render.text(bundle)
-        assert said in packet(bundle)
-        assert f"Caution: {said}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
+        assert expected in render.text(bundle)
+        assert expected in packet(bundle)
+        assert f"Caution: {expected}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
         approved = about(three, action="execute", approval="Ana\x1b[2J")
         assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)
 
@@ -285,13 +287,13 @@ class TestWhy:
     def test_a_suggested_change_is_enough(self, three: Corpus, action: Action) -> None:
         for name in ORIGIN_OF:
             found = why(three, name, action=action)
-            said = " ".join(found.needs)
-            for other in ACTIONS:
-                helps = why(three, name, action=other).outcome == "selected"
-                assert (f"'{other}'" in said) == (helps and found.outcome == "rejected")
+            needs = " ".join(found.needs)
+            for other_action in ACTIONS:
+                helps = why(three, name, action=other_action).outcome == "selected"
+                assert (f"'{other_action}'" in needs) == (helps and found.outcome == "rejected")
             approved = why(three, name, action=action, approval="Ana").outcome == "selected"
             needed = found.outcome == "rejected" and approved
-            assert ("an approval of" in said) == needed
+            assert ("an approval of" in needs) == needed
 
 
 @few_examples
@@ -311,9 +313,9 @@ def test_the_laws_of_the_table_are_laws_of_the_filter(
         raised = ask(corpus, role, PROVIDER, **fields | {"action": higher})
     tainted = {"taint_blocked", "requires_approval"}
     purpose = purpose_of(request_from(fields), DEFAULT_TABLE)
-    for one in bundle.selected:
-        assert one.allowed_actions
-        assert purpose.action in one.allowed_actions
+    for passage in bundle.selected:
+        assert passage.allowed_actions
+        assert purpose.action in passage.allowed_actions
     policy = {"forbidden_source", "role_mismatch", "stale", *tainted}
 
     def refused(of: RetrievalBundle) -> dict[str, str]:
@@ -325,18 +327,18 @@ def test_the_laws_of_the_table_are_laws_of_the_filter(
 
     before, after = refused(bundle), refused(approved)
     waiting = {name for name, code in before.items() if code == "requires_approval"}
-    seen = {one.chunk_id for one in (*approved.selected, *approved.rejected)}
+    seen = {passage.chunk_id for passage in (*approved.selected, *approved.rejected)}
     assert {name: code for name, code in before.items() if name not in waiting} == {
         name: code for name, code in after.items() if name in before
     }
     assert "requires_approval" not in after.values()
     assert waiting & {*after} == set()
-    named = {name for one in approved.approvals or () for name in one.chunk_ids}
-    assert named <= {one.chunk_id for one in approved.selected}
-    assert waiting & {one.chunk_id for one in approved.selected} <= named
+    named = {name for approval in approved.approvals or () for name in approval.chunk_ids}
+    assert named <= {passage.chunk_id for passage in approved.selected}
+    assert waiting & {passage.chunk_id for passage in approved.selected} <= named
     assert waiting <= seen
     # What is confidential is rejected for external_send alone.
     is_comparable = purpose.action in ("read", "analyze", "suggest", "execute", higher)
     if is_comparable and DEFAULT_TABLE.risk(higher) >= DEFAULT_TABLE.risk(purpose.action):
-        both = {one.chunk_id for one in (*raised.selected, *raised.rejected)} & {*before}
-        assert both <= {*refused(raised)}
+        common = {passage.chunk_id for passage in (*raised.selected, *raised.rejected)} & {*before}
+        assert common <= {*refused(raised)}

@@ -12,7 +12,7 @@ from rolebundle.retrieval.answer.fallback import UNDECLARED
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay
 
-OTHERS = [document(f"d{n}", [f"something else {n}"]) for n in range(3)]
+UNRELATED = [document(f"d{n}", [f"something else {n}"]) for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_warning_needs_a_declaration(
 def test_of_a_large_corpus_not_all_documents_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "MAX_DOCUMENTS_READ", len(OTHERS))
-    with built(tmp_path, [*OTHERS, document("answer", ["token rotation"])]) as corpus:
+    monkeypatch.setattr(pipeline, "MAX_DOCUMENTS_READ", len(UNRELATED))
+    with built(tmp_path, [*UNRELATED, document("answer", ["token rotation"])]) as corpus:
         bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
     assert "NO_HIGH_TRUST_MATCH" in {warning.code for warning in bundle.warnings}

@@ -42,13 +42,13 @@ class TestFit:
         assert first > second > later
 
     def test_an_introduction_comes_before_another_opening(self) -> None:
-        readme, other, deep = fit(
+        readme, opening, deep = fit(
             FIRST,
             text("a", path="README.md"),
             text("b", path="docs/tokens.md"),
             text("c", path="a/b/c/README.md"),
         )
-        assert readme > other == deep
+        assert readme > opening == deep
 
     def test_a_reference_is_not_read_first(self) -> None:
         kinds = ("document", "api-reference", "license", "source-code")
@@ -69,18 +69,18 @@ class TestFit:
             for day in ("20", "10", "01")
         ]
         guide = text("guide", document_type="guide", updated_at="2026-03-25T00:00:00Z")
-        newest, *others, of_guide = fit(LATELY, *journal, guide)
-        assert newest > max(others) and newest > of_guide
+        newest, *older, of_guide = fit(LATELY, *journal, guide)
+        assert newest > max(older) and newest > of_guide
 
     def test_a_thread_is_as_new_as_its_last_mail_and_its_start_comes_first(self) -> None:
         def mail(name: str, title: str, day: str) -> Any:
             date = f"2026-03-{day}T00:00:00Z"
             return text(name, title=title, document_type="mail", updated_at=date)
 
-        question, reply, other = fit(
+        question, reply, other_thread = fit(
             FIRST, mail("a", "Tokens", "01"), mail("b", "Tokens", "20"), mail("c", "Rust", "10")
         )
-        assert question > reply and question > other
+        assert question > reply and question > other_thread
 
     def test_a_date_after_now_is_not_the_newest(self) -> None:
         kind = {"document_type": "journal"}
@@ -129,9 +129,9 @@ class TestScore:
         assert self.scored(candidate, Vagueness(1.0)).score == candidate.score
 
     def test_old_records_and_old_entries_are_ranked_lower(self) -> None:
-        def final(name: str, *others: Any, **fields: Any) -> float:
+        def final(name: str, *other_documents: Any, **fields: Any) -> float:
             own = allowed(text(name, **fields), lexical=0.5, of_weights=weights(self.ROLE))
-            vagueness = weigh_vagueness(1.0, TaskIntent(), [own, *others], NOW)
+            vagueness = weigh_vagueness(1.0, TaskIntent(), [own, *other_documents], NOW)
             return self.scored(own, vagueness).score.final
 
         day = {"document_type": "meeting-notes", "updated_at": "2026-03-20T00:00:00Z"}
@@ -148,9 +148,9 @@ class TestScore:
     def test_a_topic_keeps_its_part(self) -> None:
         """The fit takes no more of the lanes' terms than the task asks for by it."""
         candidate = allowed(text("a", ordinal=9), lexical=1.0)
-        whole = self.scored(candidate, Vagueness(1.0, LATELY)).score.lexical
+        fully_vague = self.scored(candidate, Vagueness(1.0, LATELY)).score.lexical
         half = self.scored(candidate, Vagueness(1.0, LATELY._replace(share=0.5))).score.lexical
-        assert whole < half < 1.0
+        assert fully_vague < half < 1.0
 
     @given(
         lexical=st.floats(0, 1),
@@ -208,9 +208,9 @@ class TestAnswer:
     def test_without_a_role_or_for_a_specific_task_nothing_changes(
         self, task: str, has_role: bool
     ) -> None:
-        others = [document(f"other{n}", [f"the build of release {n}"]) for n in range(60)]
+        unrelated = [document(f"other{n}", [f"the build of release {n}"]) for n in range(60)]
         answer = document("kernel", ["The old kernel is kept for an hour when it is rotated."])
-        bundle = self.answered(task, self.ROLE if has_role else None, *others, answer)
+        bundle = self.answered(task, self.ROLE if has_role else None, *unrelated, answer)
         hits = [hit for chunk in bundle.selected for hit in chunk.overlay_hits]
         assert not [hit for hit in hits if hit.startswith("vague:")]
 

@@ -241,7 +241,7 @@ class TestIngest:
         assert not provider.texts and not rerank_cache_path(db).exists()
 
     @pytest.mark.parametrize(
-        ("end", "said"),
+        ("end", "expected"),
         [
             (KeyboardInterrupt(), "interrupted; the next ingest continues"),
             (EmbedderError("embedder_down", "nobody answers", "start it"), "[embedder_down]"),
@@ -249,7 +249,7 @@ class TestIngest:
         ids=["Ctrl-C", "the server ends"],
     )
     def test_what_was_embedded_before_the_end_is_kept(
-        self, notes: Path, db: Path, end: BaseException, said: str
+        self, notes: Path, db: Path, end: BaseException, expected: str
     ) -> None:
         def fail(text: str) -> None:
             if "audits" in text:
@@ -257,7 +257,7 @@ class TestIngest:
 
         with known(RecordingProvider(refuse=fail)):
             run = ingest(notes, db)
-        assert "4 added" in run.out and "is not complete" in run.err and said in run.err
+        assert "4 added" in run.out and "is not complete" in run.err and expected in run.err
         assert cached(db) == 2
         with known() as model:
             ingest(notes, db)
@@ -340,19 +340,19 @@ class TestBackground:
         assert not warming.is_running
 
     def test_the_same_hindrance_is_told_once(self) -> None:
-        told: list[str] = []
+        reported: list[str] = []
         problems = ["is full", "is full", "", "is full"]
-        done: list[str] = []
+        reports: list[str] = []
 
         def fill(_pause: object) -> WarmReport:
-            done.append(problems[len(done)])
-            return WarmReport(0, 0, done[-1])
+            reports.append(problems[len(reports)])
+            return WarmReport(0, 0, reports[-1])
 
-        warming = Warming(fill, told.append)
+        warming = Warming(fill, reported.append)
         for number in range(1, 5):
             warming.start()
-            until(lambda: len(done) == number and not warming.is_running)  # noqa: B023
-        assert len(told) == 2 and "is full" in told[0]
+            until(lambda: len(reports) == number and not warming.is_running)  # noqa: B023
+        assert len(reported) == 2 and "is full" in reported[0]
 
     @pytest.mark.usefixtures("rerank")
     def test_a_server_fills_it_after_an_ingest(self, notes: Path, db: Path) -> None:
@@ -369,12 +369,14 @@ class TestBackground:
     @pytest.mark.usefixtures("rerank")
     def test_a_watch_continues_and_follows_changes(self, notes: Path, db: Path) -> None:
         ingest(notes, db, "--no-warm")
-        stop, said = Event(), list[str]()
+        stop, messages = Event(), list[str]()
         with known(), Admin(db) as admin, click.Context(cli):
-            warming = warming_for(admin.workspace, said.append)
+            warming = warming_for(admin.workspace, messages.append)
             assert warming is not None
             options = WatchOptions(IngestOptions(), poll=True)
-            watcher = admin.watcher(options, said.append, stop, lexical_only=True, warming=warming)
+            watcher = admin.watcher(
+                options, messages.append, stop, lexical_only=True, warming=warming
+            )
             until(lambda: left_out(db) == 0)
             write(notes, 9, "a new token")
             thread = Thread(target=watcher.run)
@@ -383,4 +385,4 @@ class TestBackground:
             stop.set()
             thread.join(PATIENCE)
             until(lambda: not warming.is_running)
-        assert [line for line in said if "warning" in line] == []
+        assert [line for line in messages if "warning" in line] == []

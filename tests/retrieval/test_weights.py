@@ -43,8 +43,10 @@ class TestDefault:
     def weights(
         self, factor: float, fusion: Fusion = "weighted", *, has_semantic: bool = True
     ) -> list[float]:
-        made = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_factor=factor)
-        return [*made[:4]]
+        result = Weights.of(
+            RetrievalPolicy(), fusion, has_semantic=has_semantic, role_factor=factor
+        )
+        return [*result[:4]]
 
     def test_without_a_role_the_lanes_have_all(self) -> None:
         assert self.weights(0.0) == pytest.approx([0.5, 0.5, 0, 0])
@@ -68,8 +70,8 @@ class TestDefault:
         assert self.weights(1.0, "rrf", has_semantic=False) == expected
 
     def test_rrf_has_one_weight_for_both_lanes(self) -> None:
-        made = Weights.of(policy(0.5, 0.1, 0.4, 0.0), "rrf", has_semantic=True, role_factor=1.0)
-        assert [*made[:4]] == pytest.approx([0.3, 0.3, 0.4, 0])
+        result = Weights.of(policy(0.5, 0.1, 0.4, 0.0), "rrf", has_semantic=True, role_factor=1.0)
+        assert [*result[:4]] == pytest.approx([0.3, 0.3, 0.4, 0])
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)
@@ -83,42 +85,42 @@ class TestDefault:
 def test_they_sum_to_1_and_the_role_has_at_most_its_maximum(
     fusion: Fusion, has_semantic: bool, of: RetrievalPolicy, factor: float
 ) -> None:
-    made = Weights.of(of, fusion, has_semantic=has_semantic, role_factor=factor)
-    assert sum(made[:4]) == pytest.approx(1, abs=1e-12)
-    assert min(made[:4]) >= 0
+    result = Weights.of(of, fusion, has_semantic=has_semantic, role_factor=factor)
+    assert sum(result[:4]) == pytest.approx(1, abs=1e-12)
+    assert min(result[:4]) >= 0
     if not factor:
-        assert share_of(made) == 0
+        assert share_of(result) == 0
     elif of.lexical_weight or of.semantic_weight:
-        assert share_of(made) <= MAX_ROLE_SHARE + 1e-12
+        assert share_of(result) <= MAX_ROLE_SHARE + 1e-12
     else:
-        assert share_of(made) == pytest.approx(1)  # The overlay wants the role's terms alone.
+        assert share_of(result) == pytest.approx(1)  # The overlay wants the role's terms alone.
     if not has_semantic:
-        assert made.semantic == 0
+        assert result.semantic == 0
     if fusion == "rrf" and has_semantic:
-        assert made.lexical == made.semantic
+        assert result.lexical == result.semantic
 
 
 @given(of=policies(), factor=factors)
 def test_the_roles_terms_have_the_same_weights_in_every_mode(
     of: RetrievalPolicy, factor: float
 ) -> None:
-    made = [
+    results = [
         Weights.of(of, fusion, has_semantic=has_semantic, role_factor=factor)
         for fusion, has_semantic in MODES
     ]
-    hybrid = made[0]
-    for other in made[1:]:
-        assert (other.metadata, other.vocabulary) == (hybrid.metadata, hybrid.vocabulary)
-        lanes = other.lexical + other.semantic
+    hybrid = results[0]
+    for result in results[1:]:
+        assert (result.metadata, result.vocabulary) == (hybrid.metadata, hybrid.vocabulary)
+        lanes = result.lexical + result.semantic
         assert lanes == pytest.approx(hybrid.lexical + hybrid.semantic, abs=1e-12)
 
 
-@given(of=policies(), one=factors, other=factors)
+@given(of=policies(), first_factor=factors, second_factor=factors)
 def test_a_more_specific_task_gives_the_role_no_more(
-    of: RetrievalPolicy, one: float, other: float
+    of: RetrievalPolicy, first_factor: float, second_factor: float
 ) -> None:
     shares = [
         share_of(Weights.of(of, "weighted", has_semantic=True, role_factor=factor))
-        for factor in sorted((one, other))
+        for factor in sorted((first_factor, second_factor))
     ]
     assert shares[0] <= shares[1] + 1e-12

@@ -119,9 +119,9 @@ def test_a_refill_stays_within_where(tmp_path: Path) -> None:
 
 
 def test_scores_are_those_of_the_whole_corpus(shelf: Corpus) -> None:
-    whole = ask(shelf, None, task="token", lexical_only=True)
+    bundle = ask(shelf, None, task="token", lexical_only=True)
     narrowed = ask(shelf, None, task="token", lexical_only=True, where={"tags": "oncall"})
-    raw = {chunk.chunk_id: chunk.raw for chunk in whole.selected}
+    raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
     assert [chunk.raw for chunk in narrowed.selected] == [raw["oncall#0"]]
 
 

@@ -171,7 +171,7 @@ CLASSES = {
 def attacks(count: int, seed: int = 2026) -> list[Attack]:
     chance = random.Random(seed)
     names = list(CLASSES)
-    made = []
+    drawn = []
     for number in range(count):
         name = names[number % len(names)]
         make, kind = CLASSES[name]
@@ -181,5 +181,5 @@ def attacks(count: int, seed: int = 2026) -> list[Attack]:
         # A word of its own: what is pasted into another word may be a different word.
         if name not in {"tags", "selectors", "short selectors", "zero width bits"}:
             hidden = f" {hidden} "
-        made.append(Attack(kind, name, base[:place] + hidden + base[place:], hidden))
-    return made
+        drawn.append(Attack(kind, name, base[:place] + hidden + base[place:], hidden))
+    return drawn

@@ -85,8 +85,10 @@ def test_every_own_table_is_strict(tmp_path: Path) -> None:
         assert corpus.rows("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')") == []
         with corpus.writing():
             partition.find_or_create(corpus, "hr", "internal", ())
-        made = corpus.rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
-        assert made == [lexical_index.content_view(1)]
+        triggers_and_views = corpus.rows(
+            "SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')"
+        )
+        assert triggers_and_views == [lexical_index.content_view(1)]
         assert corpus.db.pragma("user_version") == opening.latest_version()
         assert corpus.db.pragma("application_id") == opening.APPLICATION_ID
 
@@ -184,7 +186,7 @@ class TestFromTheFirstSchema:
 
     def test_the_origin_of_authority_is_unknown(self, old: Path) -> None:
         with open_writer(old) as corpus:
-            found = {one.document_id: one.keys for one in self_declared(corpus)}
+            found = {declared.document_id: declared.keys for declared in self_declared(corpus)}
         assert found == {"d3": ("unknown",)}
 
     def test_every_document_is_assigned_to_its_compartment(self, old: Path, new: Path) -> None:
@@ -207,8 +209,10 @@ class TestFromTheFirstSchema:
     def test_the_old_indexes_are_gone(self, old: Path) -> None:
         assert {"lexical", "lexical_data", "vectors_1", "vectors_1_chunks"} <= names_in(old)
         open_writer(old).close()
-        left = {name for name in names_in(old) if re.match(r"(lexical|vectors|fast)(_|$)", name)}
-        assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in left), left
+        remaining = {
+            name for name in names_in(old) if re.match(r"(lexical|vectors|fast)(_|$)", name)
+        }
+        assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in remaining), remaining
 
     def test_the_backup_is_the_old_file(self, old: Path) -> None:
         before = _every_row(old)
@@ -298,11 +302,11 @@ class TestFromTheFirstSchema:
         before = _every_row(old)
 
         def failing(corpus: Corpus, _: object) -> int:
-            moved = whole(corpus, partition.no_denied_patterns)
+            moved = assign(corpus, partition.no_denied_patterns)
             assert moved == 24
             raise ZeroDivisionError
 
-        whole = partition.assign_compartments
+        assign = partition.assign_compartments
         monkeypatch.setattr(partition, "assign_compartments", failing)
         with pytest.raises(ZeroDivisionError):
             open_writer(old)
@@ -401,14 +405,14 @@ def test_an_approximate_index_is_dropped(
 
 
 def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
-    other = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+    second_provider = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
     path = build(tmp_path, varied(), PROVIDER, name="two.db")
     with open_writer(path) as corpus, corpus.writing():
         from rolebundle.contracts.index import IndexIdentity
         from support.corpora import embed
 
-        vector_index.create_index(corpus, IndexIdentity(other.identity, "test-chunker"))
-        embed(corpus, other, waiting=5)
+        vector_index.create_index(corpus, IndexIdentity(second_provider.identity, "test-chunker"))
+        embed(corpus, second_provider, waiting=5)
     old, new = of_schema_1(tmp_path, [], base=path.read_bytes())
     open_writer(old).close()
     for db in (old, new):

@@ -32,7 +32,7 @@ from support.fake_embedder import IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
 
 PROVIDER = HashingProvider()
-OTHER = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+SECOND_PROVIDER = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
 COMMON = tuple(f"common{number}" for number in range(400))
 
 
@@ -43,8 +43,8 @@ class CanaryCorpus:
     db: Path
     doomed: list[Canary]
     staying: list[Canary]
-    gone: set[bytes]
-    kept: set[bytes]
+    gone_traces: set[bytes]
+    kept_traces: set[bytes]
 
 
 def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryCorpus:
@@ -55,38 +55,40 @@ def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryC
     size = max(5, len(canaries) // 40)
     with open_writer(db) as corpus:
         for start in range(0, len(canaries), size):
-            fill(corpus, [one.document for one in canaries[start : start + size]], PROVIDER)
+            fill(corpus, [canary.document for canary in canaries[start : start + size]], PROVIDER)
         _second_index(corpus)
         _mark_all(corpus, canaries)
         _change_some(corpus, chance, canaries)
         _move_some(corpus, chance)
     chance.shuffle(canaries)
-    going, rest = canaries[:doomed], canaries[doomed:]
+    going, remaining = canaries[:doomed], canaries[doomed:]
     with open_reader(db) as corpus:
-        gone, kept = (
-            {trace for one in group for trace in one.traces}
-            | vector_traces(corpus, [one.document.metadata.document_id for one in group])
-            for group in (going, rest)
+        gone_traces, kept_traces = (
+            {trace for canary in group for trace in canary.traces}
+            | vector_traces(corpus, [canary.document.metadata.document_id for canary in group])
+            for group in (going, remaining)
         )
-    return CanaryCorpus(db, going, rest, gone - kept, kept)
+    return CanaryCorpus(db, going, remaining, gone_traces - kept_traces, kept_traces)
 
 
 def _second_index(corpus: Corpus) -> None:
     with corpus.writing():
         first = vector_index.active_index(corpus)
         assert first is not None
-        other = vector_index.create_index(corpus, replace(first.identity, model=OTHER.identity))
-        embed(corpus, OTHER)
+        second_index = vector_index.create_index(
+            corpus, replace(first.identity, model=SECOND_PROVIDER.identity)
+        )
+        embed(corpus, SECOND_PROVIDER)
         vector_index.activate_index(corpus, first)
-        assert other.id != first.id
+        assert second_index.id != first.id
 
 
 def _mark_all(corpus: Corpus, canaries: list[Canary]) -> None:
     """Marks of documents, of passages, and of passages that are gone."""
     with corpus.writing():
-        for one in canaries:
-            document_id = one.document.metadata.document_id
-            chunk_id = one.document.chunks[0].chunk_id
+        for canary in canaries:
+            document_id = canary.document.metadata.document_id
+            chunk_id = canary.document.chunks[0].chunk_id
             for kind, target in (
                 ("document", document_id),
                 ("chunk", chunk_id),
@@ -98,14 +100,14 @@ def _mark_all(corpus: Corpus, canaries: list[Canary]) -> None:
 
 def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None:
     """Chunks leave and come back, with their vectors through the cache."""
-    for one in chance.sample(canaries, len(canaries) // 4):
-        whole = one.document
-        for chunks in (whole.chunks[1:], whole.chunks):
+    for canary in chance.sample(canaries, len(canaries) // 4):
+        stored = canary.document
+        for chunks in (stored.chunks[1:], stored.chunks):
             with corpus.writing():
                 store.put_file(
                     corpus,
-                    file_of(whole.metadata.document_id),
-                    [replace(whole, chunks=chunks)],
+                    file_of(stored.metadata.document_id),
+                    [replace(stored, chunks=chunks)],
                 )
         with corpus.writing():
             embed(corpus, PROVIDER)
@@ -123,7 +125,7 @@ def _move_some(corpus: Corpus, chance: Random) -> None:
 
 
 def names(canaries: list[Canary]) -> list[str]:
-    return [one.document.metadata.document_id for one in canaries]
+    return [canary.document.metadata.document_id for canary in canaries]
 
 
 def purged(db: Path, selection: PurgeSelection) -> Receipt:
@@ -135,19 +137,21 @@ def purged(db: Path, selection: PurgeSelection) -> Receipt:
 def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
     with scratch_folder() as folder:
         here = canary_corpus(folder, 1, rounds, rounds)
-        assert found_in(files_of(here.db), here.gone) == here.gone, "the look finds what is there"
+        assert found_in(files_of(here.db), here.gone_traces) == here.gone_traces, (
+            "the look finds what is there"
+        )
         portions = [here.doomed[start::4] for start in range(4)]
         for portion in portions:
             receipt = purged(here.db, PurgeSelection(names(portion)))
             assert (receipt.state, receipt.documents) == ("done", len(portion))
-            assert receipt.chunks == sum(len(one.document.chunks) for one in portion)
+            assert receipt.chunks == sum(len(canary.document.chunks) for canary in portion)
         files = files_of(here.db)
-        assert found_in(files, here.gone) == set()
+        assert found_in(files, here.gone_traces) == set()
         # Words of those that stay still stand where they were, also in the indexes alone.
-        assert found_in(files, here.kept) == here.kept
+        assert found_in(files, here.kept_traces) == here.kept_traces
         assert_sound(here.db)
         with open_reader(here.db) as corpus:
-            assert {one.document_id for _, one in stored.all_documents(corpus)} == set(
+            assert {metadata.document_id for _, metadata in stored.all_documents(corpus)} == set(
                 names(here.staying)
             )
             assert vector_cache.cache_size(corpus) == (0, 0)
@@ -167,7 +171,8 @@ def test_the_search_for_canaries_finds_words_in_an_index() -> None:
             ]
         (folder / "blocks").write_bytes(b"".join(blocks))
         words = {
-            one.document.chunks[0].tags[0].casefold()[5:13].encode()[:8] for one in here.doomed
+            canary.document.chunks[0].tags[0].casefold()[5:13].encode()[:8]
+            for canary in here.doomed
         }
         assert found_in([folder / "blocks"], words) == words
 
@@ -186,7 +191,7 @@ def test_each_step_is_necessary(
         here = canary_corpus(folder, 3, 12, 24)
         monkeypatch.setattr(module, left_out, lambda *_: None)
         assert purged(here.db, PurgeSelection(names(here.doomed))).state == "done"
-        assert found_in(files_of(here.db), here.gone)
+        assert found_in(files_of(here.db), here.gone_traces)
 
 
 def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
@@ -203,7 +208,7 @@ def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
 
 
 def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
-    both = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
+    documents = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
     refused = ("document_id: a", "supersedes: a.md", "supersedes: b")
     claims = document(
         "c",
@@ -212,7 +217,7 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
         contradicts=("b", "a"),
         refused_claims=refused,
     )
-    db = build(tmp_path, [*both, claims], PROVIDER)
+    db = build(tmp_path, [*documents, claims], PROVIDER)
     receipt = purged(db, PurgeSelection(["a"]))
     assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
     with open_reader(db) as corpus:
@@ -272,8 +277,8 @@ def test_bytes_that_vec0_left_in_its_blocks_are_erased(tmp_path: Path) -> None:
     with apsw.Connection(str(db)) as plain:
         table = "vectors_1_1_vector_chunks00"
         [(row, vectors)] = plain.execute(f"SELECT rowid, vectors FROM {table}").fetchall()
-        left = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
-        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (left, row))
+        leftover = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
+        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (leftover, row))
     plain.close()
     with open_writer(db) as corpus:
         assert [problem.code for problem in find_problems(corpus)] == ["vectors_damaged"]
@@ -307,7 +312,7 @@ class TestTheApproximateIndex:
                         for part in index.parts:
                             build_approximate_index(corpus, part)
             purged(here.db, PurgeSelection(names(here.doomed)))
-            assert found_in(files_of(here.db), here.gone) == set()
+            assert found_in(files_of(here.db), here.gone_traces) == set()
             assert_sound(here.db)
 
     def test_an_index_that_never_had_it_stays(self, tmp_path: Path) -> None:
@@ -361,7 +366,7 @@ class TestObstacles:
                 before = reader.value("SELECT count(*) FROM document")
                 receipt = purged(here.db, PurgeSelection(names(here.doomed)))
                 assert (receipt.state, receipt.waiting_for) == ("pending", "reader")
-                assert found_in(files_of(here.db), here.gone) == here.gone
+                assert found_in(files_of(here.db), here.gone_traces) == here.gone_traces
                 with open_writer(here.db) as corpus:
                     [again] = finish_purges(corpus)
                     assert (again.id, again.state) == (receipt.id, "pending")
@@ -371,10 +376,14 @@ class TestObstacles:
                     fill(corpus, [document("new", ["a new text"])], PROVIDER)
                 assert reader.value("SELECT count(*) FROM document") == before
             with open_writer(here.db) as corpus:
-                [done] = finish_purges(corpus)
-                assert (done.id, done.state, done.waiting_for) == (receipt.id, "done", "")
+                [finished] = finish_purges(corpus)
+                assert (finished.id, finished.state, finished.waiting_for) == (
+                    receipt.id,
+                    "done",
+                    "",
+                )
                 assert finish_purges(corpus) == []
-            assert found_in(files_of(here.db), here.gone) == set()
+            assert found_in(files_of(here.db), here.gone_traces) == set()
             assert_sound(here.db)
 
     def test_the_next_purge_completes_it(
@@ -387,7 +396,7 @@ class TestObstacles:
             assert purged(db, PurgeSelection(["a"])).state == "pending"
         assert purged(db, PurgeSelection(["b"])).state == "done"
         with open_reader(db) as corpus:
-            assert [one.state for one in erasure.receipts(corpus)] == ["done", "done"]
+            assert [receipt.state for receipt in erasure.receipts(corpus)] == ["done", "done"]
 
     def test_a_full_disk_leaves_it_pending(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -405,7 +414,7 @@ class TestObstacles:
         assert (receipt.state, receipt.waiting_for) == ("pending", "disk")
         monkeypatch.undo()
         with open_writer(db) as corpus:
-            assert [one.state for one in finish_purges(corpus)] == ["done"]
+            assert [receipt.state for receipt in finish_purges(corpus)] == ["done"]
         assert_sound(db)
 
 

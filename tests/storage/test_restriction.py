@@ -67,10 +67,10 @@ def places(corpus: Corpus) -> dict[str, int]:
 
 def views() -> dict[str, str]:
     """What is put in front of the tables, by the name that it takes."""
-    made = (
+    matches = (
         re.match(r"CREATE TEMP (VIEW|TABLE) (\w+)", statement) for statement in RESTRICTING_VIEWS
     )
-    return {found[2]: found[1] for found in made if found}
+    return {found[2]: found[1] for found in matches if found}
 
 
 def plain_tables(corpus: Corpus) -> set[str]:
@@ -78,8 +78,10 @@ def plain_tables(corpus: Corpus) -> set[str]:
     kinds = {name: kind for _, name, kind, *_ in corpus.rows("PRAGMA main.table_list")}
     virtual = [name for name, kind in kinds.items() if kind == "virtual"]
     # SQLite calls not all of them shadow tables: sqlite-vec does not name all of its own.
-    kept = (*(f"{name}_" for name in virtual), "sqlite_")
-    return {name for name, kind in kinds.items() if kind == "table" and not name.startswith(kept)}
+    prefixes = (*(f"{name}_" for name in virtual), "sqlite_")
+    return {
+        name for name, kind in kinds.items() if kind == "table" and not name.startswith(prefixes)
+    }
 
 
 def seen(corpus: Corpus) -> dict[str, int]:
@@ -184,7 +186,7 @@ class TestNothing:
 
 class TestWhatIsAllowed:
     @pytest.mark.parametrize(
-        ("shown", "rows", "sources"),
+        ("scopes", "rows", "sources"),
         [
             ("a", [1, 2], ["wiki"]),
             ("b", [3], ["people"]),
@@ -194,24 +196,24 @@ class TestWhatIsAllowed:
         ],
     )
     def test_is_all_of_it_and_no_more(
-        self, restricted: Corpus, shown: str, rows: list[int], sources: list[str]
+        self, restricted: Corpus, scopes: str, rows: list[int], sources: list[str]
     ) -> None:
         with restricted.reading():
-            restricted.restrict_to_compartments(places(restricted)[name] for name in shown)
+            restricted.restrict_to_compartments(places(restricted)[name] for name in scopes)
             assert search_everywhere(restricted, '"token"') == rows
             assert restricted.rows("SELECT id FROM chunk ORDER BY id") == [(row,) for row in rows]
             assert restricted.rows("SELECT chunk FROM embedded ORDER BY 1") == [
                 (row,) for row in rows
             ]
             assert restricted.rows("SELECT source_id FROM source ORDER BY 1") == [
-                (one,) for one in sources
+                (name,) for name in sources
             ]
             assert restricted.rows("SELECT path FROM file ORDER BY 1") == [
-                (f"{one}.md",) for one in shown
+                (f"{name}.md",) for name in scopes
             ]
-            assert seen(restricted)["supersession"] == ("b" in shown)
+            assert seen(restricted)["supersession"] == ("b" in scopes)
             counts = corpus_counts(restricted)
-            assert (counts.documents, counts.chunks) == (len(shown), len(rows))
+            assert (counts.documents, counts.chunks) == (len(scopes), len(rows))
             index = vector_index.active_index(restricted)
             assert index is not None
             assert index.vectors == len(rows)
@@ -242,11 +244,12 @@ class TestWhatIsAllowed:
             assert seen(restricted)["chunk"] == 0
 
     def test_is_not_superseded_by_what_is_hidden(self, restricted: Corpus) -> None:
-        for shown, newer in (("a", []), ("ab", ["b"])):
+        for scopes, newer in (("a", []), ("ab", ["b"])):
             with restricted.reading():
-                restricted.restrict_to_compartments(places(restricted)[name] for name in shown)
+                restricted.restrict_to_compartments(places(restricted)[name] for name in scopes)
                 assert [
-                    one.document_id for one in passages_by_rowid(restricted, [1])[1].superseded_by
+                    newer_document.document_id
+                    for newer_document in passages_by_rowid(restricted, [1])[1].superseded_by
                 ] == newer
 
     def test_does_not_reveal_other_writes(self, restricted: Corpus) -> None:
@@ -357,10 +360,10 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("what", FOREIGN)
-def test_a_view_that_is_not_ours_is_refused(db: Path, what: str) -> None:
+@pytest.mark.parametrize("case", FOREIGN)
+def test_a_view_that_is_not_ours_is_refused(db: Path, case: str) -> None:
     with apsw.Connection(str(db)) as behind:
-        behind.execute(FOREIGN[what])
+        behind.execute(FOREIGN[case])
     behind.close()
     assert_foreign(db)
 
@@ -389,7 +392,7 @@ def test_our_own_view_with_another_text_is_refused(db: Path) -> None:
 def test_own_views_are_compared_exactly() -> None:
     name, sql = lexical_index.content_view(3)
     assert opening.corpus_format().is_own_view("view", name, sql)
-    for kind, other, text in (
+    for kind, view, text in (
         ("trigger", name, sql),
         ("view", name, sql + " "),
         ("view", name, sql.lower()),
@@ -397,4 +400,4 @@ def test_own_views_are_compared_exactly() -> None:
         ("view", f"{name}\n", sql),
         ("view", "indexed_", sql),
     ):
-        assert not opening.corpus_format().is_own_view(kind, other, text)
+        assert not opening.corpus_format().is_own_view(kind, view, text)

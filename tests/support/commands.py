@@ -56,8 +56,8 @@ def invoke(*arguments: str | Path, encoding: str = "utf-8") -> Outcome:
     with redirect_stdout(out), redirect_stderr(err):
         try:
             main([str(argument) for argument in arguments])
-        except SystemExit as left:
-            code = left.code
+        except SystemExit as exited:
+            code = exited.code
     assert isinstance(code, int)
     texts = []
     for stream in (out, err):
@@ -74,7 +74,7 @@ def run(
     stdin: bytes = b"",
 ) -> Outcome:
     """Run a command in a new process, which is a forked one."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*forked_program(), *map(os.fsencode, arguments)],
         input=stdin,
         capture_output=True,
@@ -83,7 +83,7 @@ def run(
         timeout=timeout,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return Outcome(result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def is_coded(outcome: Outcome) -> None:

@@ -51,7 +51,7 @@ class EmbeddingServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def asked(self, path: str) -> list[Any]:
+    def bodies_for(self, path: str) -> list[Any]:
         """The bodies of the requests to one path."""
         return [seen.body for seen in self.seen if seen.path == path]
 

@@ -82,7 +82,7 @@ def listed(db: Path) -> dict[str, Any]:
         return {fact.fact: fact for fact in admin.facts.all()}
 
 
-def asked(
+def bundle_for(
     db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
 ) -> RetrievalBundle:
     request = RetrievalRequest(

@@ -34,14 +34,14 @@ class HashingProvider:
     """Embed texts so that texts with the same words are close. Deterministic, without weights."""
 
     identity: ModelIdentity = IDENTITY
-    asked: int = 0
+    query_count: int = 0
     parallel_batches: int = 1
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return self._embed(texts)
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        self.asked += 1
+        self.query_count += 1
         return self._embed(texts)
 
     def _embed(self, texts: Sequence[str]) -> np.ndarray:

@@ -71,9 +71,9 @@ class Disk:
 
         self.fail = judge
 
-    def acknowledge(self, what: str) -> None:
+    def acknowledge(self, event: str) -> None:
         """Log that the user was told that something is done."""
-        self.log.append(Operation("acknowledge", to=what))
+        self.log.append(Operation("acknowledge", to=event))
 
     def start_from(self, folder: Path) -> None:
         """Take the files of a folder as those that were there, and are durable."""

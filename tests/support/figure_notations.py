@@ -9,7 +9,7 @@ from dataclasses import dataclass
 MONTHS = (
     "January February March April May June July August September October November December".split()
 )
-_ONES = (
+_SMALL_NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
 ).split()
@@ -31,15 +31,17 @@ class Case:
 
 def in_words(number: int) -> str:
     if number < 20:
-        return _ONES[number]
+        return _SMALL_NUMBERS[number]
     if number < 100:
-        tens, ones = divmod(number, 10)
-        return _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
+        tens, units = divmod(number, 10)
+        return _TENS[tens] + (f"-{_SMALL_NUMBERS[units]}" if units else "")
     if number < 1000:
-        hundreds, rest = divmod(number, 100)
-        return f"{_ONES[hundreds]} hundred" + (f" and {in_words(rest)}" if rest else "")
-    thousands, rest = divmod(number, 1000)
-    return f"{in_words(thousands)} thousand" + (f" {in_words(rest)}" if rest else "")
+        hundreds, remainder = divmod(number, 100)
+        return f"{_SMALL_NUMBERS[hundreds]} hundred" + (
+            f" and {in_words(remainder)}" if remainder else ""
+        )
+    thousands, remainder = divmod(number, 1000)
+    return f"{in_words(thousands)} thousand" + (f" {in_words(remainder)}" if remainder else "")
 
 
 def _count(n: int) -> list[str]:

@@ -159,7 +159,7 @@ BLOCKED_PAGE = """<!DOCTYPE html><html lang="en-US"><head><title>Just a moment..
 JAVA_TRACE = 'Exception in thread "main" java.lang.NullPointerException\n' + "".join(
     f"\tat com.example.report.Builder.step{n}(Builder.java:{n})\n" for n in range(40)
 )
-ONE = criteria(changed("report.md"))
+CHANGED_REPORT = criteria(changed("report.md"))
 USUAL = criteria(changed("report.md"), not_empty("report.md"))
 ONLY_EXISTS = criteria(exists("report.md"))
 THOROUGH = criteria(
@@ -181,47 +181,47 @@ FACTS = criteria(
 COMMAND = 'check = "command"\ncommand = ["true"]'
 
 
-def _told(name: str, text: str | bytes) -> Scenario:
+def _report_file(name: str, text: str | bytes) -> Scenario:
     return Scenario(f"the file is {name}", ONLY_EXISTS, {"report.md": text})
 
 
 def _answered(name: str, text: str | bytes) -> Scenario:
-    return Scenario(f"the answer is {name}", ONE, {"report.md": REPORT}, output=text)
+    return Scenario(f"the answer is {name}", CHANGED_REPORT, {"report.md": REPORT}, output=text)
 
 
 def _stopped(reason: str) -> Scenario:
     name = f"the stop reason is {reason or 'empty'}"
-    return Scenario(name, ONE, {"report.md": REPORT}, stop_reason=reason)
+    return Scenario(name, CHANGED_REPORT, {"report.md": REPORT}, stop_reason=reason)
 
 
 FALSE_COMPLETIONS = [
     # Nothing was done.
-    Scenario("nothing was written", ONE, {}),
+    Scenario("nothing was written", CHANGED_REPORT, {}),
     Scenario("nothing was done, and all was there before", ONLY_EXISTS, {}, {"report.md": REPORT}),
     Scenario("nothing was done to any match", criteria(exists("*.md")), {}, {"a.md": REPORT}),
-    Scenario("something else was written", ONE, {"notes.md": REPORT}),
-    Scenario("the folder was made, not the file", ONE, lambda f: (f / "report.md").mkdir()),
+    Scenario("something else was written", CHANGED_REPORT, {"notes.md": REPORT}),
+    Scenario("the folder was made, not the file", CHANGED_REPORT, lambda f: (f / "report.md").mkdir()),
     Scenario("only watched files stayed as they were",
              criteria(COMMAND.replace("true", "echo"), watch='["src/**"]'), {}, {"src/a.py": PROGRAM}),
-    Scenario("no gate was started", ONE, {"report.md": REPORT}, started=False),
+    Scenario("no gate was started", CHANGED_REPORT, {"report.md": REPORT}, started=False),
     # Empty.
-    _told("empty", ""),
-    _told("white space", "\n\n   \t\n" * 300),
-    _told("zero bytes", b"\x00" * 4000),
-    _told("a byte order mark", b"\xef\xbb\xbf"),
-    _told("invisible characters", "\u200b\u200b\u2060\n" * 100),
+    _report_file("empty", ""),
+    _report_file("white space", "\n\n   \t\n" * 300),
+    _report_file("zero bytes", b"\x00" * 4000),
+    _report_file("a byte order mark", b"\xef\xbb\xbf"),
+    _report_file("invisible characters", "\u200b\u200b\u2060\n" * 100),
     Scenario("a file of many was left empty", criteria(changed("out/*.md")),
              {"out/a.md": REPORT, "out/b.md": ""}),
-    Scenario("an old file was emptied", ONE, {"report.md": ""}, {"report.md": OLD_REPORT}),
+    Scenario("an old file was emptied", CHANGED_REPORT, {"report.md": ""}, {"report.md": OLD_REPORT}),
     Scenario("padded with white space to the size", THOROUGH,
              {"report.md": "## Findings\n" + " " * 1000}),
     _answered("empty", ""),
     _answered("white space", " \n"),
     # Stale and substituted.
-    Scenario("touched", ONE, touch("report.md"), {"report.md": OLD_REPORT}),
+    Scenario("touched", CHANGED_REPORT, touch("report.md"), {"report.md": OLD_REPORT}),
     Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
-    Scenario("a line break was added", ONE, append("report.md", "\n"), {"report.md": OLD_REPORT}),
-    Scenario("only line ends were changed", ONE,
+    Scenario("a line break was added", CHANGED_REPORT, append("report.md", "\n"), {"report.md": OLD_REPORT}),
+    Scenario("only line ends were changed", CHANGED_REPORT,
              {"report.md": OLD_REPORT.replace("\n", "\r\n")}, {"report.md": OLD_REPORT}),
     Scenario("an old report was copied", THOROUGH, copy("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
@@ -235,7 +235,7 @@ FALSE_COMPLETIONS = [
              {"a.md": REPORT, "b.md": REPORT}),
     Scenario("an artifact from before the start was put in", THOROUGH,
              then({"report.md": REPORT}, touch("report.md", LONG_AGO))),
-    Scenario("an older version was put back", ONE,
+    Scenario("an older version was put back", CHANGED_REPORT,
              then({"report.md": REPORT}, touch("report.md", LONG_AGO)), {"report.md": OLD_REPORT}),
     Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
@@ -244,29 +244,29 @@ FALSE_COMPLETIONS = [
              then({"elsewhere/report.md": REPORT}, link("elsewhere", "out"))),
     Scenario("a pipe", ONLY_EXISTS, lambda f: os.mkfifo(f / "report.md")),
     # Errors.
-    _told("a traceback", TRACEBACK),
-    _told("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
-    _told("a fenced traceback and nothing else", f"# Report\n\n```\n{TRACEBACK}```\n"),
-    _told("an error message", "error: the model server did not answer within 60 s\n"),
-    _told("an error of a tool", "fatal: not a git repository (or any of the parent directories)\n"),
-    _told("a Java stack", JAVA_TRACE),
-    _told("an error page", PAGE_404),
-    _told("a page that keeps robots out", BLOCKED_PAGE),
-    _told("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
-    _told("a status line", "HTTP/1.1 503 Service Unavailable\n"),
-    _told("a missing program", "bash: line 1: pandoc: command not found\n"),
+    _report_file("a traceback", TRACEBACK),
+    _report_file("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
+    _report_file("a fenced traceback and nothing else", f"# Report\n\n```\n{TRACEBACK}```\n"),
+    _report_file("an error message", "error: the model server did not answer within 60 s\n"),
+    _report_file("an error of a tool", "fatal: not a git repository (or any of the parent directories)\n"),
+    _report_file("a Java stack", JAVA_TRACE),
+    _report_file("an error page", PAGE_404),
+    _report_file("a page that keeps robots out", BLOCKED_PAGE),
+    _report_file("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
+    _report_file("a status line", "HTTP/1.1 503 Service Unavailable\n"),
+    _report_file("a missing program", "bash: line 1: pandoc: command not found\n"),
     _answered("a traceback", TRACEBACK),
     _answered("an API error", 'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}'),
     # Refusals and placeholders.
-    _told("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
-    _told("a refusal below a title", "# Report\n\nI was unable to find any data for this report.\n"),
+    _report_file("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
+    _report_file("a refusal below a title", "# Report\n\nI was unable to find any data for this report.\n"),
     _answered("a refusal", "I cannot complete this task because the tests need a network."),
     _answered("an admission", "Unfortunately, I was not able to finish the report."),
-    _told("a placeholder", "TODO: write the report\n"),
-    _told("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
+    _report_file("a placeholder", "TODO: write the report\n"),
+    _report_file("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
     Scenario("headings with nothing decided", THOROUGH.replace("300", "40"),
              {"report.md": "# Report\n\n## Findings\n\nTBD\n\n## Recommendation\n\nTBD\n"}),
-    _told("filler", "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20),
+    _report_file("filler", "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20),
     # The run did not end.
     _stopped("max_tokens"),
     _stopped("tool_use"),
@@ -275,9 +275,9 @@ FALSE_COMPLETIONS = [
     # Criteria that were not checked, or not by the contract of the start.
     Scenario("a command was skipped", criteria(changed("report.md"), COMMAND), {"report.md": REPORT}),
     Scenario("the contract was made easier", THOROUGH, {"report.md": "A short and wrong report."},
-             edited=ONE),
+             edited=CHANGED_REPORT),
     Scenario("a criterion was taken out", criteria(changed("report.md"), changed("tests.py")),
-             {"report.md": REPORT}, edited=ONE),
+             {"report.md": REPORT}, edited=CHANGED_REPORT),
     Scenario("the schema was made easier", FACTS, {"facts.json": '{"x": 1}', "s.json": "{}"},
              {"s.json": SCHEMA}),
     Scenario("the facts do not fit", FACTS, {"facts.json": '{"title": "Findings"}'},
@@ -290,10 +290,10 @@ FALSE_COMPLETIONS = [
              {"f.json": '{"title": "Findings", "findings": ["The token is read tw'}),
     Scenario("a page in the place of a download", criteria(changed("f.csv")),
              {"f.csv": "<!DOCTYPE html><html><title>Sign in</title><p>Sign in</p></html>"}),
-    _told("one sentence again and again", "This is the report that was asked for. " * 40),
-    Scenario("an old report in another encoding", ONE,
+    _report_file("one sentence again and again", "This is the report that was asked for. " * 40),
+    Scenario("an old report in another encoding", CHANGED_REPORT,
              {"report.md": OLD_REPORT.encode("utf-16")}, {"report.md": OLD_REPORT}),
-    _told("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
+    _report_file("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
 ]  # fmt: skip
 
 _LONG_LOG = "".join(f"2026-11-22 12:00:{n:02} step {n} took {n * 7} ms\n" for n in range(60))
@@ -361,9 +361,11 @@ def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
     return Scenario(name, contract, {"report.md": text})
 
 
-def _said(text: str, stop_reason: str | None = "end_turn") -> Scenario:
+def _claimed(text: str, stop_reason: str | None = "end_turn") -> Scenario:
     name = f"the answer is: {text[:40]}"
-    return Scenario(name, ONE, {"report.md": REPORT}, output=text, stop_reason=stop_reason)
+    return Scenario(
+        name, CHANGED_REPORT, {"report.md": REPORT}, output=text, stop_reason=stop_reason
+    )
 
 
 HONEST_COMPLETIONS = [
@@ -374,9 +376,9 @@ HONEST_COMPLETIONS = [
     Scenario("a report beside an old one", THOROUGH, {"report.md": REPORT}, {"2025.md": OLD_REPORT}),
     Scenario("a section was added", USUAL, append("report.md", "\n## Risks\n\nNone is open.\n"),
              {"report.md": OLD_REPORT}),
-    Scenario("a typo was fixed", ONE, {"report.md": REPORT.replace("measured", "have measured")},
+    Scenario("a typo was fixed", CHANGED_REPORT, {"report.md": REPORT.replace("measured", "have measured")},
              {"report.md": REPORT}),
-    Scenario("a figure was corrected", ONE, {"report.md": REPORT.replace("24 hours", "36 hours")},
+    Scenario("a figure was corrected", CHANGED_REPORT, {"report.md": REPORT.replace("24 hours", "36 hours")},
              {"report.md": REPORT}),
     _wrote("a postmortem that quotes a traceback", POSTMORTEM),
     _wrote("a guide to errors", ERROR_GUIDE),
@@ -429,10 +431,10 @@ HONEST_COMPLETIONS = [
              {"tsconfig.json": '{\n  // strict\n  "compilerOptions": {"strict": true}\n}\n'}),
     Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
              {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
-    _said("Done. The report is in report.md; two findings are serious."),
-    _said("I wrote report.md and fixed the error: the token was read twice.", "stop"),
-    _said("All 14 tests pass. I could not reproduce the second failure, so I left it open, and "
+    _claimed("Done. The report is in report.md; two findings are serious."),
+    _claimed("I wrote report.md and fixed the error: the token was read twice.", "stop"),
+    _claimed("All 14 tests pass. I could not reproduce the second failure, so I left it open, and "
           "report.md says so.", "STOP"),
-    _said("The report is finished. Error handling is described in section 2.", None),
-    _said('{"status": "ok", "findings": 3}', "stop_sequence"),
+    _claimed("The report is finished. Error handling is described in section 2.", None),
+    _claimed('{"status": "ok", "findings": 3}', "stop_sequence"),
 ]  # fmt: skip

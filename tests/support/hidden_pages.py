@@ -210,46 +210,46 @@ VISIBLE_MARKDOWN = {
     "link": _TEXT + '[FACT](https://example.org "a title") and ![FACT](x.png)\n',
 }
 
-_SHOWN = "BT /F1 12 Tf 72 720 Td (The harbour opens at dawn.) Tj ET\n"
+_VISIBLE = "BT /F1 12 Tf 72 720 Td (The harbour opens at dawn.) Tj ET\n"
 _FACT_AT = "BT /F1 12 Tf 72 600 Td {}(FACT) Tj ET\n"
 _AROUND = "60 590 500 30 re"
 
 # Content streams of a page of 612 by 792 points. /Gx has no opacity, /Gm multiplies, /Hid is a layer
 # that is off, /Im an image, /Fm a form with the fact.
 PDF = {
-    "render-mode": _SHOWN + _FACT_AT.format("3 Tr "),
-    "white": _SHOWN + "1 g\n" + _FACT_AT.format(""),
-    "near-white-rgb": _SHOWN + "0.98 0.99 0.98 rg\n" + _FACT_AT.format(""),
-    "white-cmyk": _SHOWN + "0 0 0 0 k\n" + _FACT_AT.format(""),
-    "same-color": _SHOWN + f"0.2 0.3 0.4 rg {_AROUND} f\n0.2 0.3 0.4 rg\n" + _FACT_AT.format(""),
-    "tiny": _SHOWN + "BT /F1 0.1 Tf 72 600 Td (FACT) Tj ET\n",
-    "tiny-matrix": _SHOWN + "q 0.01 0 0 0.01 72 600 cm BT /F1 12 Tf (FACT) Tj ET Q\n",
-    "off-page": _SHOWN + "BT /F1 12 Tf -2000 600 Td (FACT) Tj ET\n",
-    "above-page": _SHOWN + "BT /F1 12 Tf 1 0 0 1 72 900 Tm (FACT) Tj ET\n",
-    "clipped": _SHOWN + "q 0 0 10 10 re W n\n" + _FACT_AT.format("") + "Q\n",
-    "covered": _SHOWN + _FACT_AT.format("") + f"1 1 1 rg {_AROUND} f\n",
-    "layer": _SHOWN + "/OC /Hid BDC\n" + _FACT_AT.format("") + "EMC\n",
-    "opacity": _SHOWN + "/Gx gs\n" + _FACT_AT.format(""),
-    "array": _SHOWN + "3 Tr BT /F1 12 Tf 72 600 Td [(FACT)] TJ ET\n",
+    "render-mode": _VISIBLE + _FACT_AT.format("3 Tr "),
+    "white": _VISIBLE + "1 g\n" + _FACT_AT.format(""),
+    "near-white-rgb": _VISIBLE + "0.98 0.99 0.98 rg\n" + _FACT_AT.format(""),
+    "white-cmyk": _VISIBLE + "0 0 0 0 k\n" + _FACT_AT.format(""),
+    "same-color": _VISIBLE + f"0.2 0.3 0.4 rg {_AROUND} f\n0.2 0.3 0.4 rg\n" + _FACT_AT.format(""),
+    "tiny": _VISIBLE + "BT /F1 0.1 Tf 72 600 Td (FACT) Tj ET\n",
+    "tiny-matrix": _VISIBLE + "q 0.01 0 0 0.01 72 600 cm BT /F1 12 Tf (FACT) Tj ET Q\n",
+    "off-page": _VISIBLE + "BT /F1 12 Tf -2000 600 Td (FACT) Tj ET\n",
+    "above-page": _VISIBLE + "BT /F1 12 Tf 1 0 0 1 72 900 Tm (FACT) Tj ET\n",
+    "clipped": _VISIBLE + "q 0 0 10 10 re W n\n" + _FACT_AT.format("") + "Q\n",
+    "covered": _VISIBLE + _FACT_AT.format("") + f"1 1 1 rg {_AROUND} f\n",
+    "layer": _VISIBLE + "/OC /Hid BDC\n" + _FACT_AT.format("") + "EMC\n",
+    "opacity": _VISIBLE + "/Gx gs\n" + _FACT_AT.format(""),
+    "array": _VISIBLE + "3 Tr BT /F1 12 Tf 72 600 Td [(FACT)] TJ ET\n",
     "next-line": "BT /F1 12 Tf 14 TL 72 720 Td (The harbour opens at dawn.) Tj 3 Tr (FACT) ' ET\n",
-    "form": _SHOWN + "q 1 0 0 1 0 -5000 cm /Fm Do Q\n",
-    "invisible-form": _SHOWN + "3 Tr /Fm Do\n",
+    "form": _VISIBLE + "q 1 0 0 1 0 -5000 cm /Fm Do Q\n",
+    "invisible-form": _VISIBLE + "3 Tr /Fm Do\n",
 }
 
 VISIBLE_PDF = {
-    "plain": _SHOWN + _FACT_AT.format(""),
-    "white-on-dark": _SHOWN + f"0.1 g {_AROUND} f 1 g\n" + _FACT_AT.format(""),
-    "white-on-image": _SHOWN + "q 500 0 0 30 60 590 cm /Im Do Q 1 g\n" + _FACT_AT.format(""),
-    "highlighted": _SHOWN + _FACT_AT.format("") + f"/Gm gs 1 1 0 rg {_AROUND} f\n",
-    "clip-around": _SHOWN + f"q {_AROUND} W n\n" + _FACT_AT.format("") + "Q\n",
-    "restored": _SHOWN + "q 3 Tr 1 g Q\n" + _FACT_AT.format(""),
-    "shown-layer": _SHOWN + "/OC /Shown BDC\n" + _FACT_AT.format("") + "EMC\n",
-    "form": _SHOWN + "/Fm Do\n",
-    "partly-covered": _SHOWN + _FACT_AT.format("") + "1 g 60 590 30 30 re f\n",
-    "line-above": _SHOWN + _FACT_AT.format("") + "0 g 72 598 300 1 re f\n",
+    "plain": _VISIBLE + _FACT_AT.format(""),
+    "white-on-dark": _VISIBLE + f"0.1 g {_AROUND} f 1 g\n" + _FACT_AT.format(""),
+    "white-on-image": _VISIBLE + "q 500 0 0 30 60 590 cm /Im Do Q 1 g\n" + _FACT_AT.format(""),
+    "highlighted": _VISIBLE + _FACT_AT.format("") + f"/Gm gs 1 1 0 rg {_AROUND} f\n",
+    "clip-around": _VISIBLE + f"q {_AROUND} W n\n" + _FACT_AT.format("") + "Q\n",
+    "restored": _VISIBLE + "q 3 Tr 1 g Q\n" + _FACT_AT.format(""),
+    "shown-layer": _VISIBLE + "/OC /Shown BDC\n" + _FACT_AT.format("") + "EMC\n",
+    "form": _VISIBLE + "/Fm Do\n",
+    "partly-covered": _VISIBLE + _FACT_AT.format("") + "1 g 60 590 30 30 re f\n",
+    "line-above": _VISIBLE + _FACT_AT.format("") + "0 g 72 598 300 1 re f\n",
 }
 
 DOUBTFUL_PDF = {
-    "scan": "q 612 0 0 792 0 0 cm /Im Do Q 3 Tr\n" + _SHOWN + _FACT_AT.format(""),
-    "covered-by-image": _SHOWN + _FACT_AT.format("") + "q 500 0 0 30 60 590 cm /Im Do Q\n",
+    "scan": "q 612 0 0 792 0 0 cm /Im Do Q 3 Tr\n" + _VISIBLE + _FACT_AT.format(""),
+    "covered-by-image": _VISIBLE + _FACT_AT.format("") + "q 500 0 0 30 60 590 cm /Im Do Q\n",
 }

@@ -75,19 +75,19 @@ def killed_at_operation(folder: Path, operation: int, report: Report) -> Iterato
 
     If it comes to its end, it reports how many operations there were.
     """
-    done = 0
+    operations = 0
 
     def count(_: Operation) -> None:
-        nonlocal done
-        done += 1
-        if done == operation:
+        nonlocal operations
+        operations += 1
+        if operations == operation:
             os.kill(os.getpid(), signal.SIGKILL)
 
     with shimmed_disk(folder) as disk:
         disk.fail = count
         yield
         disk.fail = None
-    report(f"operations {done}")
+    report(f"operations {operations}")
 
 
 def killing_at(moment: int) -> Callable[[Callable[..., Any]], Any]:

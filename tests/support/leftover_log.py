@@ -16,9 +16,9 @@ def leave_a_log(db: Path) -> None:
         corpus.db.pragma("wal_checkpoint(TRUNCATE)")
         fill(corpus, [document("late", ["an unmerged passage"])])
         log = Path(f"{db}-wal")
-        kept = [(path, path.read_bytes()) for path in (db, log)]
+        contents = [(path, path.read_bytes()) for path in (db, log)]
         corpus.db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    for path, content in kept:
+    for path, content in contents:
         path.write_bytes(content)
     Path(f"{db}-shm").unlink(missing_ok=True)
     assert log.stat().st_size

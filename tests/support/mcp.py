@@ -56,8 +56,8 @@ def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> l
 def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParameters:
     from mcp import StdioServerParameters
 
-    first, *rest = command(db, *more, program=program)
-    return StdioServerParameters(command=first, args=rest, env=dict(os.environ))
+    first, *arguments = command(db, *more, program=program)
+    return StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
 
 
 @contextmanager
@@ -76,9 +76,9 @@ def http_server(
     with process, process.stderr:
         try:
             line = process.stderr.readline()
-            shown = re.fullmatch(r"serving MCP at (\S+); its bearer token is in (.+)\n", line)
-            assert shown, line + process.stderr.read()
-            yield HttpServer(process, shown[1], Path(shown[2]))
+            match = re.fullmatch(r"serving MCP at (\S+); its bearer token is in (.+)\n", line)
+            assert match, line + process.stderr.read()
+            yield HttpServer(process, match[1], Path(match[2]))
         finally:
             process.terminate()
             process.wait(SECONDS)

@@ -99,7 +99,7 @@ Step = Callable[[Place, Report], None]
 
 
 def _progress(report: Report) -> Progress:
-    return lambda what, done, _total: report(f"{what} {done}")
+    return lambda step, done, _total: report(f"{step} {done}")
 
 
 def _model_of(db: Path) -> EmbeddingProvider:

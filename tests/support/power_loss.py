@@ -63,22 +63,25 @@ def _state(disk: Disk, until: int, chance: Random | None) -> Files:
             renamed = []
     if chance is None:
         _rename(names, renamed)
-        left = {inode: _all_of(durable.get(inode, b""), done) for inode, done in pending.items()}
+        files = {
+            inode: _all_of(durable.get(inode, b""), operations)
+            for inode, operations in pending.items()
+        }
     else:
         _rename(names, _part_of(renamed, chance))
         # One kind of loss for all files of a state: nothing, all, or some of it.
         kind = chance.choice(("none", "all", "some", "some", "some", "some"))
         sector = chance.choice((512, 4096))
-        left = {}
-        for inode, done in pending.items():
+        files = {}
+        for inode, operations in pending.items():
             before = durable.get(inode, b"")
             if kind == "none":
-                left[inode] = before
+                files[inode] = before
             elif kind == "all":
-                left[inode] = _all_of(before, done)
+                files[inode] = _all_of(before, operations)
             else:
-                left[inode] = _some_of(before, done, sector, chance)
-    contents = durable | left
+                files[inode] = _some_of(before, operations, sector, chance)
+    contents = durable | files
     return {name: contents.get(inode, b"") for name, inode in names.items()}
 
 

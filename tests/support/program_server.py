@@ -144,7 +144,11 @@ def _serve(address: str) -> None:
         if listener in ready:
             client, _ = listener.accept()
             with suppress(OSError):
-                running.append(_begin(client, [listener, *(one.client for one in running)]))
+                running.append(
+                    _begin(
+                        client, [listener, *(running_program.client for running_program in running)]
+                    )
+                )
 
 
 class _Forked(NamedTuple):
@@ -154,7 +158,7 @@ class _Forked(NamedTuple):
     client: socket.socket
 
 
-def _begin(client: socket.socket, others: list[socket.socket]) -> _Forked:
+def _begin(client: socket.socket, other_sockets: list[socket.socket]) -> _Forked:
     """Fork the process that a client asks for, and report its number.
 
     Raises:
@@ -171,7 +175,7 @@ def _begin(client: socket.socket, others: list[socket.socket]) -> _Forked:
     if process == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for connection in (client, *others):
+        for connection in (client, *other_sockets):
             connection.close()
         _run(streams, *marshal.loads(request[: -len(b"end")]))
     for descriptor in streams:
@@ -197,8 +201,8 @@ def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[
     os.environ.update(variables)
     if arguments[:2] == ["-u", "-c"]:  # As execnet starts a worker.
         del arguments[:2]
-    code, *rest = arguments
-    sys.argv = ["-c", *rest]
+    code, *arguments_after = arguments
+    sys.argv = ["-c", *arguments_after]
     result: object = 0
     try:
         exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
@@ -225,9 +229,8 @@ def _import_everything() -> None:
         with suppress(ImportError):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    # What commands and tests import late, and the model, which they would load again and again.
+    # What commands import late, and the model, which they would load again and again.
     for name in (
-        *("pytest", "mcp.client", "reportlab.platypus"),
         *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters", "platformdirs"),
         *("rich.console", "rich.table", "rich.text", "rich._emoji_codes"),
         *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),

@@ -147,7 +147,7 @@ _TURNING = re.compile(
 )
 
 
-def _one(rnd: random.Random, text: str) -> str | None:
+def _sentence(rnd: random.Random, text: str) -> str | None:
     sentences = _sentences(text)
     return rnd.choice(sentences) if sentences else None
 
@@ -168,7 +168,7 @@ def _with(
     return tamper
 
 
-def _other(rnd: random.Random, names: list[str], match: re.Match[str]) -> str:
+def _another_name(rnd: random.Random, names: list[str], match: re.Match[str]) -> str:
     return rnd.choice([name for name in names if name.lower() != match[0].lower()])
 
 
@@ -197,13 +197,13 @@ def _swap_names(rnd: random.Random, text: str) -> str | None:
     if not options:
         return None
     sentence, names = rnd.choice(options)
-    one, other = rnd.sample(names, 2)
-    swap = {one: other, other: one}
-    return re.sub(rf"\b({one}|{other})\b", lambda match: swap[match[0]], sentence)
+    first, second = rnd.sample(names, 2)
+    swap = {first: second, second: first}
+    return re.sub(rf"\b({first}|{second})\b", lambda match: swap[match[0]], sentence)
 
 
 def _homoglyph(rnd: random.Random, text: str) -> str | None:
-    sentence = _one(rnd, text)
+    sentence = _sentence(rnd, text)
     if not sentence:
         return None
     at = rnd.choice([i for i, c in enumerate(sentence) if c in _HOMOGLYPHS] or [-1])
@@ -212,7 +212,7 @@ def _homoglyph(rnd: random.Random, text: str) -> str | None:
 
 def _words(change: Callable[[random.Random, list[str]], list[str] | None]) -> Tamper:
     def tamper(rnd: random.Random, text: str) -> str | None:
-        sentence = _one(rnd, text)
+        sentence = _sentence(rnd, text)
         words = sentence and change(rnd, sentence.split())
         return " ".join(words) if words else None
 
@@ -268,14 +268,16 @@ def _swallow(rnd: random.Random, text: str) -> str | None:
     if not options:
         return None
     sentence, match = rnd.choice(options)
-    rest = sentence[match.end() :].split()
-    skipped = rnd.randrange(0, len(rest) - 2)
-    return sentence[: match.start()].rstrip() + _ellipsis_mark(rnd) + " ".join(rest[skipped:])
+    words_after = sentence[match.end() :].split()
+    skipped = rnd.randrange(0, len(words_after) - 2)
+    return (
+        sentence[: match.start()].rstrip() + _ellipsis_mark(rnd) + " ".join(words_after[skipped:])
+    )
 
 
 def _skip_words(rnd: random.Random, text: str) -> str | None:
     """An ellipsis in place of words that no comma, dash or parenthesis sets apart."""
-    sentence = _one(rnd, text)
+    sentence = _sentence(rnd, text)
     if not sentence or re.search(r"[,;:()–—-]", sentence):
         return None
     words = sentence.split()
@@ -287,7 +289,7 @@ def _skip_words(rnd: random.Random, text: str) -> str | None:
 
 
 def _reorder(rnd: random.Random, text: str) -> str | None:
-    words = (_one(rnd, text) or "").rstrip(".!?").split()
+    words = (_sentence(rnd, text) or "").rstrip(".!?").split()
     if len(words) < 8:
         return None
     at = rnd.randrange(3, len(words) - 3)
@@ -295,7 +297,7 @@ def _reorder(rnd: random.Random, text: str) -> str | None:
 
 
 def _overlap(rnd: random.Random, text: str) -> str | None:
-    words = (_one(rnd, text) or "").rstrip(".!?").split()
+    words = (_sentence(rnd, text) or "").rstrip(".!?").split()
     if len(words) < 9:
         return None
     at = rnd.randrange(4, len(words) - 4)
@@ -306,8 +308,8 @@ def _halves(joint: Callable[[random.Random], str], *, same: bool) -> Tamper:
     """The first half of a sentence and the second half of another one."""
 
     def tamper(rnd: random.Random, text: str) -> str | None:
-        first = _one(rnd, text)
-        second = _one(rnd, text if same else rnd.choice(texts()))
+        first = _sentence(rnd, text)
+        second = _sentence(rnd, text if same else rnd.choice(texts()))
         if not first or not second or first == second:
             return None
         left, right = first.split(), second.split()
@@ -367,7 +369,7 @@ def _before_condition(rnd: random.Random, text: str) -> str | None:
 
 
 def _cut_word(rnd: random.Random, text: str) -> str | None:
-    sentence = _one(rnd, text) or ""
+    sentence = _sentence(rnd, text) or ""
     words = [m for m in re.finditer(r"\w{5,}", sentence) if m.end() < len(sentence) * 0.6]
     if not words:
         return None
@@ -376,7 +378,7 @@ def _cut_word(rnd: random.Random, text: str) -> str | None:
 
 
 def _brackets(rnd: random.Random, text: str) -> str | None:
-    words = (_one(rnd, text) or "").split()
+    words = (_sentence(rnd, text) or "").split()
     if len(words) < 6:
         return None
     at = rnd.randrange(1, len(words) - 2)
@@ -402,13 +404,13 @@ TAMPERINGS: dict[str, Tamper] = {
     "digit out": _with(r"\d\d+", lambda r, m: m[0][1:] if r.random() < 0.5 else m[0][:-1]),
     "digit added": _with(r"\d+", lambda r, m: m[0] + r.choice("0125")),
     "minus": _with(r"(?<=\s)\d", lambda _, m: f"-{m[0]}"),
-    "number word": _with(rf"\b(?:{'|'.join(_NUMBERS)})\b", lambda r, m: _other(r, _NUMBERS, m)),
+    "number word": _with(rf"\b(?:{'|'.join(_NUMBERS)})\b", lambda r, m: _another_name(r, _NUMBERS, m)),
     "unit": _remove_units,
-    "month": _with(rf"\b(?:{'|'.join(_MONTHS)})\b", lambda r, m: _other(r, _MONTHS, m)),
-    "weekday": _with(rf"\b(?:{'|'.join(_DAYS)})", lambda r, m: _other(r, _DAYS, m)),
+    "month": _with(rf"\b(?:{'|'.join(_MONTHS)})\b", lambda r, m: _another_name(r, _MONTHS, m)),
+    "weekday": _with(rf"\b(?:{'|'.join(_DAYS)})", lambda r, m: _another_name(r, _DAYS, m)),
     "year": _with(r"\b(?:19|20)\d\d\b", lambda r, m: str(int(m[0]) + r.choice([-10, -1, 1, 2]))),
     "names swapped": _swap_names,
-    "name": _with(r"(?<=[a-z,] )[A-Z][a-z]+", lambda r, m: _other(r, ["Berlin", "Ana", "Tove", "Kruger"], m)),
+    "name": _with(r"(?<=[a-z,] )[A-Z][a-z]+", lambda r, m: _another_name(r, ["Berlin", "Ana", "Tove", "Kruger"], m)),
     "homoglyph": _homoglyph,
     "superscript": _with(r"\d[²³]", lambda _, m: unicodedata.normalize("NFKC", m[0])),
     "word out": _words(_delete),
@@ -443,22 +445,22 @@ def tampered(rnd: random.Random) -> Iterator[Case]:
                 own = rnd.choice(texts()) if rnd.random() < 0.8 else rnd.choice(OWN_TEXTS)
                 passages = _neighbours(rnd, own)
                 if kind == "misattribution":
-                    quote = _one(rnd, own)
-                    others = tuple(
+                    quote = _sentence(rnd, own)
+                    other_names = tuple(
                         p for p in passages if quote and plain(quote) not in plain(p.content)
                     )
-                    if not quote or not others:
+                    if not quote or not other_names:
                         continue
-                    cited = (rnd.choice(others),)
+                    cited = (rnd.choice(other_names),)
                 else:
                     quote = TAMPERINGS[kind](rnd, own)
                     cited = ()
                     if not quote or len(quote.split()) < 3 or '"' in quote:
                         continue
-                    said = plain(quote).strip(" .,")
-                    if kind not in _CUTS and said in _all_texts():
+                    words = plain(quote).strip(" .,")
+                    if kind not in _CUTS and words in _all_texts():
                         continue
-                    if kind in _CUTS and sum(plain(p.content).count(said) for p in passages) > 1:
+                    if kind in _CUTS and sum(plain(p.content).count(words) for p in passages) > 1:
                         continue
                 yield Case(kind, dressed(rnd, quote), passages, cited, "")
                 break
@@ -521,14 +523,14 @@ def honest(rnd: random.Random) -> Iterator[Case]:
                 end = own.find(sentences[at + 1], following)
                 if own[following:end].strip() == "" and "\n\n" not in own[following:end]:
                     quote = own[own.find(quote) : end + len(sentences[at + 1])]
-            said = vary(rnd, quote)
+            words = vary(rnd, quote)
             if rnd.random() < 0.5:
-                other = rnd.choice([*VARIATIONS.values()][:12])
-                said = other(rnd, said)
+                vary_again = rnd.choice([*VARIATIONS.values()][:12])
+                words = vary_again(rnd, words)
             passages = _neighbours(rnd, own)
             source = next(p for p in passages if p.content == own)
             cited = (source,) if rnd.random() < 0.5 else ()
-            yield Case(kind, worn(rnd, said), passages, cited, quote)
+            yield Case(kind, worn(rnd, words), passages, cited, quote)
 
 
 def worn(rnd: random.Random, quote: str) -> str:

@@ -28,7 +28,7 @@ EVERYONE = Audience("", AgentRule((), "internal"), None)
 OPTIONS = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
 
 
-def said(edition: int, count: int = 4, texts: int = 2) -> list[StoredDocument]:
+def edition_documents(edition: int, count: int = 4, texts: int = 2) -> list[StoredDocument]:
     """Documents that all name an edition, which is what their readers must agree on."""
     return [
         document(
@@ -82,10 +82,10 @@ class Site:
         """Create the corpus, or replace the texts of all documents."""
         self.folder.mkdir(exist_ok=True)
         if not self.db.exists():
-            build(self.folder, said(edition, count), self.provider, name=self.db.name)
+            build(self.folder, edition_documents(edition, count), self.provider, name=self.db.name)
             return
         with open_writer(self.db) as corpus:
-            fill(corpus, said(edition, count), self.provider)
+            fill(corpus, edition_documents(edition, count), self.provider)
 
     def publish(self, **options: timedelta) -> PublishReport:
         return publish(

@@ -86,15 +86,15 @@ class Served:
         """Close the input, and return the remaining answers and standard error."""
         self.input.close()
         assert self.ended()[0] == code
-        return self.rest(), self.err()
+        return self.remaining_answers(), self.err()
 
-    def rest(self) -> list[Any]:
+    def remaining_answers(self) -> list[Any]:
         """The remaining answers of a process that has ended."""
         self._reader.join(5)
-        rest = []
+        answers = []
         while not self._lines.empty():
-            rest.append(json.loads(self._lines.get()))
-        return rest
+            answers.append(json.loads(self._lines.get()))
+        return answers
 
     def err(self) -> str:
         assert self.process.stderr

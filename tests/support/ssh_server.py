@@ -89,14 +89,14 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     program.chmod(0o700)
     command = [sshd, "-D", "-e", "-f", folder / "sshd_config"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        said = ""
+        output = ""
         try:
             for line in server.stderr:
-                said += line
+                output += line
                 if "Server listening on" in line:
                     break
             else:
-                pytest.skip(f"sshd does not start: {said.strip()}")
+                pytest.skip(f"sshd does not start: {output.strip()}")
             address = f"{getpass.getuser()}@127.0.0.1:{port}"
             yield SshServer(str(program), address, host_key, folder / "account", known_hosts)
         finally:

@@ -66,11 +66,11 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             self.answer(404, b"not found")
             return
-        asked = _RANGE.fullmatch(self.range) if self.host.knows_ranges else None
-        if not asked:
+        requested = _RANGE.fullmatch(self.range) if self.host.knows_ranges else None
+        if not requested:
             self.answer(200, content)
             return
-        start, end = int(asked[1]), min(int(asked[2]) + 1, len(content))
+        start, end = int(requested[1]), min(int(requested[2]) + 1, len(content))
         if start >= len(content):
             self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
             return

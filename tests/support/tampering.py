@@ -42,14 +42,14 @@ class World:
         site: the publisher and the reader.
         old, new: two generations of the replica. ``new`` is published.
         elsewhere: the same corpus with the same key, published to another target.
-        other: another corpus with the same key.
+        other_corpus: another corpus with the same key.
     """
 
     site: Site
     old: Files
     new: Files
     elsewhere: Files
-    other: Files
+    other_corpus: Files
 
     @property
     def share(self) -> Path:
@@ -138,12 +138,12 @@ def new_world(folder: Path) -> World:
     for edition in (3, 4):
         elsewhere.write(edition)
         elsewhere.publish()
-    other = Site(site.folder.parent / "other", site.key)
-    other.write(1)
-    with open_writer(other.db) as corpus, corpus.writing():
+    other_site = Site(site.folder.parent / "other", site.key)
+    other_site.write(1)
+    with open_writer(other_site.db) as corpus, corpus.writing():
         corpus.run("UPDATE corpus_state SET corpus_id = 'other'")
-    other.publish()
-    return World(site, old, new, read(elsewhere.share), read(other.share))
+    other_site.publish()
+    return World(site, old, new, read(elsewhere.share), read(other_site.share))
 
 
 def other_application(path: Path) -> None:

@@ -128,17 +128,17 @@ AGREE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("first", "second", "value", "other"), DISAGREE)
-def test_they_disagree(first: str, second: str, value: str, other: str) -> None:
-    assert disagreement(first, second) == (value, other)
-    assert disagreement(second, first) == (other, value)
+@pytest.mark.parametrize(("first", "second", "value", "other_value"), DISAGREE)
+def test_they_disagree(first: str, second: str, value: str, other_value: str) -> None:
+    assert disagreement(first, second) == (value, other_value)
+    assert disagreement(second, first) == (other_value, value)
 
 
-@pytest.mark.parametrize(("first", "second", "value", "other"), DISAGREE)
-def test_the_quick_test_finds_them(first: str, second: str, value: str, other: str) -> None:
-    [one], [two] = sentences(first), sentences(second)
-    assert may_disagree(one, two)
-    assert may_disagree(two, one)
+@pytest.mark.parametrize(("first", "second", "value", "other_value"), DISAGREE)
+def test_the_quick_test_finds_them(first: str, second: str, value: str, other_value: str) -> None:
+    [first_sentence], [second_sentence] = sentences(first), sentences(second)
+    assert may_disagree(first_sentence, second_sentence)
+    assert may_disagree(second_sentence, first_sentence)
 
 
 @pytest.mark.parametrize(("first", "second"), AGREE)
@@ -169,10 +169,12 @@ def test_any_two_texts_can_be_compared(first: str, second: str) -> None:
 
 @given(WORDS, WORDS)
 def test_what_the_quick_test_excludes_is_never_a_disagreement(first: str, second: str) -> None:
-    for one in sentences(first):
-        for other in sentences(second):
-            if len(one.words & other.words) > 1 and disagreement(one.text, other.text):
-                assert may_disagree(one, other)
+    for first_sentence in sentences(first):
+        for second_sentence in sentences(second):
+            if len(first_sentence.words & second_sentence.words) > 1 and disagreement(
+                first_sentence.text, second_sentence.text
+            ):
+                assert may_disagree(first_sentence, second_sentence)
 
 
 class TestSentences:
@@ -203,7 +205,7 @@ class TestSentences:
         found = sentences(
             "The hall has two doors. The fair was in May. It isn't unsupported. It is plain over here."
         )
-        assert [(one.has_figure, one.negations) for one in found] == [
+        assert [(sentence.has_figure, sentence.negations) for sentence in found] == [
             (True, 0),
             (True, 0),
             (False, 2),
@@ -217,7 +219,7 @@ def test_a_statement() -> None:
     assert statement.words == {"member", "lisbon", "keep", "section"}
     assert statement.names == {"lisbon"}
     assert statement.references == {"section 4"}
-    assert [(one.kind, one.value) for one in statement.figures] == [
+    assert [(figure.kind, figure.value) for figure in statement.figures] == [
         ("number of book", 5.0),
         ("time", 1_209_600.0),
     ]

@@ -76,7 +76,7 @@ def test_the_verdict_is_the_effect(db: Path, effect: Any) -> None:
     decide(db, "Posts are written by Ana", effect="warn")
     answer = ask(db)
     assert answer.verdict == effect
-    assert [one.effect for one in answer.decisions] == [effect, "warn"]
+    assert [decision.effect for decision in answer.decisions] == [effect, "warn"]
 
 
 def test_a_decision_about_another_action_does_not_count(db: Path) -> None:
@@ -139,8 +139,8 @@ class TestDocuments:
         text = text or "We decided it in May. Do not post automatically."
         path.write_text(self.FRONT.format(keys=keys, text=text), encoding="utf-8")
         db = folder / "c.db"
-        done = invoke("ingest", folder / "docs", "--lexical-only", "--db", db, *flags)
-        assert done.code == 0, done.err
+        outcome = invoke("ingest", folder / "docs", "--lexical-only", "--db", db, *flags)
+        assert outcome.code == 0, outcome.err
         return db
 
     def test_a_document_of_the_type_decision_counts_and_is_quoted(self, tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ class TestDocuments:
     @pytest.mark.parametrize("keys", ["effect: forbid\n", "action: dance\n", "about: {a: b}\n"])
     def test_a_bad_key_is_refused(self, tmp_path: Path, keys: str) -> None:
         (tmp_path / "a.md").write_text(self.FRONT.format(keys=keys, text="x"), encoding="utf-8")
-        done = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
-        assert keys.partition(":")[0] in done.err
+        outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
+        assert keys.partition(":")[0] in outcome.err
 
     def test_the_keys_mean_nothing_in_other_documents(self, tmp_path: Path) -> None:
         text = "---\neffect: block\n---\n# A\n\nDo not post automatically.\n"
@@ -192,8 +192,8 @@ class TestDocuments:
     def test_a_misspelled_key_refuses_a_decision(self, tmp_path: Path) -> None:
         text = "---\ndocument_type: decision\nefect: block\n---\n# A\n\nText.\n"
         (tmp_path / "a.md").write_text(text, encoding="utf-8")
-        done = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
-        assert "unknown key 'efect'; did you mean effect?" in done.err
+        outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
+        assert "unknown key 'efect'; did you mean effect?" in outcome.err
 
     def test_a_rejected_or_flagged_document_does_not_block(self, tmp_path: Path) -> None:
         text = ["Do not post automatically, whatever the plan says."]
@@ -238,8 +238,10 @@ class TestConstraints:
         assert before.constraints is None
         decide(db, valid_from="2026-01-01")
         after = self.bundle(db, limit=1)
-        assert [one.id for one in after.constraints] == ["shared-1"]
-        assert [one.chunk_id for one in after.selected] == [one.chunk_id for one in before.selected]
+        assert [constraint.id for constraint in after.constraints] == ["shared-1"]
+        assert [passage.chunk_id for passage in after.selected] == [
+            passage.chunk_id for passage in before.selected
+        ]
         assert self.bundle(db, "water the flowers").constraints is None
 
     def test_they_are_as_at_the_time_of_the_answer(self, db: Path) -> None:
@@ -248,12 +250,12 @@ class TestConstraints:
 
     def test_every_form_shows_them(self, db: Path) -> None:
         decide(db, valid_from="2026-01-01", reason="it was wrong")
-        asked = ("retrieve", POST, "--lexical-only", "--db", db)
+        command = ("retrieve", POST, "--lexical-only", "--db", db)
         for form in ("text", "prompt"):
-            out = " ".join(invoke(*asked, "--format", form).out.split())
+            out = " ".join(invoke(*command, "--format", form).out.split())
             assert "shared-1 (block): Do not post automatically (reason: it was wrong)" in out
         for detail in ("ids", "compact"):
-            answer = invoke(*asked, "--format", "json", "--detail", detail).json()
+            answer = invoke(*command, "--format", "json", "--detail", detail).json()
             assert answer["constraints"][0]["id"] == "shared-1"
 
 
@@ -261,11 +263,13 @@ class TestConstraints:
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     db = build(tmp_path_factory.mktemp("decided"), [document("plan", ["the plan of may"])])
     with Admin(db) as admin:
-        for one in DECISIONS:
-            about = [words for words in one.about.split(", ") if words]
-            values = {"text": one.text, "about": about, "effect": "block", "decided_by": "Ana"}
+        for decision in DECISIONS:
+            about = [words for words in decision.about.split(", ") if words]
+            values = {"text": decision.text, "about": about, "effect": "block", "decided_by": "Ana"}
             admin.decisions.record(
-                parsed(NewDecision, values | ({"action": one.action} if one.action else {}))
+                parsed(
+                    NewDecision, values | ({"action": decision.action} if decision.action else {})
+                )
             )
     return db
 
@@ -282,8 +286,8 @@ class TestInterfaces:
             operations = Operations(engine)
             stopped = [
                 operations.call("check", self.fields(*intent))["verdict"] == "block"
-                for one in DECISIONS
-                for intent in one.intents
+                for decision in DECISIONS
+                for intent in decision.intents
             ]
             passed = [
                 operations.call("check", self.fields(*intent))["verdict"] == "pass"
@@ -301,7 +305,7 @@ class TestInterfaces:
 
     @rounds(4, 40)
     def test_the_hook(self, decided: Path, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        matching = [intent for one in DECISIONS for intent in one.intents][:rounds]
+        matching = [intent for decision in DECISIONS for intent in decision.intents][:rounds]
         stopped = [
             self.hook(decided, self.fields(*intent), monkeypatch).code == 2 for intent in matching
         ]

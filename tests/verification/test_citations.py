@@ -30,15 +30,17 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ),
     )
     documents = [audit, manual, document("backups", [BACKUPS]), document("german", [GERMAN])]
-    with Engine(build(tmp_path_factory.mktemp("citations"), documents)) as one:
-        yield one
+    with Engine(build(tmp_path_factory.mktemp("citations"), documents)) as opened:
+        yield opened
 
 
 IDS = ["audit#0", "backups#0", "manual#0", "manual#1", "german#0"]
 
 
-def verified(engine: Engine, draft: str, *, whole: bool = False, **fields: object) -> Verification:
-    values = {"draft": draft, "now": NOW} | ({} if whole else {"chunk_ids": IDS}) | fields
+def verified(
+    engine: Engine, draft: str, *, whole_corpus: bool = False, **fields: object
+) -> Verification:
+    values = {"draft": draft, "now": NOW} | ({} if whole_corpus else {"chunk_ids": IDS}) | fields
     return engine.verify(VerifyRequest.model_validate(values))
 
 
@@ -65,11 +67,11 @@ def test_true_citations(engine: Engine, draft: str) -> None:
 
 @pytest.mark.parametrize("draft", TRUE[2:])
 def test_true_citations_of_the_whole_corpus(engine: Engine, draft: str) -> None:
-    [finding] = citations(verified(engine, draft, whole=True))
+    [finding] = citations(verified(engine, draft, whole_corpus=True))
     assert finding.code == "cited"
 
 
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("whole_corpus", [False, True])
 @pytest.mark.parametrize(
     ("citation", "code", "place"),
     [
@@ -86,10 +88,10 @@ def test_true_citations_of_the_whole_corpus(engine: Engine, draft: str) -> None:
     ],
 )
 def test_false_citations_fail_and_name_the_true_place(
-    engine: Engine, citation: str, code: str | None, place: str, whole: bool
+    engine: Engine, citation: str, code: str | None, place: str, whole_corpus: bool
 ) -> None:
     draft = f"Access tokens live for fifteen minutes {citation}."
-    answer = verified(engine, draft, whole=whole, require=[])
+    answer = verified(engine, draft, whole_corpus=whole_corpus, require=[])
     [finding] = citations(answer)
     assert finding.code in ((code,) if code else ("unknown_citation", "wrong_place"))
     assert finding.fails
@@ -132,7 +134,7 @@ def test_citations_are_required_only_if_asked_for(engine: Engine) -> None:
 
 def test_lines_of_many_thousands_name_no_place(engine: Engine, tmp_path: Path) -> None:
     texts = [f"line {number} of the log" for number in range(2_000)]
-    with Engine(build(tmp_path, [document("log", texts)])) as other:
+    with Engine(build(tmp_path, [document("log", texts)])) as other_engine:
         draft = "This is line 7 of the log (log.md:1-2000)."
-        [finding] = citations(verified(other, draft, whole=True))
+        [finding] = citations(verified(other_engine, draft, whole_corpus=True))
     assert finding.code == "unknown_citation"

@@ -61,7 +61,7 @@ def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "effect"),
+    ("text", "declared", "effect"),
     [
         ("Do not post automatically", None, "block"),
         ("Posts are written by the team", None, "warn"),
@@ -70,9 +70,9 @@ def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
     ],
 )
 def test_a_prohibition_blocks_unless_an_effect_is_given(
-    db: Path, text: str, given: Any, effect: str
+    db: Path, text: str, declared: Any, effect: str
 ) -> None:
-    assert decide(db, text, effect=given).effect == effect
+    assert decide(db, text, effect=declared).effect == effect
 
 
 def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) -> None:
@@ -185,16 +185,16 @@ class TestPurge:
 
 class TestCommands:
     def test_decide_list_show_and_end(self, db: Path) -> None:
-        made = invoke(
+        decision = invoke(
             *("decide", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
             *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
             *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
         ).json()
-        assert made["id"] == "shared-1"
-        assert made["text"] == "Do not post automatically"
-        assert made["about"] == ["schedule", "publish", "bot"]
-        assert made["valid_until"] == "2031-01-01T23:59:59Z"
-        assert invoke("decisions", "show", "1", "--json", "--db", db).json() == made
+        assert decision["id"] == "shared-1"
+        assert decision["text"] == "Do not post automatically"
+        assert decision["about"] == ["schedule", "publish", "bot"]
+        assert decision["valid_until"] == "2031-01-01T23:59:59Z"
+        assert invoke("decisions", "show", "1", "--json", "--db", db).json() == decision
         assert "shared-1  active  block" in invoke("decisions", "list", "--db", db).out
         ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
         assert "ended by Bo" in ended.out

@@ -41,16 +41,16 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(db: Path) -> Iterator[Engine]:
-    with Engine(db) as one:
-        yield one
+    with Engine(db) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
 def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     db = build(tmp_path_factory.mktemp("governed"), DOCUMENTS)
     set_policy(db, POLICY)
-    with Engine(db) as one:
-        yield one
+    with Engine(db) as opened:
+        yield opened
 
 
 def verified(
@@ -158,9 +158,9 @@ def test_the_role_of_the_bundle_applies(engine: Engine, tmp_path: Path) -> None:
     }
     (tmp_path / "reviewer.json").write_text(json.dumps(role), encoding="utf-8")
     bundle = {"role_id": "reviewer", "selected": [{"chunk_id": "rumours#0"}]}
-    with Engine(engine.workspace.path, (tmp_path,)) as other:
-        assert codes(verified(other, bundle=bundle)) == ["rejected_source"]
-        assert codes(verified(other, bundle=bundle | {"role_id": ""})) == []
+    with Engine(engine.workspace.path, (tmp_path,)) as other_engine:
+        assert codes(verified(other_engine, bundle=bundle)) == ["rejected_source"]
+        assert codes(verified(other_engine, bundle=bundle | {"role_id": ""})) == []
 
 
 def test_an_agent_cannot_tell_hidden_from_unknown(governed: Engine) -> None:

@@ -64,8 +64,8 @@ def test_a_fact_gets_a_vector(ingested: Path) -> None:
 
 
 def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
-    other = HashingProvider(identity=replace(IDENTITY, model="other"))
-    with Admin(Workspace(ingested, other)) as admin:
+    other_provider = HashingProvider(identity=replace(IDENTITY, model="other"))
+    with Admin(Workspace(ingested, other_provider)) as admin:
         admin.facts.remember(RememberRequest(fact=FACT, source=PAGE), "Ana")
         assert owner_status(admin.workspace.corpus).waiting == 1
     with Admin(Workspace(ingested, HashingProvider())) as admin:
@@ -78,7 +78,8 @@ def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
     remember_in(ingested)
     after = invoke("doctor", "--json", "--db", ingested).json()
     roots = [
-        [check for check in one["checks"] if check["name"] == "roots"] for one in (before, after)
+        [check for check in report_of_doctor["checks"] if check["name"] == "roots"]
+        for report_of_doctor in (before, after)
     ]
     assert roots[0] == roots[1]
     assert after["sound"]
@@ -86,18 +87,20 @@ def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
 
 def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     fact = remember_in(ingested)
-    kept = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
+    remaining = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
     preview = invoke("purge", "limits.md", "--dry-run", "--json", "--db", ingested).json()
     assert preview["facts"] == [fact.document_id]
     assert preview["documents"] == 2
-    shown = invoke("purge", "limits.md", "--dry-run", "--db", ingested)
-    assert "1 remembered fact" in shown.err
-    assert fact.document_id in shown.err
+    outcome = invoke("purge", "limits.md", "--dry-run", "--db", ingested)
+    assert "1 remembered fact" in outcome.err
+    assert fact.document_id in outcome.err
     assert invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
         "documents"
     ] == 2  # fmt: skip
     with Admin(ingested) as admin:
-        assert [one.document_id for one in admin.facts.all()] == [kept.document_id]
+        assert [stored_fact.document_id for stored_fact in admin.facts.all()] == [
+            remaining.document_id
+        ]
     for file in ingested.parent.glob(f"{ingested.name}*"):
         assert b"forty requests" not in file.read_bytes()
     assert problems(ingested) == []
@@ -122,7 +125,7 @@ def test_a_fact_is_purged_alone(ingested: Path) -> None:
 
 
 def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> None:
-    kept = remember_in(ingested)
+    sound = remember_in(ingested)
     damaged = [remember_in(ingested, f"Fact number {n}.", PAGE) for n in range(2)]
     rows = "(SELECT id FROM document WHERE document_id = ?)"
     db = apsw.Connection(str(ingested))
@@ -133,6 +136,8 @@ def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> No
     db.close()
     assert {problem.code for problem in problems(ingested)} == {"row_damaged"}
     report = repair(ingested)
-    assert {lost.document_id for lost in report.lost} == {one.document_id for one in damaged}
-    assert [one.document_id for one in listed(ingested).values()] == [kept.document_id]
+    assert {lost.document_id for lost in report.lost} == {
+        damaged_fact.document_id for damaged_fact in damaged
+    }
+    assert [fact.document_id for fact in listed(ingested).values()] == [sound.document_id]
     assert problems(ingested) == []

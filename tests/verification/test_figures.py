@@ -181,7 +181,7 @@ SAME = [
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
-OTHER = [
+DIFFERENT = [
     ('Retries within minutes were fixed (#99).', 'It can be raised to 99 minutes.'),
     ('See #12 for the list of servers.', 'We run 12 servers.'),
     ('used=99\nx = min(used, free)', 'It takes 99 minutes.'),
@@ -270,7 +270,7 @@ def test_a_figure_is_found_in_another_notation(evidence: str, draft: str) -> Non
     assert set(found) == {"should_cite"}
 
 
-@pytest.mark.parametrize(("evidence", "draft"), OTHER)
+@pytest.mark.parametrize(("evidence", "draft"), DIFFERENT)
 def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
     assert "unsupported_figure" in codes(draft, evidence)
 
@@ -376,8 +376,8 @@ def test_the_nearest_figure_is_named() -> None:
     assert rounded.note is not None
     assert "close to it, but not equal" in rounded.note
     assert '"1,234"' in rounded.note
-    (other,) = figures("It takes 5 days.", "It takes 30 days or 2 GB.")
-    assert other.note == 'it stands nowhere in the evidence, which has "30 days"'
+    (different,) = figures("It takes 5 days.", "It takes 30 days or 2 GB.")
+    assert different.note == 'it stands nowhere in the evidence, which has "30 days"'
 
 
 def test_titles_and_headings_of_a_passage_are_evidence() -> None:

@@ -52,14 +52,14 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_typography_is_folded(one: str, other: str) -> None:
-    assert fold(one).text == fold(other).text
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_typography_is_folded(first: str, second: str) -> None:
+    assert fold(first).text == fold(second).text
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_what_says_something_else_stays_different(one: str, other: str) -> None:
-    assert fold(one).text != fold(other).text
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_what_says_something_else_stays_different(first: str, second: str) -> None:
+    assert fold(first).text != fold(second).text
 
 
 def test_a_word_that_a_line_break_divides() -> None:

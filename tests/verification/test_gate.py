@@ -22,8 +22,8 @@ from support.commands import invoke
 from support.corpora import build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
+    CHANGED_REPORT,
     LONG_AGO,
-    ONE,
     REPORT,
     SCHEMA,
     TRACEBACK,
@@ -48,7 +48,7 @@ def contract(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     path = folder / "work.gate.toml"
-    path.write_text(ONE, encoding="utf-8")
+    path.write_text(CHANGED_REPORT, encoding="utf-8")
     return path
 
 
@@ -84,8 +84,8 @@ def command(*words: str, more: str = "") -> str:
     ("text", "says"),
     [
         ("[[criteria", "is not TOML"),
-        ("purpose = 1\n" + ONE, "purpose: must be a text"),
-        ("porpose = ''\n" + ONE, "porpose: unknown key; did you mean purpose?"),
+        ("purpose = 1\n" + CHANGED_REPORT, "purpose: must be a text"),
+        ("porpose = ''\n" + CHANGED_REPORT, "porpose: unknown key; did you mean purpose?"),
         ("criteria = []", "criteria: must have 1 or more items"),
         (criteria('check = "exist"\nfile = "a"'), "criterion c1: check: must be one of"),
         (criteria('check = "exists"\nfiel = "a"'), "criterion c1: fiel: unknown key"),
@@ -145,8 +145,8 @@ def test_a_gate_does_not_start_with_a_schema_that_is_none(
 def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr("urllib.request.urlopen", lambda *words, **_: asked.append(words))
+    requests: list[object] = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda *words, **_: requests.append(words))
     write(contract.parent, {
         "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
         "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
@@ -157,14 +157,14 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
     report = check(db, contract)
     assert [result.result for result in report.criteria] == ["unknown", "not_met"]
-    assert not asked
+    assert not requests
 
 
 def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no_contract"):
         load_contract(tmp_path / "none.toml")
     manifest = tmp_path / "rolebundle.toml"
-    manifest.write_text(ONE, encoding="utf-8")
+    manifest.write_text(CHANGED_REPORT, encoding="utf-8")
     with pytest.raises(ConfigurationError, match="name of a manifest"):
         load_contract(manifest)
 
@@ -200,8 +200,8 @@ def test_an_edited_baseline_is_suspect(db: Path, contract: Path, statement: str)
     start(db, contract)
     write(contract.parent, {"report.md": REPORT})
     assert check(db, contract).verdict == "success"
-    with apsw.Connection(str(db)) as other:
-        other.execute(statement)
+    with apsw.Connection(str(db)) as database:
+        database.execute(statement)
     report = check(db, contract)
     assert report.verdict == "suspect"
     assert codes(report)[0] == "edited_baseline"
@@ -232,8 +232,8 @@ def test_without_a_corpus_nothing_was_started(db: Path, contract: Path) -> None:
 def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
     start(db, contract)
     write(contract.parent, {"report.md": REPORT})
-    other = contract.rename(contract.with_name("other.toml"))
-    assert "no_baseline" in codes(check(db, other))
+    moved = contract.rename(contract.with_name("other.toml"))
+    assert "no_baseline" in codes(check(db, moved))
 
 
 def test_an_approved_contract_is_listed_as_one(contract: Path) -> None:

@@ -18,7 +18,7 @@ from rolebundle.contracts.gate import GateReport
 from rolebundle.errors import StorageError
 from rolebundle.verification.gate.hooks import BLOCKS, HookInput, answer_stop
 from support.commands import Outcome, invoke
-from support.gate_scenarios import ONE, REPORT, write
+from support.gate_scenarios import CHANGED_REPORT, REPORT, write
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def contract(tmp_path: Path, db: Path) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     path = folder / "work.gate.toml"
-    path.write_text(ONE, encoding="utf-8")
+    path.write_text(CHANGED_REPORT, encoding="utf-8")
     with Admin(db) as admin:
         admin.gates.start(path)
     return path
@@ -64,8 +64,8 @@ def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, contract:
     assert (outcome.code, outcome.out) == (2, "")
     assert "report.md: does not exist" in outcome.err
     write(contract.parent, {"report.md": REPORT})
-    done = hook("claude-code", contract, "--db", db, stdin=stop())
-    assert (done.code, done.out, done.err) == (0, "", "")
+    stopped = hook("claude-code", contract, "--db", db, stdin=stop())
+    assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
 
 def test_stop_hook_active_lets_go_and_claims_nothing(db: Path, contract: Path) -> None:
@@ -115,8 +115,8 @@ def test_the_last_message_is_the_output(db: Path, contract: Path) -> None:
     blocked = hook("claude-code", contract, "--db", db, stdin=stop(last_assistant_message=message))
     assert blocked.code == 2
     assert "refusal" in blocked.err
-    done = stop(last_assistant_message="The report is in report.md.")
-    assert hook("claude-code", contract, "--db", db, stdin=done).code == 0
+    stop_event = stop(last_assistant_message="The report is in report.md.")
+    assert hook("claude-code", contract, "--db", db, stdin=stop_event).code == 0
 
 
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
@@ -152,14 +152,14 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
 ) -> None:
     broken = contract.with_name("broken.toml")
     broken.write_text("criteria = 3", encoding="utf-8")
-    other = contract.with_name("other.toml")
-    other.write_text(ONE, encoding="utf-8")
+    other_contract = contract.with_name("other.toml")
+    other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
     policed = tmp_path / "policed.db"
     with Admin(policed) as admin:
         admin.gates.start(contract)
         admin.policy.set("{}", "json")
     places = {
-        "CONTRACT": contract, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other,
+        "CONTRACT": contract, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
         "POLICED": policed,
     }  # fmt: skip
     words = [str(places.get(word, word)) for word in arguments]
@@ -185,8 +185,8 @@ def test_what_cannot_be_counted_does_not_block(db: Path, contract: Path) -> None
 def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract: Path) -> None:
     import apsw
 
-    with apsw.Connection(str(db)) as other:
-        other.execute("UPDATE gate_baseline SET baseline = '{}'")
+    with apsw.Connection(str(db)) as database:
+        database.execute("UPDATE gate_baseline SET baseline = '{}'")
     outcome = hook("exit-code", contract, "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err

@@ -57,7 +57,7 @@ def test_opinions_on_covered_sentences_only(
     assert opinion.supported is supported
     assert opinion.answer.isprintable() and len(opinion.answer) <= 200
     assert judged.judge == f"{kind}:some-model:8b"
-    [body] = server.asked(CHAT)
+    [body] = server.bodies_for(CHAT)
     assert body["model"] == "some-model:8b"
     assert body["messages"][-1]["content"] == f"Document: {TEXT}\nClaim: {TEXT}"
 

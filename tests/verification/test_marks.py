@@ -46,7 +46,7 @@ def db(tmp_path: Path) -> Path:
     return build(tmp_path, [document("limits", TEXTS), document("plan", ["the plan of may"])])
 
 
-def asked(db: Path, agent: str | None = None, role: Overlay | None = ROLE) -> RetrievalBundle:
+def bundle_for(db: Path, agent: str | None = None, role: Overlay | None = ROLE) -> RetrievalBundle:
     overlay = ResolvedOverlay(role, "digest", Path("role.json"), ()) if role else None
     request = RetrievalRequest(task="the token limit", agent=agent, lexical_only=True, now=NOW)
     with Engine(db) as engine:
@@ -74,10 +74,10 @@ def change(db: Path, texts: list[str]) -> None:
 
 
 def test_a_rejected_passage_is_rejected_with_its_reason(db: Path) -> None:
-    before = asked(db, role=None)
+    before = bundle_for(db, role=None)
     put(db, "limits#1", "rejected", "the tablets are gone")
-    after = asked(db, role=None)
-    [rejection] = [one for one in after.rejected if one.chunk_id == "limits#1"]
+    after = bundle_for(db, role=None)
+    [rejection] = [rejection for rejection in after.rejected if rejection.chunk_id == "limits#1"]
     assert (rejection.reason, rejection.notes) == (
         "rejected_by_mark",
         "rejected by Ana: the tablets are gone",
@@ -94,9 +94,9 @@ def test_a_rejected_passage_is_rejected_with_its_reason(db: Path) -> None:
 def test_a_mark_multiplies_the_roles_part_and_nothing_else(
     db: Path, state: str, factor: float
 ) -> None:
-    before = asked(db)
+    before = bundle_for(db)
     put(db, "limits#0", state)
-    after = asked(db)
+    after = bundle_for(db)
     old, new = chunk_of(before, "limits#0"), chunk_of(after, "limits#0")
     assert old.scores.metadata > 0
     assert old.scores.rerank > 0
@@ -107,13 +107,13 @@ def test_a_mark_multiplies_the_roles_part_and_nothing_else(
     role = old.scores.metadata * after.weights.metadata + old.scores.rerank * after.weights.rerank
     assert new.scores.final - old.scores.final == pytest.approx((factor - 1) * role, abs=5e-6)
     assert f"mark:{state}(×{factor:g})" in new.overlay_hits
-    for other in ("limits#1", "limits#2"):
-        assert chunk_of(after, other).scores == chunk_of(before, other).scores
+    for other_id in ("limits#1", "limits#2"):
+        assert chunk_of(after, other_id).scores == chunk_of(before, other_id).scores
 
 
 def test_passages_show_their_mark(db: Path) -> None:
     put(db, "limits#0", "disputed", "it is forty-one")
-    bundle = asked(db, role=None)
+    bundle = bundle_for(db, role=None)
     mark = chunk_of(bundle, "limits#0").metadata.mark
     assert mark is not None
     assert (mark.state, mark.marked_by, mark.authority, mark.reason) == (
@@ -123,16 +123,16 @@ def test_passages_show_their_mark(db: Path) -> None:
         "it is forty-one",
     )
     assert chunk_of(bundle, "limits#1").metadata.mark is None
-    shown = "disputed by Ana: it is forty-one"
-    assert shown in invoke("get", "limits#0", "--db", db).out
+    mark_text = "disputed by Ana: it is forty-one"
+    assert mark_text in invoke("get", "limits#0", "--db", db).out
     task = ("the token limit", "--lexical-only", "--db", db)
     for form in ("text", "prompt"):
         # Lines end where the terminal does.
-        assert shown in " ".join(invoke("retrieve", *task, "--format", form).out.split())
+        assert mark_text in " ".join(invoke("retrieve", *task, "--format", form).out.split())
     compact = invoke("retrieve", *task, "--format", "json", "--detail", "ids").json()
     assert compact["selected"][0]["metadata"]["mark"]["state"] == "disputed"
     why = invoke("why", "limits#0", *task).out
-    assert shown in why
+    assert mark_text in why
     assert "× 0.625 in metadata and vocabulary" in why
 
 
@@ -147,20 +147,20 @@ def test_why_says_how_a_rejected_passage_would_be_selected(db: Path) -> None:
 
 def test_a_mark_of_a_document_is_for_each_of_its_passages(db: Path) -> None:
     put(db, "limits", "rejected")
-    assert asked(db).selected == []
+    assert bundle_for(db).selected == []
 
 
 def test_the_mark_of_a_passage_counts_before_that_of_its_document(db: Path) -> None:
     put(db, "limits", "rejected")
     put(db, "limits#1", "supervisor_verified")
-    assert [chunk.chunk_id for chunk in asked(db).selected] == ["limits#1"]
+    assert [chunk.chunk_id for chunk in bundle_for(db).selected] == ["limits#1"]
 
 
 @pytest.mark.parametrize("target", ["limits#0", "limits"])
 def test_a_mark_ends_when_the_text_changes(db: Path, target: str) -> None:
     put(db, target, "rejected")
     change(db, ["the token limit is fifty", *TEXTS[1:]])
-    assert chunk_of(asked(db), "limits#0").metadata.mark is None
+    assert chunk_of(bundle_for(db), "limits#0").metadata.mark is None
     assert "ended: the text changed" in invoke("mark", "list", "--db", db).out
     [record] = invoke("mark", "list", "--json", "--db", db).json()["marks"]
     assert record["ended"] is True
@@ -171,16 +171,16 @@ def test_a_mark_ends_when_the_text_changes(db: Path, target: str) -> None:
 def test_a_change_elsewhere_ends_no_mark_of_a_passage(db: Path) -> None:
     put(db, "limits#0", "rejected")
     change(db, [TEXTS[0], "another text", TEXTS[2]])
-    assert "limits#0" not in {chunk.chunk_id for chunk in asked(db).selected}
+    assert "limits#0" not in {chunk.chunk_id for chunk in bundle_for(db).selected}
 
 
 def test_the_command_line(db: Path) -> None:
-    made = invoke(
+    mark = invoke(
         *("mark", "limits#1", "--state", "disputed", "--by", "Ana"),
         *("--reason", "since  May\n it is 40", "--json", "--db", db),
     ).json()
-    assert made["reason"] == "since May it is 40"
-    assert made["target"] == "limits#1"
+    assert mark["reason"] == "since May it is 40"
+    assert mark["target"] == "limits#1"
     removed = invoke("mark", "remove", "limits#1", "--json", "--db", db).json()
     assert removed["state"] == "unverified"
     assert invoke("mark", "remove", "limits#1", "--db", db).code == 2
@@ -209,7 +209,7 @@ class TestAgents:
     def test_an_agent_marks_what_its_policy_allows(self, db: Path) -> None:
         record = mark_as("ada", db, "limits#0", "rejected")
         assert (record.authority, record.marked_by) == ("agent", "ada")
-        assert "limits#0" not in {chunk.chunk_id for chunk in asked(db, "eve", None).selected}
+        assert "limits#0" not in {chunk.chunk_id for chunk in bundle_for(db, "eve", None).selected}
         with pytest.raises(AccessDenied) as refused:
             mark_as("eve", db, "limits#0", "disputed")
         assert refused.value.code == "write_denied"
@@ -226,7 +226,7 @@ class TestAgents:
         put(db, owned, "supervisor_verified")
         with pytest.raises(RolebundleError):
             mark_as("ada", db, "limits#0", state)
-        bundle = asked(db, "ada", None)
+        bundle = bundle_for(db, "ada", None)
         mark = chunk_of(bundle, "limits#0").metadata.mark
         assert mark is not None
         assert mark.state == "supervisor_verified"
@@ -234,14 +234,14 @@ class TestAgents:
     def test_the_owners_mark_counts_before_an_earlier_one_of_an_agent(self, db: Path) -> None:
         mark_as("ada", db, "limits#0", "rejected")
         put(db, "limits", "supervisor_verified")
-        assert chunk_of(asked(db, "bob", None), "limits#0").metadata.mark is not None
+        assert chunk_of(bundle_for(db, "bob", None), "limits#0").metadata.mark is not None
 
     def test_an_agent_removes_its_own_marks_only(self, db: Path) -> None:
         mark_as("ada", db, "limits#0", "rejected")
         with pytest.raises(AccessDenied):
             mark_as("bob", db, "limits#0", "unverified")
         assert mark_as("ada", db, "limits#0", "unverified").state == "unverified"
-        assert "limits#0" in {chunk.chunk_id for chunk in asked(db, "eve", None).selected}
+        assert "limits#0" in {chunk.chunk_id for chunk in bundle_for(db, "eve", None).selected}
 
     def test_what_an_agent_may_not_see_is_unknown_to_it(self, db: Path) -> None:
         hidden = document("salary", ["the salary limit"], scope="hr")

@@ -28,8 +28,11 @@ folder. Is the second server still needed? Refunds are paid within 30 days. Exce
 The sync service, which runs in two regions, retries every failed request.
 The cache (a file on the disk) is emptied at midnight. If the disk is full, the app stops.
 """
-OTHER = "The archive keeps a note for 90 days. The Berlin office answers every mail on Monday."
-EVIDENCE = passage("guide#1", GUIDE, path="guide.md"), passage("other#1", OTHER, path="other.md")
+UNRELATED = "The archive keeps a note for 90 days. The Berlin office answers every mail on Monday."
+EVIDENCE = (
+    passage("guide#1", GUIDE, path="guide.md"),
+    passage("other#1", UNRELATED, path="other.md"),
+)
 
 
 def check(quote: str, *, draft: str = "It says “{}”.", cites: Passage | None = None) -> Finding:

@@ -32,7 +32,7 @@ from support.facts import (
     FACT,
     PAGE,
     REVIEWER,
-    asked,
+    bundle_for,
     file_as,
     file_as_owner,
     listed,
@@ -46,7 +46,7 @@ from support.facts import (
 def test_a_fact_is_found_with_its_source(db: Path) -> None:
     fact = file_as_owner(db)
     assert (fact.state, fact.source, fact.count) == ("stored", "limits.md:1-1", 1)
-    bundle = asked(db)
+    bundle = bundle_for(db)
     [chunk] = [chunk for chunk in bundle.selected if chunk.chunk_id == fact.chunk_id]
     assert chunk.content == FACT
     assert chunk.metadata.remembered_from == "limits.md:1-1"
@@ -59,10 +59,10 @@ def test_a_fact_is_found_with_its_source(db: Path) -> None:
     for form in ("text", "prompt"):
         assert "remembered from limits.md:1-1" in invoke("retrieve", *task, "--format", form).out
     compact = invoke("retrieve", *task, "--format", "json", "--detail", "compact").json()
-    metadata = [one["metadata"].get("remembered_from") for one in compact["selected"]]
+    metadata = [passage["metadata"].get("remembered_from") for passage in compact["selected"]]
     assert metadata.count("limits.md:1-1") == 1
-    shown = invoke("get", fact.document_id, "--json", "--db", db).json()
-    assert shown["document"]["uri"] == "limits.md:1-1"
+    lookup = invoke("get", fact.document_id, "--json", "--db", db).json()
+    assert lookup["document"]["uri"] == "limits.md:1-1"
 
 
 SOURCES = {
@@ -129,7 +129,7 @@ def test_the_text_is_data(db: Path) -> None:
         )
         assert corpus.rows("SELECT * FROM supersession") == []
     assert governed == [("untrusted", "agent", "shared", "[]", "limits.md:1-1", 1)]
-    selected = {chunk.chunk_id for chunk in asked(db).selected}
+    selected = {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert {"limits#0", "limits#1"} <= selected
 
 
@@ -196,7 +196,7 @@ def test_an_attack_is_quarantined(db: Path) -> None:
     fact = file_as("agent", db, ATTACK)
     assert fact.state == "quarantined"
     assert "instruction_override" in (fact.flags or [])
-    assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(db).selected}
+    assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     # Whoever files it again learns nothing of the one in quarantine.
     again = file_as("agent", db, ATTACK)
     assert (again.state, again.count, again.document_id) == ("quarantined", 1, fact.document_id)
@@ -204,7 +204,7 @@ def test_an_attack_is_quarantined(db: Path) -> None:
     assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
     with Admin(db) as admin:
         admin.quarantine.release(fact.document_id)
-    assert fact.chunk_id in {chunk.chunk_id for chunk in asked(db).selected}
+    assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert file_as("agent", db, ATTACK).count == 3
     assert problems(db) == []
 
@@ -256,11 +256,11 @@ def test_the_same_fact_is_counted(db: Path, again: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["The token limit is not forty requests.", "The token limit is 40."]
+    "other_text", ["The token limit is not forty requests.", "The token limit is 40."]
 )
-def test_another_fact_is_not_counted(db: Path, other: str) -> None:
+def test_another_fact_is_not_counted(db: Path, other_text: str) -> None:
     file_as_owner(db)
-    assert file_as_owner(db, other).count == 1
+    assert file_as_owner(db, other_text).count == 1
 
 
 def test_the_same_fact_in_another_scope_is_another_fact(db: Path) -> None:
@@ -281,7 +281,7 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
             pages[0]: 1,
             pages[1]: 2,
         }
-    bundle = asked(db)
+    bundle = bundle_for(db)
     ids = {fact.chunk_id for fact in filed}
     assert len(ids & {chunk.chunk_id for chunk in bundle.selected}) == 1
     codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
@@ -305,10 +305,10 @@ def test_the_newest_wins_and_the_older_stays_listed(
     new = file_as_owner(db, "The refresh window of the shop is 90 days.", PAGE)
 
     def winners() -> tuple[set[str], dict[str, str]]:
-        bundle = asked(db, task="refresh window of the shop")
+        bundle = bundle_for(db, task="refresh window of the shop")
         chosen = {chunk.chunk_id for chunk in bundle.selected}
         return chosen & {old.chunk_id, new.chunk_id}, {
-            one.chunk_id: one.reason for one in bundle.rejected
+            rejection.chunk_id: rejection.reason for rejection in bundle.rejected
         }
 
     chosen, rejected = winners()
@@ -357,7 +357,7 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
         fact = file_as_owner(db, text)
         with Admin(db) as admin:
             admin.facts.promote(fact.document_id, "Ana")
-        selected = {chunk.chunk_id for chunk in asked(db, task="refresh window shop").selected}
+        selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
         assert "window#0" in selected
 
 
@@ -372,7 +372,7 @@ def test_a_person_promotes_a_fact(db: Path) -> None:
         again = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
     assert again[1] == "already_promoted"
     assert "Ben" in again[2]
-    [chunk] = [chunk for chunk in asked(db).selected if chunk.chunk_id == fact.chunk_id]
+    [chunk] = [chunk for chunk in bundle_for(db).selected if chunk.chunk_id == fact.chunk_id]
     assert chunk.metadata.trust_tier == "general"
     # As an external document, and no more.
     assert chunk.allowed_actions == ["analyze", "read", "suggest"]
@@ -388,14 +388,14 @@ def test_a_fact_is_forgotten(db: Path) -> None:
         assert refusal(lambda: admin.facts.forget(fact.document_id, "Ana"))[1] == "no_such_fact"
         assert refusal(lambda: admin.facts.forget("limits", "Ana"))[1] == "no_such_fact"
     assert listed(db) == {}
-    assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(db).selected}
+    assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert file_as_owner(db).count == 1
     assert problems(db) == []
 
 
 def test_the_command_line(db: Path) -> None:
-    made = invoke("remember", FACT, "--source", "limits#0", "--by", "Ana", "--json", "--db", db)
-    name = made.json()["document_id"]
+    outcome = invoke("remember", FACT, "--source", "limits#0", "--by", "Ana", "--json", "--db", db)
+    name = outcome.json()["document_id"]
     assert "filed 1 time" in invoke("remember", "list", "--db", db).out
     assert invoke("remember", "list", "--json", "--db", db).json()["facts"][0]["count"] == 1
     promoted = invoke("remember", "promote", name, "--by", "Ben", "--db", db)
@@ -414,12 +414,12 @@ def test_the_command_line(db: Path) -> None:
 
 def test_a_busy_corpus_and_a_read_only_file(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-    other = apsw.Connection(str(db))
-    other.execute("BEGIN IMMEDIATE")
+    writer = apsw.Connection(str(db))
+    writer.execute("BEGIN IMMEDIATE")
     assert refusal(lambda: file_as_owner(db))[0] == "CorpusBusy"
     assert refusal(lambda: file_as(None, db))[0] == "CorpusBusy"
-    other.execute("ROLLBACK")
-    other.close()
+    writer.execute("ROLLBACK")
+    writer.close()
     if os.name != "nt" and os.geteuid() != 0:
         db.chmod(stat.S_IRUSR)
         assert refusal(lambda: file_as_owner(db))[0] == "StorageError"
@@ -439,7 +439,7 @@ def test_an_overlay_of_its_own_reaches_facts(db: Path) -> None:
         request = RetrievalRequest(task="the token limit", lexical_only=True, now=NOW)
         with Engine(db) as engine:
             bundle = engine.retrieve(request, resolved)
-        codes = {one.chunk_id: one.reason for one in bundle.rejected}
+        codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
         assert codes[fact.chunk_id] == "forbidden_source", rule
 
 
@@ -467,7 +467,7 @@ def test_filing_takes_no_longer_among_many_facts(db: Path) -> None:
         few = min(steps(corpus, f"Fact {n} of few.") for n in range(3))
         many = [document(f"fact-{n}", [f"fact {n}"]) for n in range(1_000)]
         with corpus.writing():
-            files = [(file_of(one.metadata.document_id), [one]) for one in many]
+            files = [(file_of(stored.metadata.document_id), [stored]) for stored in many]
             assert not any(store.put_files(corpus, files))
             rows = corpus.rows("SELECT id FROM document WHERE title LIKE 'fact-%'")
             for (row,) in rows:

@@ -20,7 +20,7 @@ from support.facts import (
     FACT,
     PAGE,
     POLICY,
-    asked,
+    bundle_for,
     file_as,
     file_as_owner,
     listed,
@@ -83,25 +83,29 @@ class TestAgents:
     def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
         fact = file_as("bob", governed)
         assert fact.sensitivity == "confidential"
-        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
+        assert fact.chunk_id not in {
+            chunk.chunk_id for chunk in bundle_for(governed, "eve").selected
+        }
         # The same fact of another agent is new, and stays apart.
         assert file_as("ada", governed).count == 1
 
     def test_deny_patterns_of_the_source_match_the_fact(self, governed: Path) -> None:
         fact = file_as("ada", governed)
-        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
-        assert fact.chunk_id not in {chunk.chunk_id for chunk in asked(governed, "cy").selected}
+        assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(governed, "eve").selected}
+        assert fact.chunk_id not in {
+            chunk.chunk_id for chunk in bundle_for(governed, "cy").selected
+        }
         # For an agent that does not see it, the same fact is new.
-        other = file_as("cy", governed, source="rumours#0")
-        assert (other.state, other.count) == ("stored", 1)
+        filed = file_as("cy", governed, source="rumours#0")
+        assert (filed.state, filed.count) == ("stored", 1)
 
     def test_what_a_role_rejects_does_not_come_back_as_a_fact(self, governed: Path) -> None:
         fact = file_as("ada", governed, "The limit may rise soon.", "rumours#0")
-        assert fact.chunk_id in {chunk.chunk_id for chunk in asked(governed, "eve").selected}
-        bundle = asked(governed, "rea", "reviewer")
-        assert {one.chunk_id: one.reason for one in bundle.rejected}[fact.chunk_id] == (
-            "forbidden_source"
-        )
+        assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(governed, "eve").selected}
+        bundle = bundle_for(governed, "rea", "reviewer")
+        assert {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}[
+            fact.chunk_id
+        ] == ("forbidden_source")
 
     def test_a_fact_holds_as_long_as_its_source(self, governed: Path) -> None:
         fact = file_as("ada", governed)

@@ -39,8 +39,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         *(document(name, [f"{TEXT} Says {name}."], **labels) for name, labels in LABELS.items()),
         document("flagged", [f"{TEXT} Says flagged."], FLAGGED, sensitivity="public"),
     ]
-    with Engine(build(tmp_path_factory.mktemp("sources"), documents)) as one:
-        yield one
+    with Engine(build(tmp_path_factory.mktemp("sources"), documents)) as opened:
+        yield opened
 
 
 def verified(
@@ -149,5 +149,5 @@ def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
         assert doubt.fails == fails and doubt.note is not None
         assert "it was measured again" in doubt.note
         assert bool(answer.passages) != fails
-        whole = engine.verify(VerifyRequest(draft=TEXT, now=NOW))
-        assert whole.verdict == ("fail" if fails else "pass")
+        verification = engine.verify(VerifyRequest(draft=TEXT, now=NOW))
+        assert verification.verdict == ("fail" if fails else "pass")

@@ -57,8 +57,8 @@ spans = st.lists(
 )
 
 
-def is_subsequence(part: str, whole: str) -> bool:
-    characters = iter(whole)
+def is_subsequence(part: str, complete: str) -> bool:
+    characters = iter(complete)
     return all(character in characters for character in part)
 
 

@@ -35,26 +35,32 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(db: Path) -> Iterator[Engine]:
-    with Engine(db) as one:
-        yield one
+    with Engine(db) as opened:
+        yield opened
 
 
-def verified(engine: Engine, draft: str, *, whole: bool = False, **fields: Any) -> Verification:
-    evidence = {} if whole else {"chunk_ids": IDS}
+def verified(
+    engine: Engine, draft: str, *, whole_corpus: bool = False, **fields: Any
+) -> Verification:
+    evidence = {} if whole_corpus else {"chunk_ids": IDS}
     return engine.verify(VerifyRequest(draft=draft, now=NOW, **evidence, **fields))
 
 
-both = pytest.mark.parametrize("whole", [False, True], ids=["named", "whole corpus"])
+both_kinds_of_evidence = pytest.mark.parametrize(
+    "whole_corpus", [False, True], ids=["named", "whole corpus"]
+)
 
 
 class TestTheVerdict:
-    @both
-    def test_a_true_draft_passes(self, engine: Engine, whole: bool) -> None:
-        answer = verified(engine, f'They wrote "{LIFETIME}" And: {HELMET}', whole=whole)
+    @both_kinds_of_evidence
+    def test_a_true_draft_passes(self, engine: Engine, whole_corpus: bool) -> None:
+        answer = verified(
+            engine, f'They wrote "{LIFETIME}" And: {HELMET}', whole_corpus=whole_corpus
+        )
         assert (answer.verdict, answer.validated_draft) == ("pass", None)
         assert answer.counts["exact"] == 1 and answer.counts["covered"] >= 1
 
-    @both
+    @both_kinds_of_evidence
     @pytest.mark.parametrize(
         ("draft", "code"),
         [
@@ -64,16 +70,20 @@ class TestTheVerdict:
             (f"{LIFETIME} [7]", "unknown_citation"),
         ],
     )
-    def test_one_failure_fails(self, engine: Engine, draft: str, code: str, whole: bool) -> None:
-        answer = verified(engine, draft, whole=whole)
+    def test_one_failure_fails(
+        self, engine: Engine, draft: str, code: str, whole_corpus: bool
+    ) -> None:
+        answer = verified(engine, draft, whole_corpus=whole_corpus)
         assert answer.verdict == "fail"
         assert code in {finding.code for finding in answer.findings if finding.fails}
         assert answer.validated_draft not in (None, draft)
 
     @pytest.mark.parametrize("draft", ["", " \n ", "# Heading\n", "```\ncode\n```\n", "Thanks!"])
-    @both
-    def test_nothing_to_verify_is_no_pass(self, engine: Engine, draft: str, whole: bool) -> None:
-        assert verified(engine, draft, whole=whole).verdict == "nothing_to_verify"
+    @both_kinds_of_evidence
+    def test_nothing_to_verify_is_no_pass(
+        self, engine: Engine, draft: str, whole_corpus: bool
+    ) -> None:
+        assert verified(engine, draft, whole_corpus=whole_corpus).verdict == "nothing_to_verify"
 
     @pytest.mark.parametrize("ids", [[], ["gone#0"]])
     def test_without_evidence_nothing_passes(self, engine: Engine, ids: list[str]) -> None:
@@ -124,17 +134,17 @@ class TestTheAnswer:
         """Each look at the clock finds it a second later."""
         monkeypatch.setattr("rolebundle.verification.draft.verify.monotonic", count().__next__)
         monkeypatch.setattr("rolebundle.verification.draft.verify.DEFAULT_SECONDS", 2.0)
-        rest = f"{FALSE}\n\n{HELMET}"
-        draft = f"{LIFETIME}\n\n{HELMET}\n\n{rest}"
-        answer = verified(engine, draft, whole=True, require=["quotes"], redact=redact)
-        [left] = [finding for finding in answer.findings if finding.fails]
-        assert (answer.verdict, left.code) == ("fail", "not_checked")
-        assert draft[left.span.start : left.span.end] == rest
-        assert left.note == "2 of 4 sentences, from line 5 to the end, were not checked in 2 s"
+        remainder = f"{FALSE}\n\n{HELMET}"
+        draft = f"{LIFETIME}\n\n{HELMET}\n\n{remainder}"
+        answer = verified(engine, draft, whole_corpus=True, require=["quotes"], redact=redact)
+        [unchecked] = [finding for finding in answer.findings if finding.fails]
+        assert (answer.verdict, unchecked.code) == ("fail", "not_checked")
+        assert draft[unchecked.span.start : unchecked.span.end] == remainder
+        assert unchecked.note == "2 of 4 sentences, from line 5 to the end, were not checked in 2 s"
         assert answer.counts["covered"] == 2
         assert answer.validated_draft is not None
         assert (HELMET in answer.validated_draft.partition(HELMET)[2]) != redact
-        patient = verified(engine, draft, whole=True, require=["quotes"], deadline_ms=60_000)
+        patient = verified(engine, draft, whole_corpus=True, require=["quotes"], deadline_ms=60_000)
         assert patient.verdict == "nothing_to_verify"
 
     def test_it_is_recorded(self, tmp_path: Path) -> None:
@@ -162,11 +172,13 @@ drafts = st.lists(pieces, max_size=25).map(" ".join) | st.text(max_size=200)
 @example("\x00", True, True)
 @example('"' * 50, False, True)
 def test_any_draft_gives_the_same_answer_twice(
-    engine: Engine, draft: str, whole: bool, redact: bool
+    engine: Engine, draft: str, whole_corpus: bool, redact: bool
 ) -> None:
     """Laws 3 and 4: no text is syntax, and the same draft has the same answer."""
     fields: dict[str, Any] = {"draft": draft, "redact": redact, "publish": True}
-    fields |= {"detail": "full", "now": NOW.isoformat()} | ({} if whole else {"chunk_ids": IDS})
+    fields |= {"detail": "full", "now": NOW.isoformat()} | (
+        {} if whole_corpus else {"chunk_ids": IDS}
+    )
     answers = []
     for _ in range(2):
         try:

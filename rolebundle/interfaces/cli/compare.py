@@ -166,9 +166,8 @@ def _verdict(view: RoleView) -> str:
     rejected = ", ".join(f"{count} {code}" for code, count in counts if code not in RANKED_LOWER)
     warnings = ", ".join(view.warnings)
     lines = [
-        f"trust {view.trust_posture}, {view.freshness_posture}"
-        if view.selected
-        else "no passage was found",
+        "" if view.selected else "no passage was found",
+        f"trust {view.trust_posture}, {view.freshness_posture}",
         f"ranked lower: {lower}" if lower else "",
         f"rejected: {rejected or 'none'}",
         f"! {warnings}" if warnings else "",

@@ -92,12 +92,12 @@ def read_whole(source, monkeypatch):
 
 @given(source=page())
 def test_a_reduced_page_is_read_like_the_whole_page(source, monkeypatch):
-    less, whole = read(source), read_whole(source, monkeypatch)
+    less, complete = read(source), read_whole(source, monkeypatch)
     assert [(b.kind, b.text, b.level) for b in less.blocks] == [
-        (b.kind, b.text, b.level) for b in whole.blocks
+        (b.kind, b.text, b.level) for b in complete.blocks
     ]
-    assert (less.inferred, less.notes) == (whole.inferred, whole.notes)
-    for ours, theirs in zip(less.blocks, whole.blocks, strict=True):
+    assert (less.inferred, less.notes) == (complete.inferred, complete.notes)
+    for ours, theirs in zip(less.blocks, complete.blocks, strict=True):
         # An empty tag on a line of its own is no longer counted in.
         assert theirs.start_line <= ours.start_line <= ours.end_line <= theirs.end_line
 
@@ -143,10 +143,10 @@ FRAGMENTS = [
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=8))
 def test_a_reduced_page_shows_no_more_than_the_whole_page(fragments, monkeypatch):
     source = "<html><head></head><body>" + "".join(fragments)
-    assert shown(read(source)) <= shown(read_whole(source, monkeypatch))
+    assert words_of(read(source)) <= words_of(read_whole(source, monkeypatch))
 
 
-def shown(document):
+def words_of(document):
     return set(re.findall(r"\w+", " ".join(b.text for b in document.blocks)))
 
 

@@ -42,15 +42,20 @@ def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
     assert first.declared == {"document_id": "d1", "source_id": "s", "title": "T"}
     assert first.key == "d1"
     assert "house_key" in first.notes[0]
-    one, two = chunk_document("ignored", first, ChunkSettings())
-    assert (one.chunk_id, one.content_type, one.tags, one.applicable_roles) == (
+    first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
+    assert (
+        first_chunk.chunk_id,
+        first_chunk.content_type,
+        first_chunk.tags,
+        first_chunk.applicable_roles,
+    ) == (
         "c1",
         "code",
         ("t",),
         ("r",),
     )
-    assert two.excluded_roles == ("x",)
-    for chunk in (one, two):
+    assert second_chunk.excluded_roles == ("x",)
+    for chunk in (first_chunk, second_chunk):
         lines = text.split("\n")[chunk.start_line - 1 : chunk.end_line]
         assert json.dumps(chunk.content) in "\n".join(lines)
     assert second.ready == ()

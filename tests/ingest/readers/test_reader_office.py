@@ -38,21 +38,21 @@ def saved(document: object) -> bytes:
 def test_a_word_document() -> None:
     import docx
 
-    made = docx.Document()
-    made.core_properties.title = "Word Document"
-    made.core_properties.author = "Ann Smith"
-    made.core_properties.modified = datetime(2026, 3, 1, 12)
-    made.add_heading("Harbour plan", 0)
-    made.add_heading("Fees", 1)
-    made.add_paragraph("All fees are in euros.")
+    word_document = docx.Document()
+    word_document.core_properties.title = "Word Document"
+    word_document.core_properties.author = "Ann Smith"
+    word_document.core_properties.modified = datetime(2026, 3, 1, 12)
+    word_document.add_heading("Harbour plan", 0)
+    word_document.add_heading("Fees", 1)
+    word_document.add_paragraph("All fees are in euros.")
     for name in ("ropes", "anchors"):
-        made.add_paragraph(name, style="List Number")
-    table = made.add_table(3, 2)
+        word_document.add_paragraph(name, style="List Number")
+    table = word_document.add_table(3, 2)
     for i, row in enumerate([("Berth", "Fee"), ("North", "12"), ("South", "14")]):
         for j, text in enumerate(row):
             table.cell(i, j).text = text
-    made.sections[0].header.paragraphs[0].text = "Port Authority"
-    document = read_document(saved(made), "a.docx")
+    word_document.sections[0].header.paragraphs[0].text = "Port Authority"
+    document = read_document(saved(word_document), "a.docx")
     assert texts(document) == [
         ("heading", "Harbour plan"),
         ("heading", "Fees"),
@@ -74,11 +74,11 @@ def test_a_word_document() -> None:
 def test_a_word_document_of_a_template_keeps_neither_its_title_nor_its_date() -> None:
     import docx
 
-    made = docx.Document()
-    made.core_properties.title = "Quarterly budget template"
-    made.add_heading("Rope inspection", 1)
-    made.add_paragraph("Ropes are inspected each spring.")
-    assert read_document(saved(made), "a.docx").inferred == {"title": "Rope inspection"}
+    word_document = docx.Document()
+    word_document.core_properties.title = "Quarterly budget template"
+    word_document.add_heading("Rope inspection", 1)
+    word_document.add_paragraph("Ropes are inspected each spring.")
+    assert read_document(saved(word_document), "a.docx").inferred == {"title": "Rope inspection"}
 
 
 def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
@@ -111,8 +111,8 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
 def test_a_workbook() -> None:
     import openpyxl
 
-    made = openpyxl.Workbook()
-    sheet = made.active
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
     assert sheet is not None
     sheet.title = "Budget"
     sheet.append(["Item", "Price", "Due", "Share"])
@@ -120,16 +120,16 @@ def test_a_workbook() -> None:
         sheet.append([f"item {i}", 1234.5 * i, date(2026, 1, 1 + i % 28), i / 200])
         for column, code in ((2, '#,##0.00 "EUR"'), (3, "dd.mm.yyyy"), (4, "0.0%")):
             sheet.cell(sheet.max_row, column).number_format = code
-    made.create_sheet("Notes")["B2"] = "only this"
-    document = read_document(saved(made), "a.xlsx")
-    first, *rest = [block for block in document.blocks if block.kind == "table"]
+    workbook.create_sheet("Notes")["B2"] = "only this"
+    document = read_document(saved(workbook), "a.xlsx")
+    first, *remaining = [block for block in document.blocks if block.kind == "table"]
     assert first.text.startswith(
         "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 01.01.2026 | 0.0%\n"
     )
     assert "item 3 | 3,703.50 EUR | 04.01.2026 | 1.5%" in first.text
     assert "title" not in document.inferred
     chunks = chunk_document("d", document, ChunkSettings())
-    assert len(chunks) == len(rest) + 1
+    assert len(chunks) == len(remaining) + 1
     for chunk in chunks[1:-1]:
         assert chunk.headings == ("Budget", "Item | Price | Due | Share")
         start, end = map(int, chunk.anchor.removeprefix("sheet Budget, rows ").split("-"))
@@ -144,8 +144,8 @@ def test_a_workbook() -> None:
 def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
     import openpyxl
 
-    made = openpyxl.Workbook()
-    sheet = made.active
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
     assert sheet is not None
     sheet.title = "S"
     for header in (["Berth", "Fee"], ["Ship", "Tons"]):
@@ -153,7 +153,7 @@ def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
         for i in range(60):
             sheet.append([f"a long name of number {i}", i])
         sheet.append([])
-    document = read_document(saved(made), "a.xlsx")
+    document = read_document(saved(workbook), "a.xlsx")
     chunks = chunk_document("d", document, ChunkSettings())
     headers = [chunk.headings[-1] for chunk in chunks if len(chunk.headings) == 2]
     assert list(dict.fromkeys(headers)) == ["Berth | Fee", "Ship | Tons"]
@@ -178,16 +178,16 @@ def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
 def test_a_presentation() -> None:
     import pptx
 
-    made = pptx.Presentation()
-    made.core_properties.title = "PowerPoint Presentation"
-    slide = made.slides.add_slide(made.slide_layouts[1])
+    presentation = pptx.Presentation()
+    presentation.core_properties.title = "PowerPoint Presentation"
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
     slide.shapes.title.text = "Opening hours"
     slide.placeholders[1].text = "summer\nwinter"
     slide.notes_slide.notes_text_frame.text = "Greet the audience."
-    empty = made.slides.add_slide(made.slide_layouts[6])
+    empty = presentation.slides.add_slide(presentation.slide_layouts[6])
     box = empty.shapes.add_textbox(0, 0, 999_999, 999_999)
     box.text_frame.text = "No title here."
-    document = read_document(saved(made), "a.pptx")
+    document = read_document(saved(presentation), "a.pptx")
     assert [(block.anchor, block.kind, block.text) for block in document.blocks] == [
         ("slide 1", "heading", "Opening hours"),
         ("slide 1", "list", "- summer\n- winter"),
@@ -467,7 +467,7 @@ def test_titles_of_people_are_titles(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "code", "shown"),
+    ("value", "code", "expected"),
     [
         (1234.5, "General", "1234.5"),
         (0.1 + 0.2, "General", "0.3"),
@@ -496,8 +496,8 @@ def test_titles_of_people_are_titles(title: str) -> None:
         (1e12, "yyyy-mm-dd", "1000000000000"),
     ],
 )
-def test_numbers_are_shown_by_their_formats(value: float, code: str, shown: str) -> None:
-    assert shown_number(value, code) == shown
+def test_numbers_are_shown_by_their_formats(value: float, code: str, expected: str) -> None:
+    assert shown_number(value, code) == expected
 
 
 def test_texts_are_shown_by_their_formats() -> None:

@@ -16,8 +16,8 @@ def make_pdf(pages):
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for i, lines in enumerate(pages):
-        shown = "".join(f"({line}) Tj 0 -14 Td " for line in lines)
-        stream = f"BT /F1 12 Tf 72 720 Td {shown}ET"
+        operators = "".join(f"({line}) Tj 0 -14 Td " for line in lines)
+        stream = f"BT /F1 12 Tf 72 720 Td {operators}ET"
         objects.append(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]"
             f" /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * i} 0 R >>"

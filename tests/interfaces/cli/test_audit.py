@@ -64,8 +64,8 @@ def test_list(db: Path) -> None:
     assert "3  2" in audit(db, "list", "--by", "other").out
     found = audit(db, "list", "--kind", "ingest", "--since", "2026-01-01", "--json").json()["rows"]
     assert [(row["seq"], row["kind"], row["agent"]) for row in found] == [(4, "ingest", "")]
-    nothing = audit(db, "list", "--since", "2999-01-01")
-    assert (nothing.code, nothing.out, bool(nothing.err)) == (0, "", True)
+    outcome = audit(db, "list", "--since", "2999-01-01")
+    assert (outcome.code, outcome.out, bool(outcome.err)) == (0, "", True)
 
 
 def test_an_agent_lists_its_own_rows(db: Path) -> None:
@@ -82,12 +82,12 @@ def test_an_agent_lists_its_own_rows(db: Path) -> None:
 
 
 def test_show(db: Path) -> None:
-    shown = audit(db, "show", "2")
-    assert "role           mossline-security-reviewer" in shown.out
-    assert '"stale": 2' in shown.out
-    assert "\x1b" not in shown.out
+    outcome = audit(db, "show", "2")
+    assert "role           mossline-security-reviewer" in outcome.out
+    assert '"stale": 2' in outcome.out
+    assert "\x1b" not in outcome.out
     row = audit(db, "show", "2", "--json").json()
-    assert row["hash"] in shown.out
+    assert row["hash"] in outcome.out
     assert row["query"] == "what bot asked \x1b[31m\\ud800"
     assert audit(db, "show", "9").code == 2
 
@@ -139,8 +139,8 @@ def test_export(db: Path) -> None:
 def test_set(sample_db: Path) -> None:
     assert audit(sample_db, "set").out == "mode off, query digest\n"
     assert not Path(f"{sample_db}.audit").exists()
-    made = audit(sample_db, "set", "--mode", "required", "--json")
-    assert made.json() == {"mode": "required", "query": "digest"}
+    outcome = audit(sample_db, "set", "--mode", "required", "--json")
+    assert outcome.json() == {"mode": "required", "query": "digest"}
     assert audit(sample_db, "set", "--query", "off").out == "mode required, query off\n"
     assert audit(sample_db, "set").out == "mode required, query off\n"
     assert [row["kind"] for row in audit(sample_db, "list", "--json").json()["rows"]] == [
@@ -173,8 +173,8 @@ def test_another_applications_file(sample_db: Path) -> None:
 
 def test_a_folder_that_may_only_be_read(db: Path) -> None:
     """Row 18: what was recorded can be read and checked; what cannot be written says so."""
-    for left in ("-wal", "-shm"):
-        Path(f"{db}.audit{left}").unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{db}.audit{suffix}").unlink(missing_ok=True)
     db.parent.chmod(0o555)
     try:
         for command in (["list"], ["verify"], ["export"], ["show", "1"], ["set"]):

@@ -117,13 +117,13 @@ class TestRotation:
         backups = [
             (start - timedelta(hours=10 * number), Path(str(number))) for number in range(120)
         ]
-        kept = backup._retained(backups)
-        days = {moment.date() for moment, path in backups if path in kept}
+        retained = backup._retained(backups)
+        days = {moment.date() for moment, path in backups if path in retained}
         assert {start.date() - timedelta(days=n) for n in range(7)} <= days
-        assert len(kept) <= 11
-        weeks = {moment.isocalendar()[:2] for moment, path in backups if path in kept}
+        assert len(retained) <= 11
+        weeks = {moment.isocalendar()[:2] for moment, path in backups if path in retained}
         assert len(weeks) == 4
-        assert Path("0") in kept
+        assert Path("0") in retained
 
     def test_only_own_complete_backups_are_removed(self, db: Path, tmp_path: Path) -> None:
         folder = tmp_path / "rotation"
@@ -259,13 +259,13 @@ class TestRestore:
     def test_other_files_are_refused(self, db: Path, saved: Path, tmp_path: Path) -> None:
         import apsw
 
-        other = tmp_path / "other.db"
-        with apsw.Connection(str(other)) as connection:
+        foreign = tmp_path / "other.db"
+        with apsw.Connection(str(foreign)) as connection:
             connection.execute("CREATE TABLE t (a)")
-        data = other.read_bytes()
-        assert invoke("restore", saved, "--yes", "--db", other).code == 8
-        assert other.read_bytes() == data
-        assert invoke("restore", other, "--yes", "--db", db).code == 8
+        data = foreign.read_bytes()
+        assert invoke("restore", saved, "--yes", "--db", foreign).code == 8
+        assert foreign.read_bytes() == data
+        assert invoke("restore", foreign, "--yes", "--db", db).code == 8
         assert invoke("restore", db, "--yes", "--db", db).code == 2
         assert invoke("restore", tmp_path / "none", "--yes", "--db", db).code == 2
 

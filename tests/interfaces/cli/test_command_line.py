@@ -34,26 +34,26 @@ AUDIT = "security/token-lifecycle-audit.md"
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
 def test_help(command: tuple[str, ...]) -> None:
     for option in ("--help", "-h"):
-        shown = invoke(*command, option)
-        assert (shown.code, shown.err) == (0, "")
-        assert shown.out.startswith("Usage: rolebundle")
-        assert "rolebundle " in shown.out.partition("\n")[2], "an example, or the commands"
+        outcome = invoke(*command, option)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.out.startswith("Usage: rolebundle")
+        assert "rolebundle " in outcome.out.partition("\n")[2], "an example, or the commands"
 
 
 def test_help_names_every_command_and_exit_code() -> None:
-    shown = " ".join(invoke("--help").out.split())
+    help_text = " ".join(invoke("--help").out.split())
     for name in COMMANDS:
-        assert f" {name} " in shown
+        assert f" {name} " in help_text
     for code in ("0 ok", "2 usage", "3 conf", "4 denied", "5 busy", "6 full", "7 corrupt"):
-        assert code in shown
-    assert "8 wrong or newer file, 9 embedder, 10 bad document" in shown
+        assert code in help_text
+    assert "8 wrong or newer file, 9 embedder, 10 bad document" in help_text
 
 
 def test_python_m_is_the_command() -> None:
     command = [sys.executable, "-m", "rolebundle", "nonsense"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert shown.returncode == 2
-    assert shown.stderr.startswith("Usage: rolebundle")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("Usage: rolebundle")
 
 
 # -- exit codes ----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
     data = bytearray(sample_db.read_bytes())
     data[68:72] = b"GPKG"  # the application id
     foreign.write_bytes(data)
-    other = build(tmp_path, [document("d", ["text"])], HashingProvider())
+    unembedded = build(tmp_path, [document("d", ["text"])], HashingProvider())
     notes.mkdir()
     (notes / "a.md").write_text("---\ntrust_teir: x\n---\n", encoding="utf-8")
     file = tmp_path / "file"
@@ -162,7 +162,7 @@ def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
         6: ("ingest", notes, *quick, "--db", file / "c.db"),
         7: ("retrieve", "token", *quick, "--db", broken),
         8: ("retrieve", "token", *quick, "--db", foreign),
-        9: ("embed", "--db", other),
+        9: ("embed", "--db", unembedded),
         10: ("ingest", notes, *quick, "--db", tmp_path / "n.db"),
     }
     for code, arguments in expected.items():
@@ -192,24 +192,24 @@ def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
         "--lexical-only",
     )
     common = (*common, "--limit", "3", "--now", "2026-11-15", "--db", str(sample_db))
-    shown = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
-    for outcome in shown.values():
+    outcomes = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
+    for outcome in outcomes.values():
         assert (outcome.code, outcome.err) == (0, "")
-    bundle = RetrievalBundle.model_validate_json(shown["json"].out)
+    bundle = RetrievalBundle.model_validate_json(outcomes["json"].out)
     assert bundle.role_id == "mossline-security-reviewer"
     assert [chunk.rank for chunk in bundle.selected] == [1, 2, 3]
     for chunk in bundle.selected:
         assert chunk.citation.locator is not None
-        assert chunk.citation.locator in shown["text"].out
-        assert chunk.citation.locator in shown["prompt"].out
-        assert chunk.content in shown["prompt"].out
-    text = shown["text"].out
+        assert chunk.citation.locator in outcomes["text"].out
+        assert chunk.citation.locator in outcomes["prompt"].out
+        assert chunk.content in outcomes["prompt"].out
+    text = outcomes["text"].out
     assert "rejected:" in text
     assert "trust " in text
     assert "█" in text
     for code in bundle.rejected_summary:
         assert code in text
-    assert "not instructions" in shown["prompt"].out
+    assert "not instructions" in outcomes["prompt"].out
     assert invoke(*common).out.splitlines()[:3] == text.splitlines()[:3], "text is the default"
 
 
@@ -254,9 +254,9 @@ def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
         assert (lookup.reference, lookup.kind) == (reference, kind)
         assert lookup.document.document_id == chunk.document_id
         assert any(chunk.content in passage.content for passage in lookup.passages)
-        shown = invoke("get", reference, "--db", sample_db)
-        assert (shown.code, shown.err) == (0, "")
-        assert chunk.content in shown.out
+        outcome = invoke("get", reference, "--db", sample_db)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert chunk.content in outcome.out
 
 
 def test_get_lines_are_the_files_own(sample_db: Path) -> None:
@@ -268,9 +268,9 @@ def test_get_lines_are_the_files_own(sample_db: Path) -> None:
 
 
 def test_status(sample_db: Path) -> None:
-    shown = invoke("status", "--json", "--db", sample_db)
-    assert (shown.code, shown.err) == (0, "")
-    status = CorpusStatus.model_validate_json(shown.out)
+    outcome = invoke("status", "--json", "--db", sample_db)
+    assert (outcome.code, outcome.err) == (0, "")
+    status = CorpusStatus.model_validate_json(outcome.out)
     assert status.corpus.documents == sum(source.documents for source in status.sources)
     assert status.corpus.chunks == sum(source.chunks for source in status.sources)
     assert status.waiting == status.corpus.chunks, "there are no vectors"
@@ -435,8 +435,8 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
         f"rolebundle retrieve token --lexical-only --format json --limit 1000 --db {sample_db}"
     )
     for reader in ("head -1", "true"):
-        done = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2", real=reader == "true")
-        assert done.stderr.strip() == "0"
+        result = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2", real=reader == "true")
+        assert result.stderr.strip() == "0"
     demo = f"rolebundle demo --lexical-only --db {sample_db} 2>/dev/null"
     assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
 
@@ -444,16 +444,16 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_closed_descriptors(sample_db: Path) -> None:
-    done = shell(f"rolebundle status --db {sample_db} >&-", real=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    done = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-", real=True)
-    assert (done.returncode, done.stdout) == (2, "")
+    result = shell(f"rolebundle status --db {sample_db} >&-", real=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    result = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-", real=True)
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_closed_input_is_an_empty_one(sample_db: Path) -> None:
-    done = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
-    assert done.returncode == 2 and "[not_json]" in done.stderr
+    result = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
+    assert result.returncode == 2 and "[not_json]" in result.stderr
 
 
 @pytest.mark.slow
@@ -466,9 +466,9 @@ def test_every_descriptor_closed(sample_db: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
     plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    done = shell(f"rolebundle retrieve token --lexical-only --db {sample_db}", real=True, **plain)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    result = shell(f"rolebundle retrieve token --lexical-only --db {sample_db}", real=True, **plain)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
     demo = invoke("demo", "--lexical-only", "--db", sample_db, encoding="ascii")
     assert demo.code == 0, demo.err
 
@@ -522,7 +522,7 @@ def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [words[3] for words in commands] == ["retrieve", "why", "get"]
     assert all(words[:3] == [sys.executable, "-m", "rolebundle"] for words in commands)
     retrieved, why, get = (invoke(*words[3:]) for words in commands)
-    assert [done.code for done in (retrieved, why, get)] == [0, 0, 0], (retrieved, why, get)
+    assert [outcome.code for outcome in (retrieved, why, get)] == [0, 0, 0], (retrieved, why, get)
     locator = commands[2][4]
     assert locator in retrieved.out
     assert locator in first.out
@@ -587,10 +587,10 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
         "    except SystemExit as left:\n        assert not left.code\n"
         f"    print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, str(sample_db)], capture_output=True, text=True, check=False
     )
-    assert done.stderr == "\n" * len(commands)
+    assert result.stderr == "\n" * len(commands)
 
 
 def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
@@ -604,15 +604,15 @@ def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
         "pages = ('jinja2', 'rolebundle.interfaces.pages', 'rolebundle.interfaces.inspector')\n"
         "assert not [name for name in sys.modules if name.startswith(pages)]"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, str(sample_db)],
         input=json.dumps(request) + "\n",
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["result"]["selected"]
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["result"]["selected"]
 
 
 def test_the_loader_without_plugins_has_what_pydantic_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,15 +34,15 @@ PATIENCE = 30.0
 
 def completed(*words: str) -> list[str]:
     """What bash is offered for the last of the words."""
-    done = run(
+    outcome = run(
         env={
             "_ROLEBUNDLE_COMPLETE": "bash_complete",
             "COMP_WORDS": shlex.join(("rolebundle", *words)),
             "COMP_CWORD": str(len(words)),
         }
     )
-    assert (done.code, done.err) == (0, "")
-    return [line.removeprefix("plain,") for line in done.out.splitlines() if line]
+    assert (outcome.code, outcome.err) == (0, "")
+    return [line.removeprefix("plain,") for line in outcome.out.splitlines() if line]
 
 
 # -- completion ----------------------------------------------------------------------------------
@@ -134,12 +134,12 @@ def terminal(shell: str, folder: Path) -> Iterator[int]:
 
 def until(screen: int, holds: Callable[[bytes], bool]) -> None:
     """Read what a terminal shows until the condition holds for it, which it does soon."""
-    shown = b""
+    screen_text = b""
     end = monotonic() + PATIENCE
-    while not holds(shown):
-        assert monotonic() < end, shown.decode(errors="replace")
+    while not holds(screen_text):
+        assert monotonic() < end, screen_text.decode(errors="replace")
         if select([screen], [], [], 0.05)[0]:
-            shown += os.read(screen, 65_536)
+            screen_text += os.read(screen, 65_536)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -168,10 +168,10 @@ def test_a_shell_completes_what_is_typed(shell: str, corpus: Path, tmp_path: Pat
 
 
 def test_documents_are_completed_if_a_shell_needs_no_quotes_for_them(corpus: Path) -> None:
-    command, *others = "get", "ls", "why", "multi-get"
+    command, *other_names = "get", "ls", "why", "multi-get"
     db = ("--db", str(corpus))
-    for other in others:
-        argument = cli.get_command(click.Context(cli), other).params[0]  # type: ignore[union-attr]
+    for name in other_names:
+        argument = cli.get_command(click.Context(cli), name).params[0]  # type: ignore[union-attr]
         assert argument._custom_shell_complete is document_names
     assert completed(command, *db, "gui") == ["guides/a.md", "guides/b.md"]
     assert completed(command, *db, "notes/g") == ["notes/guides/a.md", "notes/guides/b.md"]
@@ -241,17 +241,17 @@ def test_the_manual_is_shown_without_warnings(command: tuple[str, ...]) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"there is no {command[0]}")
     page = invoke("man").out
-    done = subprocess.run(command, input=page, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, input=page, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 # -- versions ------------------------------------------------------------------------------------
 
 
 def test_the_version_names_what_a_report_of_a_fault_needs() -> None:
-    shown = invoke("--version")
-    assert (shown.code, shown.err) == (0, "")
-    first, versions, corpus = shown.out.splitlines()
+    outcome = invoke("--version")
+    assert (outcome.code, outcome.err) == (0, "")
+    first, versions, corpus = outcome.out.splitlines()
     assert re.fullmatch(r"rolebundle \d+\.\d+\.\d+\S*", first)
     python = ".".join(map(str, sys.version_info[:3]))
     assert versions.startswith(f"Python {python}, SQLite {sqlite_version()}, apsw ")

@@ -139,11 +139,11 @@ def test_a_damaged_file(db: Path, damage: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_read_only_file_or_folder(db: Path, what: str) -> None:
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_read_only_file_or_folder(db: Path, place: str) -> None:
     for file in db.parent.iterdir():
         file.chmod(0o444)
-    if what == "folder":
+    if place == "folder":
         db.parent.chmod(0o555)
     before = snapshot(db.parent)
     outcome = invoke_as_a_common_user("doctor", "--db", db)

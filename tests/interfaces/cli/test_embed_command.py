@@ -44,8 +44,8 @@ def active(db: Path) -> str:
 
 class TestEmbed:
     def test_a_new_index(self, db: Path, server: EmbeddingServer) -> None:
-        done = new(db, server)
-        assert (done.code, done.out) == (0, "6 chunks embedded, 0 waiting\n")
+        outcome = new(db, server)
+        assert (outcome.code, outcome.out) == (0, "6 chunks embedded, 0 waiting\n")
         assert active(db) == f"{MODEL}:latest"
         assert new(db, server).out == "0 chunks embedded, 0 waiting\n"
 
@@ -67,33 +67,33 @@ class TestEmbed:
             "p: ",
         )
         questions = {question for question, _ in PAIRS}
-        texts = [text for body in server.asked("/api/embed") for text in body["input"]]
+        texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
         assert all(text.startswith("p: ") for text in texts if text not in questions)
 
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
-        done = invoke(
+        outcome = invoke(
             "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", url, "--db", db
         )
-        is_coded(done)
-        assert done.code == 9
-        assert "embedder_down" in done.err
+        is_coded(outcome)
+        assert outcome.code == 9
+        assert "embedder_down" in outcome.err
         assert active(db) == "old"
 
     def test_what_could_not_be_embedded(self, db: Path, server: EmbeddingServer) -> None:
         server.faults["/api/embed"] = lambda handler: handler.json({"error": "no memory"}, 500)
-        done = new(db, server, "--json")
-        is_coded(done)
-        assert done.code == 9
-        assert done.json() == {"embedded": 0, "waiting": 6, "recall": None, "fast": None}
-        assert "6 chunks still without a vector" in done.err
-        assert "no memory" in done.err
+        outcome = new(db, server, "--json")
+        is_coded(outcome)
+        assert outcome.code == 9
+        assert outcome.json() == {"embedded": 0, "waiting": 6, "recall": None, "fast": None}
+        assert "6 chunks still without a vector" in outcome.err
+        assert "no memory" in outcome.err
 
     def test_another_host_is_refused(self, db: Path) -> None:
         arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--db", db)
-        done = invoke(*arguments, "--embed-url", "http://192.0.2.1:11434")
-        assert done.code == 9
-        assert "host_not_local" in done.err
+        outcome = invoke(*arguments, "--embed-url", "http://192.0.2.1:11434")
+        assert outcome.code == 9
+        assert "host_not_local" in outcome.err
 
     @pytest.mark.parametrize(
         ("arguments", "code", "shown_text"),
@@ -111,26 +111,26 @@ class TestEmbed:
         self, db: Path, arguments: tuple[str, ...], code: int, shown_text: str
     ) -> None:
         before = db.read_bytes()
-        done = invoke("embed", "--db", db, *arguments)
-        is_coded(done)
-        assert done.code == code
-        assert shown_text in done.err
+        outcome = invoke("embed", "--db", db, *arguments)
+        is_coded(outcome)
+        assert outcome.code == code
+        assert shown_text in outcome.err
         assert db.read_bytes() == before
 
     def test_no_corpus(self, tmp_path: Path, server: EmbeddingServer) -> None:
         for arguments in (("embed",), ("embed", "list"), ("embed", "drop", "1")):
-            done = invoke(*arguments, "--db", tmp_path / "none.db")
-            assert (done.code, "corpus_missing" in done.err) == (2, True)
+            outcome = invoke(*arguments, "--db", tmp_path / "none.db")
+            assert (outcome.code, "corpus_missing" in outcome.err) == (2, True)
         assert not (tmp_path / "none.db").exists()
 
 
 class TestDryRun:
     def test_says_what_it_would_take(self, db: Path, server: EmbeddingServer) -> None:
         before = db.read_bytes()
-        done = new(db, server, "--dry-run")
-        assert done.code == 0
-        assert done.out.startswith("6 of 6 chunks to embed, about ")
-        assert done.out.endswith(" MB\n")
+        outcome = new(db, server, "--dry-run")
+        assert outcome.code == 0
+        assert outcome.out.startswith("6 of 6 chunks to embed, about ")
+        assert outcome.out.endswith(" MB\n")
         assert db.read_bytes() == before
 
     def test_json(self, db: Path, server: EmbeddingServer) -> None:
@@ -143,41 +143,41 @@ class TestDryRun:
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
         arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--dry-run", "--db", db)
-        done = invoke(*arguments, "--embed-url", url)
-        assert (done.code, "embedder_down" in done.err) == (9, True)
+        outcome = invoke(*arguments, "--embed-url", url)
+        assert (outcome.code, "embedder_down" in outcome.err) == (9, True)
 
 
 class TestOptimize:
     def test_too_few(self, db: Path, server: EmbeddingServer) -> None:
-        done = new(db, server, "--optimize")
-        is_coded(done)
-        assert done.code == 3
-        assert "too_few_vectors" in done.err
+        outcome = new(db, server, "--optimize")
+        is_coded(outcome)
+        assert outcome.code == 3
+        assert "too_few_vectors" in outcome.err
 
     @pytest.mark.parametrize(
-        ("kept", "verdict"), [(True, "kept"), (False, "dropped, because its recall is too low")]
+        ("is_kept", "verdict"), [(True, "kept"), (False, "dropped, because its recall is too low")]
     )
     def test_says_what_came_of_it(
         self,
         db: Path,
         server: EmbeddingServer,
         monkeypatch: pytest.MonkeyPatch,
-        kept: bool,
+        is_kept: bool,
         verdict: str,
     ) -> None:
-        made = Optimized(kept, 0.987, 44, 1.5)
-        monkeypatch.setattr("rolebundle.admin.indexes.Indexes.optimize", lambda _indexes: made)
+        optimized = Optimized(is_kept, 0.987, 44, 1.5)
+        monkeypatch.setattr("rolebundle.admin.indexes.Indexes.optimize", lambda _indexes: optimized)
         out = new(db, server, "--optimize").out
         assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out
         reply = new(db, server, "--optimize", "--json").json()
-        assert (reply["fast"], reply["recall"]) == (kept, 0.987)
+        assert (reply["fast"], reply["recall"]) == (is_kept, 0.987)
 
 
 class TestList:
     def test_what_answers_has_a_star(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        done = invoke("embed", "list", "--db", db)
-        old, ours = done.out.splitlines()
+        outcome = invoke("embed", "list", "--db", db)
+        old, ours = outcome.out.splitlines()
         assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
         assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
 
@@ -200,9 +200,9 @@ class TestList:
     def test_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rolebundle.embedding.registry._ollama_models", list)
         bare = build(tmp_path, [document("a", ["text"])])
-        done = invoke("embed", "list", "--db", bare)
-        assert (done.code, done.out) == (0, "")
-        assert "no embedding index yet" in done.err
+        outcome = invoke("embed", "list", "--db", bare)
+        assert (outcome.code, outcome.out) == (0, "")
+        assert "no embedding index yet" in outcome.err
         assert invoke("embed", "list", "--json", "--db", bare).json() == {"indexes": []}
 
 
@@ -211,15 +211,15 @@ class TestUseAndDrop:
         new(db, server)
         assert invoke("embed", "use", "fake:old", "--db", db).code == 0
         assert active(db) == "old"
-        done = invoke("embed", "drop", "2", "--db", db)
-        assert (done.code, done.err) == (0, "2 was removed\n")
+        outcome = invoke("embed", "drop", "2", "--db", db)
+        assert (outcome.code, outcome.err) == (0, "2 was removed\n")
         assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 1
 
     def test_the_one_that_answers_is_not_dropped(self, db: Path) -> None:
-        done = invoke("embed", "drop", "1", "--db", db)
-        is_coded(done)
-        assert done.code == 2
-        assert "index_in_use" in done.err
+        outcome = invoke("embed", "drop", "1", "--db", db)
+        is_coded(outcome)
+        assert outcome.code == 2
+        assert "index_in_use" in outcome.err
         assert active(db) == "old"
 
     def test_an_incomplete_one_is_not_used(self, db: Path, server: EmbeddingServer) -> None:
@@ -228,16 +228,16 @@ class TestUseAndDrop:
         with open_writer(db) as corpus, corpus.writing():
             ours = vector_index.all_indexes(corpus)[1]
             vector_index.remove(corpus, ours, [3])
-        done = invoke("embed", "use", "2", "--db", db)
-        is_coded(done)
-        assert (done.code, active(db)) == (2, "old")
-        assert "index_incomplete" in done.err
+        outcome = invoke("embed", "use", "2", "--db", db)
+        is_coded(outcome)
+        assert (outcome.code, active(db)) == (2, "old")
+        assert "index_incomplete" in outcome.err
 
     @pytest.mark.parametrize("command", ["use", "drop"])
     def test_unknown(self, db: Path, command: str) -> None:
-        done = invoke("embed", command, "ollama:nothing", "--db", db)
-        assert (done.code, "unknown_index" in done.err) == (2, True)
-        assert "1 (fake:old)" in done.err
+        outcome = invoke("embed", command, "ollama:nothing", "--db", db)
+        assert (outcome.code, "unknown_index" in outcome.err) == (2, True)
+        assert "1 (fake:old)" in outcome.err
         assert invoke("embed", command, "--db", db).code == 2
 
     @pytest.mark.sample(2)
@@ -249,9 +249,9 @@ class TestUseAndDrop:
     ) -> None:
         """Dropped in silence they would drop from another corpus, or in earnest."""
         new(db, server)
-        done = invoke("embed", *stray, "drop", "1", "--db", db)
-        assert done.code == 2
-        assert f"{stray[0]} has no effect before drop" in done.err
+        outcome = invoke("embed", *stray, "drop", "1", "--db", db)
+        assert outcome.code == 2
+        assert f"{stray[0]} has no effect before drop" in outcome.err
         assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 2
 
     def test_the_environment_is_no_stray_option(
@@ -266,26 +266,26 @@ def test_clear_cache(db: Path) -> None:
         vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
         # All were made of "input", as far as the helper knows.
         assert vector_cache.cache_size(corpus)[0] == 1
-    done = invoke("embed", "clear-cache", "--db", db)
-    assert (done.code, done.err) == (0, "1 vector deleted\n")
+    outcome = invoke("embed", "clear-cache", "--db", db)
+    assert (outcome.code, outcome.err) == (0, "1 vector deleted\n")
     with open_reader(db) as corpus:
         assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 class TestHelp:
     def test_of_the_group(self) -> None:
-        done = invoke("embed", "--help")
-        assert done.code == 0
+        outcome = invoke("embed", "--help")
+        assert outcome.code == 0
         for word in ("--provider", "--dry-run", "--optimize", "list", "use", "drop", "clear-cache"):
-            assert word in done.out
-        assert "rolebundle embed --provider ollama" in done.out
+            assert word in outcome.out
+        assert "rolebundle embed --provider ollama" in outcome.out
 
     @pytest.mark.parametrize("command", ["list", "use", "drop", "clear-cache"])
     def test_of_each_command(self, command: str) -> None:
-        done = invoke("embed", command, "-h")
-        assert done.code == 0
-        assert done.out.startswith("Usage: rolebundle embed")
-        assert "--db" in done.out
+        outcome = invoke("embed", command, "-h")
+        assert outcome.code == 0
+        assert outcome.out.startswith("Usage: rolebundle embed")
+        assert "--db" in outcome.out
 
 
 @pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])

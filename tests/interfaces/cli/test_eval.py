@@ -23,7 +23,8 @@ def collection(tmp_path: Path) -> Path:
     folder = tmp_path / "tiny"
     folder.mkdir()
     corpus = [
-        json.dumps({"_id": one, "title": f"on {one}", "text": text}) for one, text in TEXTS.items()
+        json.dumps({"_id": document_id, "title": f"on {document_id}", "text": text})
+        for document_id, text in TEXTS.items()
     ]
     queries = [{"_id": "1", "text": "boundary layer flow"}, {"_id": "2", "text": "shell buckling"}, {"_id": "3", "text": "unjudged"}]  # fmt: skip
     (folder / "corpus.jsonl").write_text("\n".join(corpus), encoding="utf-8")
@@ -50,7 +51,7 @@ def test_json_and_harm_with_embeddings(collection: Path) -> None:
     reply = invoke("eval", collection, "--harm", "--json")
     assert reply.code == 0, reply.err
     report = EvalReport.model_validate(reply.json())
-    assert [one.system for one in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
+    assert [system.system for system in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
     assert len(report.harm) == 10
     assert report.corpus.index is not None
 

@@ -13,11 +13,11 @@ from support.overlay_files import write
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as exited:
         main(["overlay", *arguments])
     captured = capsys.readouterr()
-    assert isinstance(left.value.code, int)
-    return left.value.code, captured.out, captured.err
+    assert isinstance(exited.value.code, int)
+    return exited.value.code, captured.out, captured.err
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def test_list_with_a_name_that_is_no_text(capsys: pytest.CaptureFixture[str], fo
 
 def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     code, out, err = run(capsys, "show", "child", "--overlay-dir", str(folder), "--json")
-    shown = json.loads(out)
+    overlay = json.loads(out)
     assert (code, err) == (0, "")
-    assert shown["path"] == str(folder / "child.json")
-    assert shown["extends"] == [{"role_id": "base", "path": str(folder / "base.json")}]
-    assert shown["overlay"]["retrieval_policy"]["max_selected_chunks"] == 10
+    assert overlay["path"] == str(folder / "child.json")
+    assert overlay["extends"] == [{"role_id": "base", "path": str(folder / "base.json")}]
+    assert overlay["overlay"]["retrieval_policy"]["max_selected_chunks"] == 10
     assert run(capsys, "show", str(folder / "child.json"))[1] == out
 
 

@@ -51,7 +51,7 @@ def test_an_agents_packet_names_nothing_hidden(sample_db: Path, tmp_path: Path) 
     policy = tmp_path / "policy.toml"
     policy.write_text('[reader]\nscopes = ["mossline"]\naccess_level = "internal"\n')
     assert invoke("scopes", "set", policy, "--db", sample_db).code == 0
-    shown = invoke(*ask, "--agent", "reader").out
-    assert "## Passages" in shown
-    assert "external-pentest" not in shown, "it is confidential"
-    assert "file: " not in shown, "the policy does not say show_paths"
+    packet = invoke(*ask, "--agent", "reader").out
+    assert "## Passages" in packet
+    assert "external-pentest" not in packet, "it is confidential"
+    assert "file: " not in packet, "the policy does not say show_paths"

@@ -145,10 +145,10 @@ class TestAsking:
     def test_on_a_terminal_it_asks(
         self, db: Path, monkeypatch: pytest.MonkeyPatch, answer: bool
     ) -> None:
-        asked = []
+        questions = []
 
         def confirm(question: str, **_: object) -> bool:
-            asked.append(question)
+            questions.append(question)
             if not answer:
                 raise click.Abort
             return True
@@ -156,7 +156,7 @@ class TestAsking:
         monkeypatch.setattr(command.click, "confirm", confirm)
         monkeypatch.setattr(command.sys, "stdin", _Terminal())
         outcome = invoke("purge", "docs/plan.md", "--db", db)
-        assert asked == [f"Erase 1 document, 1 chunk and 0 vectors from {db}?"]
+        assert questions == [f"Erase 1 document, 1 chunk and 0 vectors from {db}?"]
         assert outcome.code == (0 if answer else 130)
         assert len(documents(db)) == (2 if answer else 3)
 
@@ -182,8 +182,8 @@ def test_a_reader_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert WORD.encode() in bytes_of(db)
     outcome = invoke("purge", "--finish", "--json", "--db", db)
     assert outcome.code == 0
-    [done] = outcome.json()["receipts"]
-    assert (done["id"], done["state"]) == (receipt["id"], "done")
+    [finished] = outcome.json()["receipts"]
+    assert (finished["id"], finished["state"]) == (receipt["id"], "done")
     assert WORD.encode() not in bytes_of(db)
     assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
     assert_sound(db)
@@ -263,10 +263,10 @@ class TestPublications:
         outcome = invoke("purge", "hr/pay.md", "--yes", "--json", "--db", published)
         [receipt] = outcome.json()["receipts"]
         assert receipt["publications"] == [self.COPY]
-        for shown in (plan.err, outcome.err):
-            assert "published to /share/a team for the agent ana, generation 3" in shown
-            assert "until 2026-12-01T00:00:00Z" in shown
-            assert "cannot be reached from here" in shown
+        for text in (plan.err, outcome.err):
+            assert "published to /share/a team for the agent ana, generation 3" in text
+            assert "until 2026-12-01T00:00:00Z" in text
+            assert "cannot be reached from here" in text
 
     def test_of_what_no_publication_carried_none_is_listed(self, published: Path) -> None:
         outcome = invoke("purge", "hr/review.md", "--yes", "--json", "--db", published)

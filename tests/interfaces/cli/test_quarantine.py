@@ -60,14 +60,16 @@ def quarantine(db: Path, *arguments: str) -> Outcome:
 
 def quarantined_documents(db: Path) -> list[str]:
     found = quarantine(db, "list", "--json").json()["documents"]
-    return [one["document_id"].removeprefix("wiki/") for one in found]
+    return [entry["document_id"].removeprefix("wiki/") for entry in found]
 
 
 def found(db: Path, task: str = "token") -> list[str]:
-    asked = invoke("retrieve", task, "--lexical-only", "--format", "json", "--db", db)
-    assert asked.code == 0, asked.err
-    assert HIDDEN[0] not in asked.out and SECRET not in asked.out
-    return sorted(one["document_id"].removeprefix("wiki/") for one in asked.json()["selected"])
+    outcome = invoke("retrieve", task, "--lexical-only", "--format", "json", "--db", db)
+    assert outcome.code == 0, outcome.err
+    assert HIDDEN[0] not in outcome.out and SECRET not in outcome.out
+    return sorted(
+        passage["document_id"].removeprefix("wiki/") for passage in outcome.json()["selected"]
+    )
 
 
 def test_what_weighs_too_much_is_stored_listed_and_shown_to_nobody(db: Path, tree: Path) -> None:
@@ -75,9 +77,9 @@ def test_what_weighs_too_much_is_stored_listed_and_shown_to_nobody(db: Path, tre
     assert (shown_text["flagged"], shown_text["quarantined"], shown_text["documents"]) == (2, 2, 3)
     assert quarantined_documents(db) == ["leaky.md", "poisoned.md"]
     assert found(db) == ["clean.md"]
-    asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db).json()
-    assert asked["rejected_summary"]["quarantined"] == 2
-    assert asked["corpus"]["documents"] == 1
+    answer = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db).json()
+    assert answer["rejected_summary"]["quarantined"] == 2
+    assert answer["corpus"]["documents"] == 1
     assert invoke("get", "wiki/never-was.md", "--db", db).code == 2
 
 
@@ -89,8 +91,8 @@ def test_the_owner_is_told_what_was_kept_back(db: Path) -> None:
             assert (refused.code, refused.out) == (2, "")
             assert f"{name}: quarantined: hidden" in refused.err.replace("tag_characters", "hidden")
             assert "rolebundle quarantine show wiki/poisoned.md" in refused.err
-    shown = invoke("retrieve", "the build token", "--lexical-only", "--db", db).out
-    answer = " ".join(shown.split())
+    output = invoke("retrieve", "the build token", "--lexical-only", "--db", db).out
+    answer = " ".join(output.split())
     for name, kind in (("leaky.md", "secret_github_token"), ("poisoned.md", "tag_characters")):
         line = f"wiki/{name}: quarantined: {kind}; rolebundle quarantine show wiki/{name}"
         assert f"kept back: {line}" in answer
@@ -103,10 +105,10 @@ def test_equal_documents_are_kept_back_in_the_order_of_their_ids(tmp_path: Path)
         (tmp_path / "wiki").mkdir(exist_ok=True)
         (tmp_path / "wiki" / f"{name}.md").write_text(POISONED, encoding="utf-8")
         ingest(tmp_path / "team.db", tmp_path / "wiki")
-    asked = invoke(
+    outcome = invoke(
         *("retrieve", "token", "--lexical-only", "--format", "json", "--db", tmp_path / "team.db")
     )
-    kept_back = [document["document_id"] for document in asked.json()["kept_back"]]
+    kept_back = [document["document_id"] for document in outcome.json()["kept_back"]]
     assert kept_back == ["wiki/a.md", "wiki/b.md"]
 
 
@@ -153,16 +155,16 @@ def test_secrets_in_names_are_masked_and_the_document_is_still_found(tmp_path: P
     assert (first["added"], first["quarantined"]) == (1, 0)
     again = ingest(db, tree, "--secrets", "mask", "--json").json()
     assert (again["unchanged"], again["updated"]) == (1, 0)
-    asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db)
-    [passage] = asked.json()["selected"]
+    outcome = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db)
+    [passage] = outcome.json()["selected"]
     masked_id = "wiki/sub/key-of-[masked: github_token].md"
     assert passage["document_id"] == masked_id
     assert passage["uri"] == "https://me:[masked: password_in_url]@git.internal/a"
     assert passage["metadata"]["flags"]
-    assert SECRET not in asked.out and "x9Kf2LpQ7v" not in asked.out
+    assert SECRET not in outcome.out and "x9Kf2LpQ7v" not in outcome.out
     for reference in (masked_id, f"wiki/{name}", passage["citation"]["locator"], f"{name}:1-9"):
-        shown = invoke("get", reference, "--db", db)
-        assert (shown.code, SECRET in shown.out + shown.err) == (0, False), reference
+        outcome = invoke("get", reference, "--db", db)
+        assert (outcome.code, SECRET in outcome.out + outcome.err) == (0, False), reference
     assert invoke("why", f"wiki/{name}", "token", "--lexical-only", "--db", db).code == 0
 
 
@@ -170,13 +172,13 @@ def test_list_and_show_tell_what_was_found_and_never_the_secret(db: Path) -> Non
     listed = quarantine(db, "list")
     assert "wiki/poisoned.md  quarantine  tag_characters" in listed.out
     assert "wiki/leaky.md  quarantine  secret_github_token" in listed.out
-    shown = quarantine(db, "show", "wiki/leaky.md", "--json")
-    assert SECRET not in shown.out and SECRET not in quarantine(db, "show", "wiki/leaky.md").out
-    [finding] = shown.json()["findings"]
+    outcome = quarantine(db, "show", "wiki/leaky.md", "--json")
+    assert SECRET not in outcome.out and SECRET not in quarantine(db, "show", "wiki/leaky.md").out
+    [finding] = outcome.json()["findings"]
     text = f"Leaky\n\n{LEAKY}"
     assert text[finding["start"] : finding["end"]] == SECRET
-    assert shown.json()["verdict"] == "quarantine"
-    assert shown.json()["path"] == "leaky.md"
+    assert outcome.json()["verdict"] == "quarantine"
+    assert outcome.json()["path"] == "leaky.md"
     hidden = quarantine(db, "show", "wiki/poisoned.md", "--json").json()["findings"][0]
     text = f"Poisoned\n\n{POISONED}"
     assert text[hidden["start"] : hidden["end"]] == HIDDEN
@@ -195,10 +197,10 @@ def test_a_released_document_is_seen_without_what_was_hidden(db: Path) -> None:
     assert quarantine(db, "release", "wiki/poisoned.md").out == "wiki/poisoned.md: released\n"
     assert quarantined_documents(db) == ["leaky.md"]
     assert found(db) == ["clean.md", "poisoned.md"]
-    got = invoke("get", "wiki/poisoned.md", "--db", db)
-    assert "the token refresh" in got.out and HIDDEN not in got.out
-    everything = quarantine(db, "list", "--all")
-    assert "wiki/poisoned.md  released" in everything.out
+    outcome = invoke("get", "wiki/poisoned.md", "--db", db)
+    assert "the token refresh" in outcome.out and HIDDEN not in outcome.out
+    all_documents = quarantine(db, "list", "--all")
+    assert "wiki/poisoned.md  released" in all_documents.out
     assert quarantine(db, "release", "wiki/poisoned.md").code == 2
     assert quarantine(db, "drop", "wiki/poisoned.md").code == 2
     with open_reader(db) as corpus:
@@ -226,9 +228,9 @@ def test_released_once_it_stays_so_until_its_text_changes(db: Path, tree: Path) 
 
 
 def test_an_ingest_says_how_to_list_what_the_scan_found(tree: Path) -> None:
-    done = invoke("ingest", tree, "--lexical-only", "--db", tree.parent / "new.db")
-    assert "findings in 2 documents" in done.out
-    [hint] = [line for line in done.out.splitlines() if line.startswith("scan:")]
+    outcome = invoke("ingest", tree, "--lexical-only", "--db", tree.parent / "new.db")
+    assert "findings in 2 documents" in outcome.out
+    [hint] = [line for line in outcome.out.splitlines() if line.startswith("scan:")]
     command = hint.split("`")[1].split()[1:]
     assert len(invoke(*command, "--db", tree.parent / "new.db").out.splitlines()) == 2
 
@@ -243,9 +245,9 @@ def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Pat
     assert quarantined_documents(db) == ["leaky.md", "poisoned.md"]
     quarantine(db, "drop", "wiki/poisoned.md")
     quarantine(db, "drop", "wiki/leaky.md")
-    nothing = quarantine(db, "list")
-    assert (nothing.code, nothing.out) == (0, "")
-    assert "no document is quarantined" in nothing.err
+    outcome = quarantine(db, "list")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "no document is quarantined" in outcome.err
     assert "no document has findings" in quarantine(db, "list", "--all").err
     assert found(db) == ["clean.md"]
     with open_reader(db) as corpus:
@@ -291,8 +293,8 @@ def test_patterns_of_ones_own_are_looked_for_as_well(db: Path, tree: Path, tmp_p
     assert "wiki/clean.md  label  instruction_override" in listed
     # A label and no wall.
     assert found(db) == ["clean.md"]
-    shown = quarantine(db, "show", "wiki/clean.md").out
-    assert "ours" in shown
+    output = quarantine(db, "show", "wiki/clean.md").out
+    assert "ours" in output
 
 
 @pytest.mark.sample(2)

@@ -25,10 +25,10 @@ def bundle(sample_db: Path, tmp_path: Path) -> Path:
 
 
 def ask(db: Path, folder: Path, *options: str | Path) -> Path:
-    asked = invoke("retrieve", TASK, "--format", "json", "--lexical-only", "--db", db, *options)
-    assert asked.code == 0, asked.err
+    outcome = invoke("retrieve", TASK, "--format", "json", "--lexical-only", "--db", db, *options)
+    assert outcome.code == 0, outcome.err
     path = folder / "bundle.json"
-    path.write_text(asked.out, encoding="utf-8")
+    path.write_text(outcome.out, encoding="utf-8")
     return path
 
 
@@ -143,9 +143,9 @@ class TestReplay:
     @pytest.mark.parametrize("detail", ["ids", "compact"])
     def test_less_detail(self, sample_db: Path, bundle: Path, detail: str) -> None:
         plain = json.loads(bundle.read_text("utf-8"))
-        kept = ("rank", "chunk_id", "document_id", "scores", "citation")
-        kept += ("content",) if detail == "compact" else ()
-        less = [{name: one[name] for name in kept} for one in plain["selected"]]
+        kept_keys = ("rank", "chunk_id", "document_id", "scores", "citation")
+        kept_keys += ("content",) if detail == "compact" else ()
+        less = [{name: passage[name] for name in kept_keys} for passage in plain["selected"]]
         outcome = invoke("replay", change(bundle, selected=less), "--db", sample_db)
         refused(outcome, "bundle_incomplete")
         assert "full" in outcome.err
@@ -197,11 +197,11 @@ class TestCompare:
         assert all(len(view.selected) == 3 for view in reply.roles)
         assert len(reply.overlaps) == 3
         lacking = [
-            one for passage in reply.passages for one in passage.standings
-            if one.state != "selected"
+            standing for passage in reply.passages for standing in passage.standings
+            if standing.state != "selected"
         ]  # fmt: skip
         assert lacking
-        assert all(one.reason for one in lacking if one.state == "rejected")
+        assert all(standing.reason for standing in lacking if standing.state == "rejected")
 
     def test_the_same_twice(self, sample_db: Path) -> None:
         first, again = (self.compare(sample_db, "--json").out for _ in range(2))
@@ -226,16 +226,16 @@ class TestCompare:
         assert outcome.code == 3
 
     def test_the_demo_may_have_a_corpus_of_its_own(self, tmp_path: Path) -> None:
-        shown = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
-        assert shown.code == 0
-        assert "Threat model for offline" in shown.out
-        assert "rolebundle retrieve" in shown.err
+        outcome = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
+        assert outcome.code == 0
+        assert "Threat model for offline" in outcome.out
+        assert "rolebundle retrieve" in outcome.err
         assert SAMPLE.is_dir()
 
 
 def test_a_comparison_of_answers_without_passages_says_so(sample_db: Path) -> None:
     task = ("compare", "zebra quagga okapi gnus", "--roles", ROLES, "--lexical-only")
-    shown = invoke(*task, "--db", sample_db).out
-    assert shown.count("no passage was found") == 3
-    assert shown.count("neither got a passage") == 3
-    assert "%" not in shown
+    output = invoke(*task, "--db", sample_db).out
+    assert output.count("no passage was found") == 3
+    assert output.count("neither got a passage") == 3
+    assert "%" not in output

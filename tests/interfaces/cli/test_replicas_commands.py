@@ -123,8 +123,8 @@ def test_a_target_that_takes_nothing_is_forgotten(
     assert refused.code != 0 and (code is None or f"[{code}]" in refused.err)
     assert (targets(db), staged(db)) == ([], []) if code else len(targets(db)) == 1
     for command in ("status", "doctor"):
-        shown = invoke(command, "--db", db).out
-        assert ("was not completed" in shown) == (code is None), command
+        status_text = invoke(command, "--db", db).out
+        assert ("was not completed" in status_text) == (code is None), command
 
 
 @pytest.mark.parametrize("target", ["missing", "litestream+file://{folder}/missing"])
@@ -206,8 +206,8 @@ def test_a_target_is_forgotten(db: Path) -> None:
     share = db.parent / "share"
     options = ("--agent", "ada", "--expires", "1s", "--grace", "1d")
     assert publish(db, share, *options).code == 0
-    nothing = invoke("publish", "forget", db.parent / "other", "--db", db)
-    assert nothing.code == 2 and "[not_published]" in nothing.err and str(share) in nothing.err
+    outcome = invoke("publish", "forget", db.parent / "other", "--db", db)
+    assert outcome.code == 2 and "[not_published]" in outcome.err and str(share) in outcome.err
     refused = invoke("publish", "forget", share, "--db", db)
     assert refused.code == 2 and "[may_answer]" in refused.err
     assert targets(db) == [str(share)] and staged(db)

@@ -54,11 +54,13 @@ def scopes(db: Path, *arguments: str | Path) -> Outcome:
 
 
 def selected(db: Path, *options: str) -> list[str] | int:
-    asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db, *options)
-    if asked.code:
-        assert asked.out == ""
-        return asked.code
-    return sorted(one["document_id"] for one in asked.json()["selected"])
+    outcome = invoke(
+        "retrieve", "token", "--lexical-only", "--format", "json", "--db", db, *options
+    )
+    if outcome.code:
+        assert outcome.out == ""
+        return outcome.code
+    return sorted(passage["document_id"] for passage in outcome.json()["selected"])
 
 
 def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
@@ -66,11 +68,11 @@ def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 
 def test_set_shows_what_came_of_it_and_warns_of_every_scope(db: Path, policy: Path) -> None:
-    done = scopes(db, "set", policy)
-    assert done.code == 0
-    assert "2 agents named; all other agents see nothing" in done.out
-    assert "1 document moved to another compartment" in done.out
-    assert "EVERY scope" in done.err and "boss.scopes" in done.err
+    outcome = scopes(db, "set", policy)
+    assert outcome.code == 0
+    assert "2 agents named; all other agents see nothing" in outcome.out
+    assert "1 document moved to another compartment" in outcome.out
+    assert "EVERY scope" in outcome.err and "boss.scopes" in outcome.err
     assert selected(db, "--agent", "ada") == ["plan"]
     assert selected(db, "--agent", "boss") == ["attic/old", "pay", "plan"]
     assert selected(db) == selected(db, "--agent", "eve") == selected(db, "--agent", "ADA") == 4
@@ -101,8 +103,8 @@ def test_a_policy_from_standard_input_has_no_file(
     from_stdin(monkeypatch, POLICY.encode())
     assert scopes(db, "set", "-").code == 2
     from_stdin(monkeypatch, POLICY.encode())
-    done = scopes(db, "set", "-", "--format", "toml", "--json")
-    assert done.json()["location"] == ""
+    outcome = scopes(db, "set", "-", "--format", "toml", "--json")
+    assert outcome.json()["location"] == ""
     assert "standard input" in scopes(db, "show").out
     assert selected(db, "--agent", "ada") == ["plan"]
     from_stdin(monkeypatch, b"\xff\xfe")
@@ -147,12 +149,12 @@ def test_a_missing_file_and_a_missing_corpus(db: Path, policy: Path, tmp_path: P
 def test_show(db: Path, policy: Path) -> None:
     assert "every agent sees every document" in scopes(db, "show").out
     scopes(db, "set", policy)
-    shown = scopes(db, "show").out
-    assert "ada  internal  engineering  sees 1 of 3 documents" in shown
-    assert "never attic/**" in shown
-    assert "boss  confidential  EVERY scope  sees 3 of 3 documents" in shown
+    output = scopes(db, "show").out
+    assert "ada  internal  engineering  sees 1 of 3 documents" in output
+    assert "never attic/**" in output
+    assert "boss  confidential  EVERY scope  sees 3 of 3 documents" in output
     found = scopes(db, "show", "--agent", "ada", "--json").json()
-    assert [one["agent"] for one in found["agents"]] == ["ada"]
+    assert [agent["agent"] for agent in found["agents"]] == ["ada"]
     assert (found["policy"], found["location"], found["doubt"]) == (True, str(policy), "")
     unknown = scopes(db, "show", "--agent", "adda")
     assert (unknown.code, unknown.out) == (2, "")
@@ -189,16 +191,16 @@ def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:
     scopes(db, "set", policy)
     policy.write_text(POLICY + "\n# a comment\n", encoding="utf-8")
     assert selected(db, "--agent", "boss") == 4
-    shown = scopes(db, "show").out
-    assert "every agent is denied" in shown and "was changed since it was set" in shown
-    assert "sees 0 of 3 documents" in shown
+    output = scopes(db, "show").out
+    assert "every agent is denied" in output and "was changed since it was set" in output
+    assert "sees 0 of 3 documents" in output
     linted = scopes(db, "lint")
     assert linted.code == 3
     assert "[policy_doubtful]" in linted.out
 
 
 def codes(outcome: Outcome) -> list[Any]:
-    return [one["code"] for one in outcome.json()["findings"]]
+    return [finding["code"] for finding in outcome.json()["findings"]]
 
 
 def test_lint_before_and_after(db: Path, policy: Path) -> None:

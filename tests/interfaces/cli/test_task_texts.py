@@ -56,31 +56,31 @@ CODED = {"nothing": "empty_task", "spaces": "empty_task",
 
 
 # Law 4 has the long texts as well, but not through the command line.
-SHORT = [what for what in TEXTS if not what.startswith("100 kB")]
+SHORT = [name for name in TEXTS if not name.startswith("100 kB")]
 SAMPLE = [
-    (what, (("json", "text", "prompt")[number % 3],))
-    for number, what in enumerate([*SHORT, "100 kB of emoji"])
+    (name, (("json", "text", "prompt")[number % 3],))
+    for number, name in enumerate([*SHORT, "100 kB of emoji"])
 ]
-ALL = [pytest.param(what, ("json", "text", "prompt"), marks=pytest.mark.slow) for what in TEXTS]
+ALL = [pytest.param(name, ("json", "text", "prompt"), marks=pytest.mark.slow) for name in TEXTS]
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("what", "forms"), [*SAMPLE, *ALL])
-def test_a_task_is_text(sample_without_vectors: Path, what: str, forms: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("name", "forms"), [*SAMPLE, *ALL])
+def test_a_task_is_text(sample_without_vectors: Path, name: str, forms: tuple[str, ...]) -> None:
     for form in forms:
         outcome = invoke(
             "retrieve", "--lexical-only", "--role", "mossline-security-reviewer", "--format", form,
-            "--db", sample_without_vectors, "--", TEXTS[what],
+            "--db", sample_without_vectors, "--", TEXTS[name],
         )  # fmt: skip
         is_coded(outcome)
-        if what in CODED:
+        if name in CODED:
             assert (outcome.code, outcome.out) == (2, "")
-            assert CODED[what] in outcome.err
+            assert CODED[name] in outcome.err
             continue
         assert (outcome.code, outcome.err) == (0, ""), outcome
         if form == "json":
             bundle = RetrievalBundle.model_validate_json(outcome.out)
-            assert bundle.query.task_text == TEXTS[what]
+            assert bundle.query.task_text == TEXTS[name]
         else:
             assert "\x1b" not in outcome.out
             assert "\u202e" not in outcome.out.partition("\n\n")[0]

@@ -20,33 +20,39 @@ def chunk_of(db: Path, *options: str, rejected: str = "") -> str:
     bundle = invoke("retrieve", TASK, *WORDS, *options, "--format", "json", "--db", db).json()
     if not rejected:
         return str(bundle["selected"][0]["chunk_id"])
-    return str(next(one["chunk_id"] for one in bundle["rejected"] if one["reason"] == rejected))
+    return str(
+        next(
+            rejection["chunk_id"]
+            for rejection in bundle["rejected"]
+            if rejection["reason"] == rejected
+        )
+    )
 
 
 def test_help_shows_examples() -> None:
-    shown = invoke("why", "--help")
-    assert (shown.code, shown.err) == (0, "")
-    assert shown.out.count("rolebundle why ") >= 3
+    outcome = invoke("why", "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.count("rolebundle why ") >= 3
     assert " why " in " ".join(invoke("--help").out.split())
 
 
 def test_a_selected_passage(sample_db: Path) -> None:
     role = ("--role", "mossline-security-reviewer")
     first = chunk_of(sample_db, *role)
-    shown = invoke("why", first, TASK, *WORDS, *role, "--db", sample_db)
-    assert (shown.code, shown.err) == (0, "")
-    assert "SELECTED at rank 1 of" in shown.out
-    assert first in shown.out
-    labels = [line[:8].strip() for line in shown.out.split("\n")]
+    outcome = invoke("why", first, TASK, *WORDS, *role, "--db", sample_db)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "SELECTED at rank 1 of" in outcome.out
+    assert first in outcome.out
+    labels = [line[:8].strip() for line in outcome.out.split("\n")]
     stages = ["words", "lanes", "pool", "filter", "score", "place"]
     assert [label for label in labels if label in stages] == stages
-    assert "meaning       not searched: only words were asked for" in shown.out
+    assert "meaning       not searched: only words were asked for" in outcome.out
     assert "needs" not in labels
 
 
 def test_json_is_the_contract(sample_db: Path) -> None:
-    shown = invoke("why", chunk_of(sample_db), TASK, *WORDS, "--json", "--db", sample_db)
-    found = Why.model_validate(shown.json())
+    outcome = invoke("why", chunk_of(sample_db), TASK, *WORDS, "--json", "--db", sample_db)
+    found = Why.model_validate(outcome.json())
     assert (found.outcome, found.rank, found.role_id, found.task) == ("selected", 1, "", TASK)
     assert found.generated_at == "2026-11-15T00:00:00Z"
     assert found.overlay is None
@@ -55,28 +61,28 @@ def test_json_is_the_contract(sample_db: Path) -> None:
 def test_a_rejected_passage_says_what_it_lost_to_and_what_it_needs(sample_db: Path) -> None:
     limit = ("--limit", "2")
     cut = chunk_of(sample_db, *limit, rejected="budget_cut")
-    shown = invoke("why", cut, TASK, *WORDS, *limit, "--db", sample_db)
-    assert "REJECTED in the selection: budget_cut" in shown.out
-    assert "\nlost to " in shown.out
-    assert "\nneeds    - a final score above " in shown.out
-    assert "limit of at least 3 (it was 2)" in shown.out
+    outcome = invoke("why", cut, TASK, *WORDS, *limit, "--db", sample_db)
+    assert "REJECTED in the selection: budget_cut" in outcome.out
+    assert "\nlost to " in outcome.out
+    assert "\nneeds    - a final score above " in outcome.out
+    assert "limit of at least 3 (it was 2)" in outcome.out
 
 
 def test_a_forbidden_source(sample_db: Path) -> None:
     role = ("--role", "mossline-code-reviewer")
     forbidden = chunk_of(sample_db, *role, rejected="forbidden_source")
-    shown = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
-    assert "REJECTED by the filter: forbidden_source" in shown.out
-    assert "if it had been proposed and allowed" in shown.out
-    assert "would be " in shown.out
-    assert "from its forbidden_sources" in " ".join(shown.out.split())
+    outcome = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
+    assert "REJECTED by the filter: forbidden_source" in outcome.out
+    assert "if it had been proposed and allowed" in outcome.out
+    assert "would be " in outcome.out
+    assert "from its forbidden_sources" in " ".join(outcome.out.split())
 
 
 def test_a_document_and_lines(sample_db: Path) -> None:
-    shown = invoke("why", f"{AUDIT}:12-20", "zebra", *WORDS, "--db", sample_db)
-    assert "NOT PROPOSED: no lane found it" in shown.out
-    assert "lacks: zebra" in shown.out
-    assert AUDIT in shown.out.split("\n")[1]
+    outcome = invoke("why", f"{AUDIT}:12-20", "zebra", *WORDS, "--db", sample_db)
+    assert "NOT PROPOSED: no lane found it" in outcome.out
+    assert "lacks: zebra" in outcome.out
+    assert AUDIT in outcome.out.split("\n")[1]
 
 
 def test_an_overlay_file_governs_instead_of_a_role(tmp_path: Path) -> None:
@@ -87,15 +93,15 @@ def test_an_overlay_file_governs_instead_of_a_role(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     mine = ("--overlay", tmp_path / "mine.json")
-    shown = invoke("why", "post", "token", *WORDS, *mine, "--json", "--db", db).json()
-    assert (shown["code"], shown["role_id"]) == ("forbidden_source", "mine")
+    answer = invoke("why", "post", "token", *WORDS, *mine, "--json", "--db", db).json()
+    assert (answer["code"], answer["role_id"]) == ("forbidden_source", "mine")
 
 
 def test_nothing_in_a_corpus_can_rewrite_the_terminal(tmp_path: Path) -> None:
     db = build(tmp_path, [document("\x1b[2Jpost\n", ["token"], source_id="\x1b[31mblog")])
-    shown = invoke("why", "\x1b[2Jpost\n", "token \x1b[0m", *WORDS, "--db", db)
-    assert shown.code == 0
-    assert "\x1b" not in shown.out
+    outcome = invoke("why", "\x1b[2Jpost\n", "token \x1b[0m", *WORDS, "--db", db)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
 
 
 @pytest.mark.parametrize(

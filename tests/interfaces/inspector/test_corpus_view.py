@@ -146,8 +146,14 @@ def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path
             admin.policy.set(json.dumps({"ada": rule}), "json")
         with Engine(path, agent="ada") as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
-            asked = ({}, {"prefix": "mail"}, {"prefix": "docs"}, {"after": "auth"}, {"check": "1"})
-            pages.append([app.answer("corpus", Parameters(query.items())) for query in asked])
+            queries = (
+                {},
+                {"prefix": "mail"},
+                {"prefix": "docs"},
+                {"after": "auth"},
+                {"check": "1"},
+            )
+            pages.append([app.answer("corpus", Parameters(query.items())) for query in queries])
     assert pages[0] == pages[1]
     assert all(page.status == HTTPStatus.OK for page in pages[0])
     agents = html.fromstring(pages[0][0].page)

@@ -55,7 +55,7 @@ def app(folder: Path) -> Iterator[Inspector]:
     app.close()
 
 
-def shown(app: Inspector, view: str, **fields: str) -> str:
+def page_text(app: Inspector, view: str, **fields: str) -> str:
     answer = app.answer(view, Parameters(fields.items()))
     assert answer.status == HTTPStatus.OK, answer.page
     return " ".join(html.fromstring(answer.page).xpath("//main")[0].text_content().split())
@@ -67,7 +67,7 @@ def refused(app: Inspector, view: str, **fields: str) -> tuple[HTTPStatus, str]:
 
 
 def test_a_draft_is_verified_against_the_corpus(app: Inspector) -> None:
-    assert "Verify a draft" in shown(app, "draft")
+    assert "Verify a draft" in page_text(app, "draft")
     page = app.answer(
         "draft", Parameters({"draft": f"{TRUE}\r\n{FALSE}", "role": "guard"}.items())
     ).page
@@ -106,20 +106,20 @@ def test_golden_sets_and_reports_are_listed(app: Inspector) -> None:
 
 def test_a_golden_set_runs_on_the_corpus_and_changes_nothing(app: Inspector, folder: Path) -> None:
     before = next(folder.glob("*.db")).read_bytes()
-    text = shown(app, "evaluation", golden="guard")
+    text = page_text(app, "evaluation", golden="guard")
     assert text.startswith("Evaluation of a golden set guard-set") and "Passed" in text
     assert next(folder.glob("*.db")).read_bytes() == before
 
 
 def test_stored_reports_are_shown_and_compared(app: Inspector, folder: Path) -> None:
-    assert "guard-set" in shown(app, "evaluation", report="2")
-    text = shown(app, "evaluation", before="1", after="2")
+    assert "guard-set" in page_text(app, "evaluation", report="2")
+    text = page_text(app, "evaluation", before="1", after="2")
     assert f"{folder / 'first.json'} → {folder / 'second.json'}" in text
     for number in ("3", "0", "../first.json"):
         status, _ = refused(app, "evaluation", report=number)
         assert status in (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST)
-    for given in ("before", "after"):
-        status, code = refused(app, "evaluation", **{given: "1"})
+    for parameter in ("before", "after"):
+        status, code = refused(app, "evaluation", **{parameter: "1"})
         assert (status, code) == (HTTPStatus.BAD_REQUEST, "parameter_missing")
 
 

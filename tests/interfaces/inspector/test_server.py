@@ -69,14 +69,16 @@ def get(server: Inspecting, path: str, *headers: str) -> bytes:
 
 def post(server: Inspecting, body: str = "text=hello", *headers: str, origin: str = "own") -> bytes:
     origins = {"own": [f"Origin: http://{ADDRESS}:{server.port}"], "": []}
-    given = [
+    all_headers = [
         host(server),
         *origins.get(origin, [f"Origin: {origin}"]),
         *(headers or ("Content-Type: application/x-www-form-urlencoded",)),
     ]
-    if not any(header.startswith(("Content-Length", "Transfer-Encoding")) for header in given):
-        given.append(f"Content-Length: {len(body)}")
-    return sent(server, request_of(server, "POST", f"{server.path}save", *given, body=body))
+    if not any(
+        header.startswith(("Content-Length", "Transfer-Encoding")) for header in all_headers
+    ):
+        all_headers.append(f"Content-Length: {len(body)}")
+    return sent(server, request_of(server, "POST", f"{server.path}save", *all_headers, body=body))
 
 
 def test_the_own_address_is_answered(server: Inspecting) -> None:

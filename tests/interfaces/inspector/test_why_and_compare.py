@@ -45,7 +45,7 @@ def app(folder: Path) -> Iterator[Inspector]:
         yield Inspector(engine, "/token/", VIEWS, FORMS)
 
 
-def asked(app: Inspector, view: str, **parameters: str | list[str]) -> Response:
+def response_of(app: Inspector, view: str, **parameters: str | list[str]) -> Response:
     fields: dict[str, str | list[str]] = {"task": "token plan", "now": NOW, "agent": "ada"}
     fields |= parameters
     pairs = [
@@ -75,7 +75,7 @@ def columns(answer: Response) -> list[str]:
 def test_roles_are_named_in_several_ways(
     app: Inspector, parameters: dict[str, str | list[str]], roles: list[str]
 ) -> None:
-    assert columns(asked(app, "compare", **parameters)) == ["no role", *roles]
+    assert columns(response_of(app, "compare", **parameters)) == ["no role", *roles]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_roles_are_named_in_several_ways(
 def test_with_too_little_to_compare_there_is_a_form(
     app: Inspector, parameters: dict[str, str]
 ) -> None:
-    answer = asked(app, "compare", **parameters)
+    answer = response_of(app, "compare", **parameters)
     assert answer.status == 200
     page = html.fromstring(answer.page)
     boxes = page.xpath("//input[@name='roles']")
@@ -96,19 +96,19 @@ def test_with_too_little_to_compare_there_is_a_form(
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "²", "9" * 5_000])
 def test_a_limit_that_is_no_positive_whole_number_is_refused(app: Inspector, limit: str) -> None:
-    assert asked(app, "why", id="plan", limit=limit).status == 400
+    assert response_of(app, "why", id="plan", limit=limit).status == 400
 
 
 def test_too_many_roles_are_refused(app: Inspector) -> None:
-    answer = asked(app, "compare", roles=",".join(f"role-{number}" for number in range(11)))
+    answer = response_of(app, "compare", roles=",".join(f"role-{number}" for number in range(11)))
     assert (answer.status, "too_many_roles" in answer.page) == (400, True)
 
 
 def test_an_agent_that_may_not_ask_without_a_role_gets_no_answer_without_one(
     app: Inspector,
 ) -> None:
-    assert columns(asked(app, "compare", roles="one,two", agent="bob")) == ["one", "two"]
-    assert asked(app, "compare", roles="one,three", agent="bob").status == 403
+    assert columns(response_of(app, "compare", roles="one,two", agent="bob")) == ["one", "two"]
+    assert response_of(app, "compare", roles="one,three", agent="bob").status == 403
 
 
 @pytest.mark.parametrize("agent", ["ada", "bob"])
@@ -129,13 +129,13 @@ def test_a_page_is_the_same_without_the_documents_that_an_agent_may_not_see(
     for name in ("with", "without"):
         with Engine(folder / name / "team.db", [folder], agent=agent) as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
-            pages.append(asked(app, view, **parameters, agent=agent))
+            pages.append(response_of(app, view, **parameters, agent=agent))
     assert pages[0] == pages[1]
     assert pages[0].status == (404 if parameters.get("id") == "salary" else 200)
 
 
 def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
-    answer = asked(app, "why", id="plan#1", role="one", limit="1", lexical_only="true")
+    answer = response_of(app, "why", id="plan#1", role="one", limit="1", lexical_only="true")
     assert answer.status == 200
     [form] = html.fromstring(answer.page).xpath("//form")
     fields = dict(form.form_values())
@@ -146,7 +146,7 @@ def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
 
 
 def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
-    answer = asked(app, "why")
+    answer = response_of(app, "why")
     assert (answer.status, "has no id" in answer.page) == (400, True)
 
 
@@ -154,15 +154,15 @@ def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
 def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: str) -> None:
     parameters: dict[str, str | list[str]] = {"id": "d0", "roles": "one,two"}
     for task, is_refused in (("ä" * 2_000, False), ("ä" * 2_001, True)):
-        answer = asked(app, view, task=task, **parameters)
+        answer = response_of(app, view, task=task, **parameters)
         assert ("task_too_long" in answer.page) == is_refused
 
 
 def test_the_owner_is_told_to_ask_for_an_agent_under_a_policy(app: Inspector) -> None:
-    answer = asked(app, "answer", agent="")
+    answer = response_of(app, "answer", agent="")
     assert answer.status == 403 and "name an agent that the policy allows" in answer.page
 
 
 def test_an_error_names_a_document_as_it_was_named(app: Inspector) -> None:
-    assert "<strong>nosuch.md: " in asked(app, "document", id="nosuch.md").page
-    assert "<strong>There is no such view" in asked(app, "nowhere").page
+    assert "<strong>nosuch.md: " in response_of(app, "document", id="nosuch.md").page
+    assert "<strong>There is no such view" in response_of(app, "nowhere").page

@@ -74,7 +74,7 @@ def page_of(answer: Response) -> html.HtmlElement:
     return html.fromstring(answer.page)
 
 
-def shown(app: Inspector, **parameters: str) -> html.HtmlElement:
+def page_for(app: Inspector, **parameters: str) -> html.HtmlElement:
     return page_of(app.answer("workbench", Parameters(parameters.items())))
 
 
@@ -89,7 +89,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_the_list_has_every_role_by_where_it_comes_from(app: Inspector, db: Path) -> None:
     write(db.parent / "roles", "broken", vocabulary=1, nonsense=2)
-    page = shown(app)
+    page = page_for(app)
     own, shipped = section(page, "folder-1"), section(page, "folder-2")
     assert f"From {db.parent / 'roles'}" in own
     assert "Decide about a release." in own
@@ -102,7 +102,7 @@ def test_the_list_has_every_role_by_where_it_comes_from(app: Inspector, db: Path
 
 
 def test_an_overlay_says_what_its_rules_touch(app: Inspector) -> None:
-    page = shown(app, role="releaser")
+    page = page_for(app, role="releaser")
     rules = section(page, "rules")
     assert "forbidden path ads/** it </b> sells 1 ads/launch.md this overlay" in rules
     assert "higher × 2 runbooks 2 runs/rollback.md runs/deploy.md this overlay" in rules
@@ -118,7 +118,7 @@ def test_an_overlay_says_what_its_rules_touch(app: Inspector) -> None:
 
 def test_inherited_values_name_their_overlay(app: Inspector, db: Path) -> None:
     write(db.parent / "roles", "child", extends="releaser", mission="Another.")
-    page = shown(app, role="child")
+    page = page_for(app, role="child")
     assert "inherited from releaser" in section(page, "rules")
     assert json.loads(page.xpath("//textarea[@name='overlay']")[0].text_content()) == {
         "version": "1.0",
@@ -138,13 +138,13 @@ def test_a_trial_shows_what_enters_and_leaves_and_writes_nothing(app: Inspector,
     back = page_of(
         sent(app, "try", changed() | {"source_policy": {"allowed_sources": [{"path": "ads/**"}]}})
     )
-    left = back.xpath("//tbody/tr[.//*[text()='left']]")
-    assert len(left) == 4 and all("forbidden_source" in row.text_content() for row in left)
+    leaving = back.xpath("//tbody/tr[.//*[text()='left']]")
+    assert len(leaving) == 4 and all("forbidden_source" in row.text_content() for row in leaving)
     assert files(db.parent) == before
 
 
 def test_a_trial_of_the_copy_as_it_is_changes_nothing(app: Inspector) -> None:
-    text = shown(app, role="releaser").xpath("//textarea[@name='overlay']")[0].text_content()
+    text = page_for(app, role="releaser").xpath("//textarea[@name='overlay']")[0].text_content()
     page = page_of(sent(app, "try", text))
     [row] = page.xpath("//section[@aria-labelledby='tasks']//tbody/tr")
     assert [cell.text_content() for cell in row.xpath("td")][:3] == ["0", "0", "0"]
@@ -164,14 +164,16 @@ def test_a_saved_copy_is_a_role_at_once(app: Inspector, db: Path) -> None:
     assert view == "answer"
     answer = page_of(app.answer(view, Parameters(parse_qsl(query))))
     assert answer.xpath("//select[@name='role']/option[@selected]/text()") == ["copy"]
-    assert "Of this corpus" in section(shown(app), "folder-2")
+    assert "Of this corpus" in section(page_for(app), "folder-2")
 
 
 def test_no_file_is_overwritten_and_no_role_replaced(app: Inspector, db: Path) -> None:
     page_of(sent(app, "save"))
     before = files(db.parent)
-    for taken in ("copy", "releaser", "code-reviewer"):
-        page = page_of(sent(app, "save", {"version": "1.0", "mission": "x"}, new_role=taken))
+    for existing_role in ("copy", "releaser", "code-reviewer"):
+        page = page_of(
+            sent(app, "save", {"version": "1.0", "mission": "x"}, new_role=existing_role)
+        )
         assert "The copy was not saved" in page.text_content()
         assert "role_exists" in section(page, "lint")
     (db.with_name("team.db.overlays") / "link.json").symlink_to(db.parent / "outside.json")
@@ -266,9 +268,9 @@ def test_a_trial_has_bounded_tasks(app: Inspector, tasks: str) -> None:
 
 
 def test_the_tasks_are_those_of_the_address_or_of_the_golden_set(app: Inspector, db: Path) -> None:
-    def tasks(*given: str) -> list[str]:
+    def tasks(*chosen: str) -> list[str]:
         answer = app.answer(
-            "workbench", Parameters([("role", "releaser"), *(("task", task) for task in given)])
+            "workbench", Parameters([("role", "releaser"), *(("task", task) for task in chosen)])
         )
         return page_of(answer).xpath("//textarea[@name='tasks']")[0].text_content().split("\n")
 
@@ -293,11 +295,11 @@ def test_no_text_is_markup(app: Inspector) -> None:
     overlay = changed() | {"label": hostile, "vocabulary": {"boost_phrases": [hostile]}}
     overlay["source_policy"] = {"forbidden_sources": [{"pattern": hostile, "reason": hostile}]}
     pages = [
-        shown(app, role="releaser", task=hostile),
+        page_for(app, role="releaser", task=hostile),
         page_of(sent(app, "try", overlay, tasks=f"release {hostile}", new_role="a")),
         page_of(sent(app, "try", overlay, new_role=f'"{hostile}')),
         page_of(sent(app, "save", overlay, tasks=hostile, new_role="b")),
-        shown(app, role="b"),
+        page_for(app, role="b"),
     ]
     for page in pages:
         assert not page.xpath("//script | //img | //b | //@style")

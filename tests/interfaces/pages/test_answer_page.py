@@ -114,9 +114,9 @@ def test_no_text_of_a_bundle_is_markup(bundle: RetrievalBundle, hostile: str) ->
 
 @given(st.text())
 def test_what_is_visible_hides_and_reorders_nothing(text: str) -> None:
-    shown = visible(text)
-    assert not {*shown} & {*"\u202a\u202b\u202d\u202e\u2066\u200b\u0000\x1b\ud800"}
-    assert visible(shown) == shown
+    visible_text = visible(text)
+    assert not {*visible_text} & {*"\u202a\u202b\u202d\u202e\u2066\u200b\u0000\x1b\ud800"}
+    assert visible(visible_text) == visible_text
 
 
 def test_every_code_has_plain_words() -> None:
@@ -150,13 +150,13 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"{}", b"<!DOCTYPE html>"])
 def test_a_page_replaces_only_a_page(tmp_path: Path, content: bytes) -> None:
     bundle = str(CHECKOUT / "docs" / "example-bundle.json")
-    other, link = tmp_path / "other", tmp_path / "link.html"
-    other.write_bytes(content)
-    link.symlink_to(other)
-    for name in (other, link):
+    foreign, link = tmp_path / "other", tmp_path / "link.html"
+    foreign.write_bytes(content)
+    link.symlink_to(foreign)
+    for name in (foreign, link):
         refused = invoke("inspect", bundle, "--html", str(name))
         assert refused.code == 2 and "not_a_page" in refused.err
-    assert other.read_bytes() == content and link.is_symlink()
+    assert foreign.read_bytes() == content and link.is_symlink()
 
 
 def test_a_page_does_not_replace_its_own_input(tmp_path: Path) -> None:

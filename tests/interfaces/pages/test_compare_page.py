@@ -94,19 +94,19 @@ def test_what_a_role_changes_adds_up(comparison: Comparison) -> None:
     for row, view in zip(changes, comparison.roles[1:], strict=True):
         share, *numbers = row[1:]
         assert share == f"{view.role_share:.0%}"
-        kept, up, down, new, lower, refused = map(int, numbers)
+        unchanged, up, down, new, lower, refused = map(int, numbers)
         places = [
             view.selected.index(chunk_id) - rank
             for rank, chunk_id in enumerate(without)
             if chunk_id in view.selected
         ]
-        assert (kept, up, down) == (
+        assert (unchanged, up, down) == (
             len(places),
             sum(place < 0 for place in places),
             sum(place > 0 for place in places),
         )
-        assert kept + lower + refused == len(without)
-        assert kept + new == len(view.selected)
+        assert unchanged + lower + refused == len(without)
+        assert unchanged + new == len(view.selected)
     assert sum(int(row[3]) for row in changes) > 0
     # The only passages that a rule took from a role.
     assert [int(row[-1]) for row in changes] == [3, 1, 0]

@@ -46,11 +46,11 @@ COVERED = finding(
 )  # fmt: skip
 ELEPHANTS = finding("Elephants fly.", "coverage", "uncovered", remedy="Leave it out.")
 SECRET = finding("s3cr3t-value", "publish", "secret", fails=True, text="", remedy="Remove it.")
-WHOLE = Finding(
+WHOLE_DRAFT = Finding(
     check="sources", code="unknown_passage", fails=True, span=Span(start=0, end=0), text="",
     chunk_id="gone#1", note="the corpus has no such passage",
 )  # fmt: skip
-FINDINGS = [WHOLE, COVERED, QUOTE, ELEPHANTS, SECRET]
+FINDINGS = [WHOLE_DRAFT, COVERED, QUOTE, ELEPHANTS, SECRET]
 PASSAGES = {
     "a#1": FoundPassage(
         chunk_id="a#1", locator="a.md:1-2", headings=["Tokens"], content_type="paragraph",

@@ -95,7 +95,7 @@ def test_everything_of_a_report_is_on_the_page() -> None:
     check = Check(
         question="lost", kind="expect_trust", about="", expected="strong", found="weak", held=False
     )
-    whole = with_thresholds(
+    full_report = with_thresholds(
         report(
             LOST,
             WON,
@@ -117,14 +117,14 @@ def test_everything_of_a_report_is_on_the_page() -> None:
         ),
         {"mrr": 0.99},
     )  # fmt: skip
-    text = text_of(evaluation_page(whole))
+    text = text_of(evaluation_page(full_report))
     for words in (
         "Not passed", "the model is down", "a note", "12.5%", "expected strong, found weak",
         "at least 0.99", "not met", "34.5%", "61.0%", "62.0%", "−20.00%", "0.031*", "1 / 5",
         "1 won, 1 lost, 0 the same", "p95 3.0", "1.0 s to ingest", "2.5 passages on average",
     ):  # fmt: skip
         assert words in text, words
-    for system in whole.systems:
+    for system in full_report.systems:
         for value in system.metrics.values():
             assert f"{value:.4f}" in text
 

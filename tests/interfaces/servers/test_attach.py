@@ -188,15 +188,15 @@ def test_both_commands_attach_by_themselves(db: Path, place: Path, command: str)
         hidden = "from rolebundle.interfaces.cli import serve; serve.take_over = None\n"
         lines = [request(1, "roles.list")]
     with serving(db, place):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", hidden + PROGRAM[-1], command, "--db", str(db)],
             input=b"\n".join(lines) + b"\n",
             capture_output=True,
             check=False,
         )
-    assert done.stderr == b""
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
-    assert done.returncode == 0
+    assert result.stderr == b""
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1]
+    assert result.returncode == 0
 
 
 def test_connections_have_their_own_agents_and_cannot_cancel_each_other(
@@ -206,16 +206,16 @@ def test_connections_have_their_own_agents_and_cannot_cancel_each_other(
     cancel = json.dumps({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}})
     with (
         serving(db, place, before=slow),
-        Attached(db, agent="one") as one,
-        Attached(db, agent="two") as two,
+        Attached(db, agent="one") as first,
+        Attached(db, agent="two") as second,
     ):
-        one.send(request(1, "status"))
-        two.send(cancel.encode(), request(2, "retrieve", **RETRIEVE, agent="one"))
+        first.send(request(1, "status"))
+        second.send(cancel.encode(), request(2, "retrieve", **RETRIEVE, agent="one"))
         # Not behind the slow call of the other one.
-        assert two.next()["error"]["code"] == -32001
-        two.send(request(3, "retrieve", **RETRIEVE, agent="two"))
-        assert codes(two.end()[0]) == [3]
-        answers, code = one.end()
+        assert second.next()["error"]["code"] == -32001
+        second.send(request(3, "retrieve", **RETRIEVE, agent="two"))
+        assert codes(second.end()[0]) == [3]
+        answers, code = first.end()
         assert codes(answers) == [1]
         assert code == 0
 
@@ -321,9 +321,9 @@ def test_a_client_that_is_told_to_end_answers_with_interrupted(
         assert [answer["error"]["data"]["code"] for answer in answers] == ["interrupted"] * 2
         assert code == (130 if number == signal.SIGINT else 1)
         # The server goes on.
-        with Attached(db) as other:
-            other.send(request(4, "roles.list"))
-            assert codes(other.end()[0]) == [4]
+        with Attached(db) as second_client:
+            second_client.send(request(4, "roles.list"))
+            assert codes(second_client.end()[0]) == [4]
 
 
 # -- who is served -----------------------------------------------------------------------------
@@ -346,13 +346,13 @@ def test_who_is_served(db: Path, tmp_path: Path) -> None:
     assert sharing(db, allow_write=True).refusal(hello(db, allow_write=True)) == ""
     pinned = sharing(db, "one")
     assert pinned.refusal(hello(db, "one")) == ""
-    for other in (
+    for other_request in (
         hello(db),
         hello(db, "two"),
         hello(db, "one", approvals="request"),
         hello(db, "one", overlay_folders=["/else"]),
     ):
-        assert "one agent" in pinned.refusal(other)
+        assert "one agent" in pinned.refusal(other_request)
     link = tmp_path / "link.db"
     link.symlink_to(db)
     assert "another" in sharing(db).refusal(hello(link))
@@ -376,10 +376,10 @@ def test_who_is_served(db: Path, tmp_path: Path) -> None:
 def test_other_settings_are_not_shared(
     db: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
 ) -> None:
-    other = hello(db)
+    other_request = hello(db)
     monkeypatch.setenv(name, value)
-    assert expected in sharing(db).refusal(other)
-    assert bool(sharing(db).refusal(other)) == bool(expected)
+    assert expected in sharing(db).refusal(other_request)
+    assert bool(sharing(db).refusal(other_request)) == bool(expected)
     settings = SETTINGS | {"rerank": "ollama:x"}
     assert replace(sharing(db), settings=settings).refusal(hello(db))
 
@@ -467,9 +467,9 @@ def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, p
 
 
 def test_a_client_that_is_gone_is_nobody() -> None:
-    gone = socket.socket(socket.AF_UNIX)
-    gone.close()
-    assert not local_socket.is_same_user(gone)
+    closed = socket.socket(socket.AF_UNIX)
+    closed.close()
+    assert not local_socket.is_same_user(closed)
 
 
 def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,11 +108,11 @@ def test_retrieve_answers_as_every_interface_does(
 
 
 def without_timings(answer: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in answer.items() if key != "diagnostics"}
-    kept["query"] = {
-        key: value for key, value in kept.get("query", {}).items() if key != "generated_at"
+    kept_fields = {key: value for key, value in answer.items() if key != "diagnostics"}
+    kept_fields["query"] = {
+        key: value for key, value in kept_fields.get("query", {}).items() if key != "generated_at"
     }
-    return kept
+    return kept_fields
 
 
 def test_the_other_tools_answer_as_every_interface_does(
@@ -146,13 +146,13 @@ def test_the_other_tools_answer_as_every_interface_does(
             for answer in (expected, result.structured_content):
                 answer.pop("checked_at", None)
             assert without_timings(result.structured_content) == without_timings(expected), name
-            shown = {
+            expected_texts = {
                 "why": chunk_id,
                 "compare": "mossline-product-strategist: ",
                 "replay": "the same today",
                 "list_roles": "mossline-security-reviewer",
             }
-            assert shown.get(name, "") in text_of(result)
+            assert expected_texts.get(name, "") in text_of(result)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,10 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         listed = (await session.list_resources()).resources
         templates = (await session.list_resource_templates()).resource_templates
         chunk_id, _ = some_chunk(sample_db)
-        document = next(one for one in listed if one.name == document_id)
-        overlay = next(one for one in listed if one.name == "mossline-security-reviewer")
+        document = next(resource for resource in listed if resource.name == document_id)
+        overlay = next(
+            resource for resource in listed if resource.name == "mossline-security-reviewer"
+        )
         return (
             listed,
             templates,
@@ -238,8 +240,8 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         )
 
     listed, templates, document, overlay, passage = server.speak(talk)
-    assert len({one.uri for one in listed}) == len(listed)
-    assert [one.uri_template for one in templates] == [
+    assert len({resource.uri for resource in listed}) == len(listed)
+    assert [template.uri_template for template in templates] == [
         "rolebundle://passage/{chunk_id}",
         "rolebundle://document/{document_id}",
         "rolebundle://overlay/{role}",

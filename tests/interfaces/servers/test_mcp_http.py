@@ -158,14 +158,14 @@ def test_several_clients_are_served_at_once(server: HttpServer) -> None:
                 )
             )
         assert [len(answer.structured_content["selected"]) for answer in answers] == [1, 2, 3]
-        return [one["chunk_id"] for one in answers[2].structured_content["selected"]]
+        return [passage["chunk_id"] for passage in answers[2].structured_content["selected"]]
 
     async def at_once() -> list[list[str]]:
         return await asyncio.gather(*(ask(task) for task in [*tasks, tasks[0]]))
 
     found = asyncio.run(at_once())
     assert found[3] == found[0]
-    assert len({tuple(one) for one in found}) == 3
+    assert len({tuple(chunk_ids) for chunk_ids in found}) == 3
 
 
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
@@ -286,6 +286,6 @@ def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
 def test_options_that_cannot_be_used(
     sample_without_vectors: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
 ) -> None:
-    given = [argument.format(tmp_path) for argument in arguments]
-    outcome = invoke("mcp", *given, "--db", sample_without_vectors)
+    options = [argument.format(tmp_path) for argument in arguments]
+    outcome = invoke("mcp", *options, "--db", sample_without_vectors)
     assert (outcome.code, says in outcome.err) == (code, True), outcome.err

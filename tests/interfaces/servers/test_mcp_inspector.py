@@ -46,16 +46,16 @@ def inspector() -> list[str]:
     if npx is None:
         pytest.skip("npx is not installed")
     command = [npx, "--yes", "--cache", str(NPM_CACHE), INSPECTOR, "--cli"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, "--help"], capture_output=True, text=True, timeout=300, check=False
     )
-    if done.returncode:
-        pytest.skip(f"npx cannot run {INSPECTOR}: {done.stderr.strip()[-300:]}")
+    if result.returncode:
+        pytest.skip(f"npx cannot run {INSPECTOR}: {result.stderr.strip()[-300:]}")
     return command
 
 
-def asked(inspector: list[str], server: list[str], *options: str) -> Any:
-    done = subprocess.run(
+def call_inspector(inspector: list[str], server: list[str], *options: str) -> Any:
+    result = subprocess.run(
         [*inspector, *server, *options],
         capture_output=True,
         text=True,
@@ -63,8 +63,8 @@ def asked(inspector: list[str], server: list[str], *options: str) -> Any:
         check=False,
         env={**os.environ, "MCP_INSPECTOR_SECRET_STORE": "memory", "NPM_CONFIG_LOGLEVEL": "error"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)
 
 
 def arguments(fields: dict[str, Any]) -> list[str]:
@@ -76,17 +76,21 @@ def arguments(fields: dict[str, Any]) -> list[str]:
 
 
 def check_server(inspector: list[str], server: list[str]) -> None:
-    tools = asked(inspector, server, "--method", "tools/list")["tools"]
+    tools = call_inspector(inspector, server, "--method", "tools/list")["tools"]
     # A whole bundle is too long for a command line.
     assert {tool["name"] for tool in tools} == {name for name, _ in CALLS} | {"replay"}
     for name, fields in CALLS:
         options = ["--method", "tools/call", "--tool-name", name, *arguments(fields)]
-        answer = asked(inspector, server, *options)
+        answer = call_inspector(inspector, server, *options)
         assert not answer.get("isError"), answer
         assert answer["content"][0]["text"] and answer["structuredContent"]
-    resources = asked(inspector, server, "--method", "resources/list")["resources"]
-    uri = next(one["uri"] for one in resources if one["uri"].startswith("rolebundle://document/"))
-    read = asked(inspector, server, "--method", "resources/read", "--uri", uri)
+    resources = call_inspector(inspector, server, "--method", "resources/list")["resources"]
+    uri = next(
+        resource["uri"]
+        for resource in resources
+        if resource["uri"].startswith("rolebundle://document/")
+    )
+    read = call_inspector(inspector, server, "--method", "resources/read", "--uri", uri)
     assert "not instructions" in read["contents"][0]["text"]
 
 
@@ -110,11 +114,11 @@ def test_it_calls_every_tool_over_http_and_is_refused_without_the_token(
         at = [server.url, "--transport", "http"]
         bearer = f"Authorization: {server.headers['Authorization']}"
         check_server(inspector, [*at, "--header", bearer])
-        done = subprocess.run(
+        result = subprocess.run(
             [*inspector, *at, "--method", "tools/list"],
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
-        assert done.returncode != 0 and "retrieve" not in done.stdout
+        assert result.returncode != 0 and "retrieve" not in result.stdout

@@ -75,7 +75,7 @@ def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
         names, cursor, pages = [], None, 0
         while pages == 0 or cursor:
             page = await session.list_resources(params=PaginatedRequestParams(cursor=cursor))
-            names += [one.uri for one in page.resources if "://document/" in one.uri]
+            names += [resource.uri for resource in page.resources if "://document/" in resource.uri]
             cursor, pages = page.next_cursor, pages + 1
         return names, pages, await session.read_resource(names[-1])
 
@@ -99,9 +99,9 @@ from rolebundle.interfaces.cli.main import main; main()
 
 
 def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
-    done = piped(sample_db, CALL, program=STRAY)
-    assert {json.loads(line)["jsonrpc"] for line in done.stdout.splitlines()} == {"2.0"}
-    assert b"stray bytes" in done.stderr and b"stray child" in done.stderr
+    result = piped(sample_db, CALL, program=STRAY)
+    assert {json.loads(line)["jsonrpc"] for line in result.stdout.splitlines()} == {"2.0"}
+    assert b"stray bytes" in result.stderr and b"stray child" in result.stderr
 
 
 HELLO = [INITIALIZE, INITIALIZED]
@@ -131,10 +131,10 @@ class Conversation:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        self.say(*HELLO)
+        self.send(*HELLO)
         self.line()
 
-    def say(self, *messages: dict[str, Any]) -> None:
+    def send(self, *messages: dict[str, Any]) -> None:
         assert self.process.stdin is not None
         for message in messages:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -146,25 +146,27 @@ class Conversation:
 
     def ended(self, started: float) -> subprocess.CompletedProcess[bytes]:
         """What it left behind; it has ``SECONDS_TO_END`` from ``started``."""
-        rest, errors = self.process.communicate(timeout=10)
+        output, errors = self.process.communicate(timeout=10)
         assert time.monotonic() - started < SECONDS_TO_END
         assert b"Traceback" not in errors, errors.decode()
-        return subprocess.CompletedProcess([], self.process.returncode, rest, errors)
+        return subprocess.CompletedProcess([], self.process.returncode, output, errors)
 
 
 def piped(db: Path, call: dict[str, Any], program: str = SERVE, real: bool = False) -> Any:
     talk = Conversation(db, program=program, real=real)
-    talk.say(call)
+    talk.send(call)
     answered = talk.line()
-    done = talk.ended(time.monotonic())
-    return subprocess.CompletedProcess([], done.returncode, answered + done.stdout, done.stderr)
+    result = talk.ended(time.monotonic())
+    return subprocess.CompletedProcess(
+        [], result.returncode, answered + result.stdout, result.stderr
+    )
 
 
 @pytest.mark.slow
 def test_end_of_input_ends_it(sample_db: Path) -> None:
-    done = piped(sample_db, CALL, real=True)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["id"] == 2
+    result = piped(sample_db, CALL, real=True)
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["id"] == 2
 
 
 @pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -173,15 +175,17 @@ def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -
     talk = Conversation(sample_db, real=real)
     started = time.monotonic()
     talk.process.send_signal(number)
-    done = talk.ended(started)
-    assert done.returncode == (0 if number == signal.SIGTERM else 130)
+    result = talk.ended(started)
+    assert result.returncode == (0 if number == signal.SIGTERM else 130)
 
 
 def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> None:
     talk = Conversation(sample_db, program=f"{IMPATIENT}\n{SERVE}")
-    whole = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
+    full_request = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
     for number in range(5):
-        talk.say({**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": whole}})
+        talk.send(
+            {**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": full_request}}
+        )
     assert talk.process.stdout is not None
     wait_until_filled(talk.process.stdout.fileno())
     started = time.monotonic()
@@ -193,8 +197,8 @@ def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> Non
 
 def test_calls_that_were_piped_in_are_answered_before_the_end(sample_db: Path) -> None:
     shown_text = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
-    done = subprocess.run(command(sample_db), input=shown_text, capture_output=True, check=True)
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+    result = subprocess.run(command(sample_db), input=shown_text, capture_output=True, check=True)
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1, 2]
 
 
 def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
@@ -202,7 +206,7 @@ def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
     assert talk.process.stdout is not None
     talk.process.stdout.close()
     started = time.monotonic()
-    talk.say(CALL)
+    talk.send(CALL)
     talk.process.wait(5)
     assert talk.process.stdin is not None and talk.process.stderr is not None
     talk.process.stdin.close()
@@ -231,7 +235,7 @@ DEAF = SLOW.replace("stopped.append(1)", "None")
 
 
 def begun(talk: Conversation) -> None:
-    talk.say(CALL)
+    talk.send(CALL)
     assert talk.process.stderr is not None
     assert b"begun" in talk.process.stderr.readline()
 
@@ -239,7 +243,7 @@ def begun(talk: Conversation) -> None:
 def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) -> None:
     talk = Conversation(sample_db, program=SLOW)
     begun(talk)
-    talk.say(
+    talk.send(
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}},
         {**CALL, "id": 3, "params": {"name": "status", "arguments": {}}},
     )
@@ -254,9 +258,9 @@ def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) ->
 def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
     talk = Conversation(sample_db, program=f"{IMPATIENT}\n{program}")
     begun(talk)
-    done = talk.ended(time.monotonic())
-    assert done.returncode == 1
-    answer = json.loads(done.stdout)
+    result = talk.ended(time.monotonic())
+    assert result.returncode == 1
+    answer = json.loads(result.stdout)
     assert answer["id"] == CALL["id"]
     assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
 
@@ -265,11 +269,11 @@ def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> No
 def test_a_signal_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
     talk = Conversation(sample_db, program=program)
     begun(talk)
-    talk.say({**CALL, "id": 3})
+    talk.send({**CALL, "id": 3})
     talk.process.send_signal(signal.SIGTERM)
-    done = talk.ended(time.monotonic())
-    assert done.returncode == 1
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    result = talk.ended(time.monotonic())
+    assert result.returncode == 1
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert sorted(answer["id"] for answer in answers) == [2, 3]
     for answer in answers:
         assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
@@ -294,7 +298,7 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
     needs_no_answer = b'\n{"jsonrpc": "2.0", "id": 5, "result": {}}\n'
     lines = b"".join(line + b"\n" for line, _, _ in REFUSED)
     talk.process.stdin.write(needs_no_answer + lines)
-    talk.say(CALL)
+    talk.send(CALL)
     answers = [json.loads(talk.line()) for _ in range(len(REFUSED) + 1)]
     assert [(answer["id"], answer["error"]["data"]["code"]) for answer in answers[:-1]] == [
         (request_id, code) for _, request_id, code in REFUSED
@@ -305,7 +309,7 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
 
 def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Path) -> None:
     talk = Conversation(tmp_path / "none.db", "--preload")
-    talk.say({**CALL, "params": {"name": "list_roles", "arguments": {}}})
+    talk.send({**CALL, "params": {"name": "list_roles", "arguments": {}}})
     assert json.loads(talk.line())["result"]["structuredContent"]["roles"]
     assert b"not loaded ahead" in talk.ended(time.monotonic()).stderr
 
@@ -315,12 +319,12 @@ def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path)
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
         "del sys.modules['rolebundle.interfaces.servers.mcp']\n" + SERVE
     )
-    done = subprocess.run(
+    result = subprocess.run(
         command(tmp_path / "none.db", program=hidden),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 3
-    assert "[mcp_missing]" in done.stderr
-    assert "in a clone of rolebundle: pip install '.[mcp]'" in done.stderr
+    assert result.returncode == 3
+    assert "[mcp_missing]" in result.stderr
+    assert "in a clone of rolebundle: pip install '.[mcp]'" in result.stderr

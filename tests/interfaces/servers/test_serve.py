@@ -160,7 +160,7 @@ def test_a_corpus_that_comes_changes_is_replaced_and_goes(tmp_path: Path) -> Non
 
     def found(server: Served) -> list[str]:
         answer = server.ask("retrieve", task="token", lexical_only=True)
-        return sorted(one["document_id"] for one in answer["result"]["selected"])
+        return sorted(passage["document_id"] for passage in answer["result"]["selected"])
 
     with Served("--db", db) as server:
         error = server.ask("retrieve", task="token")["error"]

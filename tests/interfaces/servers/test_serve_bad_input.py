@@ -102,7 +102,11 @@ def peak(server: Served) -> int:
     status = Path(f"/proc/{server.process.pid}/status")
     if not status.exists():
         pytest.skip("needs /proc")
-    [line] = [one for one in status.read_text().splitlines() if one.startswith("VmHWM")]
+    [line] = [
+        status_line
+        for status_line in status.read_text().splitlines()
+        if status_line.startswith("VmHWM")
+    ]
     return int(line.split()[1]) * 1024
 
 

@@ -40,8 +40,8 @@ def test_what_prints_lands_on_standard_error(small_db: Path) -> None:
         server.request(1, "roles.list")
         server.request(2, "roles.list")
         assert codes([server.next(), server.next()]) == [1, 2]
-        rest, err = server.end_of_input()
-        assert rest == []
+        remaining, err = server.end_of_input()
+        assert remaining == []
         for shown_text in ("a stray print", "from a library", "from a child", "the first stdout"):
             assert err.count(shown_text) == 2
 
@@ -75,8 +75,8 @@ def test_an_internal_error_has_its_trace_on_standard_error_alone(
 def test_the_end_of_input_comes_after_the_answers(small_db: Path) -> None:
     with Served("--db", small_db, real=True) as server:
         server.send(*[request(n, "roles.list") for n in range(16)])
-        rest, err = server.end_of_input()
-        assert codes(rest) == list(range(16))
+        remaining, err = server.end_of_input()
+        assert codes(remaining) == list(range(16))
         assert err == ""
 
 
@@ -88,8 +88,8 @@ def test_half_a_line_before_the_end(small_db: Path, line: bytes, expected: list[
     with Served("--db", small_db) as server:
         alive(server)
         server.input.write(line)
-        rest, err = server.end_of_input()
-        assert codes(rest) == expected
+        remaining, err = server.end_of_input()
+        assert codes(remaining) == expected
         assert err == ""
 
 
@@ -114,9 +114,9 @@ def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) ->
         alive(server)
         server.request(1, "status")
         server.request(2, "roles.list")
-        rest, err = server.end_of_input(code=1)
-        assert [message["id"] for message in rest] == [1, 2]
-        assert [message["error"]["data"]["code"] for message in rest] == ["interrupted"] * 2
+        remaining, err = server.end_of_input(code=1)
+        assert [message["id"] for message in remaining] == [1, 2]
+        assert [message["error"]["data"]["code"] for message in remaining] == ["interrupted"] * 2
         assert err == ""
 
 
@@ -126,9 +126,9 @@ def test_the_end_of_input_waits_as_long_as_the_deadline_of_a_request(small_db: P
         server.send(
             request(1, "status", deadline_ms=10), request(2, "status"), request(3, "roles.list")
         )
-        rest, err = server.end_of_input(code=1)
-        assert rest[0]["error"]["data"]["code"] == "interrupted"
-        assert codes(rest[1:]) == [2, 3]
+        remaining, err = server.end_of_input(code=1)
+        assert remaining[0]["error"]["data"]["code"] == "interrupted"
+        assert codes(remaining[1:]) == [2, 3]
         assert err == ""
 
 
@@ -148,9 +148,9 @@ def test_a_signal_ends_it(small_db: Path, before: str, number: int) -> None:
         server.process.send_signal(number)
         assert server.ended(within=4)[0] == expected
         assert server.err() == ""
-        rest = server.rest()
-        assert [message["id"] for message in rest] == ([1, 2] if before else [])
-        assert {message["error"]["data"]["code"] for message in rest} <= {"interrupted"}
+        remaining = server.remaining_answers()
+        assert [message["id"] for message in remaining] == ([1, 2] if before else [])
+        assert {message["error"]["data"]["code"] for message in remaining} <= {"interrupted"}
 
 
 def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
@@ -201,16 +201,16 @@ def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
 def test_descriptors_that_were_closed_from_the_start(
     small_db: Path, closed: tuple[int, ...]
 ) -> None:
-    shut = " ".join(f"{one}{'<' if one == 0 else '>'}&-" for one in closed)
+    shut = " ".join(f"{descriptor}{'<' if descriptor == 0 else '>'}&-" for descriptor in closed)
     script = f'exec "$0" -c "{PROGRAM[-1]}" serve --db "$1" {shut}'
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", script, sys.executable, str(small_db)],
         input=request(1, "roles.list") + b"\n",
         capture_output=True,
         timeout=20,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == b""
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == b""
     if closed == (2,):
-        assert json.loads(done.stdout)["id"] == 1
+        assert json.loads(result.stdout)["id"] == 1

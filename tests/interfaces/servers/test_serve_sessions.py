@@ -107,12 +107,12 @@ def test_every_piped_request_is_answered(slow: Slow, rounds: int) -> None:
     counts = [chance.choice((1, 1, 2)) for _ in range(rounds)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(lambda n: session(slow.db, n, counts[n]), range(rounds)))
-    for one, count in zip(ended, counts, strict=True):
-        assert one.errors == ""
-        assert [answer["id"] for answer in one.answers] == list(range(count))
-        assert one.outcomes() == ["answer"] * count
-        assert one.took > slow.seconds * count
-        assert one.code == 0
+    for ended_session, count in zip(ended, counts, strict=True):
+        assert ended_session.errors == ""
+        assert [answer["id"] for answer in ended_session.answers] == list(range(count))
+        assert ended_session.outcomes() == ["answer"] * count
+        assert ended_session.took > slow.seconds * count
+        assert ended_session.code == 0
 
 
 @rounds(4, 200)
@@ -122,13 +122,13 @@ def test_every_request_is_answered_or_interrupted_at_a_signal(slow: Slow, rounds
     moments = [chance.uniform(0.0, slow.seconds * 1.5) for _ in range(rounds)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(lambda n: session(slow.db, n, 2, moments[n]), range(rounds)))
-    for one in ended:
-        assert one.took < 5
-        assert one.errors == ""
-        if one.code in KILLED:
+    for ended_session in ended:
+        assert ended_session.took < 5
+        assert ended_session.errors == ""
+        if ended_session.code in KILLED:
             # It was not a server yet, so it accepted nothing.
-            assert one.answers == []
+            assert ended_session.answers == []
             continue
-        assert [answer["id"] for answer in one.answers] == [0, 1]
-        assert set(one.outcomes()) <= {"answer", "interrupted"}
-        assert one.code == ("interrupted" in one.outcomes())
+        assert [answer["id"] for answer in ended_session.answers] == [0, 1]
+        assert set(ended_session.outcomes()) <= {"answer", "interrupted"}
+        assert ended_session.code == ("interrupted" in ended_session.outcomes())

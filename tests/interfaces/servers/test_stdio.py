@@ -45,15 +45,15 @@ class Pipes:
 
 @pytest.fixture
 def pipes() -> Iterator[Pipes]:
-    one = Pipes()
-    yield one
-    one.close()
+    connection = Pipes()
+    yield connection
+    connection.close()
 
 
 def expected(data: bytes, limit: int) -> list[bytes]:
     lines = data.split(b"\n")
-    rest = lines.pop()
-    return [line[: limit + 1] for line in (*lines, *([rest] if rest else []))]
+    unfinished = lines.pop()
+    return [line[: limit + 1] for line in (*lines, *([unfinished] if unfinished else []))]
 
 
 @given(

@@ -23,7 +23,7 @@ MAX_BYTES = 20_000
 each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
-class Everything:
+class AllTools:
     """A server that offers all it has."""
 
     offered = METHODS
@@ -39,7 +39,7 @@ def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
 
     tools = [
         tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for tool in offered_tools(Everything())
+        for tool in offered_tools(AllTools())
     ]
     assert len(tools) == len(TOOLS) == len({tool["name"] for tool in tools})
     text = json.dumps({"tools": tools}, ensure_ascii=False) + INSTRUCTIONS
@@ -79,9 +79,11 @@ def texts(value: Any) -> list[str]:
 
 @each_tool
 def test_an_example_does_not_give_away_the_answer_to_a_task(tool: Tool) -> None:
-    given = [text for text in texts(tool.example) if text not in ("1.0", "rejected", "execute")]
+    example_texts = [
+        text for text in texts(tool.example) if text not in ("1.0", "rejected", "execute")
+    ]
     situations = " ".join(task["situation"] for task in read_tasks())
-    assert not [text for text in given if text in situations]
+    assert not [text for text in example_texts if text in situations]
 
 
 def test_an_approval_can_be_withheld() -> None:
@@ -96,10 +98,10 @@ def test_what_the_reader_of_the_tasks_gets_is_what_a_client_gets() -> None:
 
     text = definitions()
     assert INSTRUCTIONS in text
-    shown = json.loads(text.removeprefix(INSTRUCTIONS))
-    offered = Everything()
+    tools = json.loads(text.removeprefix(INSTRUCTIONS))
+    offered = AllTools()
     offered.takes_approvals = False
-    assert [(tool["description"], tool["inputSchema"]) for tool in shown] == [
+    assert [(tool["description"], tool["inputSchema"]) for tool in tools] == [
         (tool.description, tool.input_schema) for tool in offered_tools(offered)
     ]
 

@@ -64,9 +64,9 @@ class Started:
 
 @pytest.fixture
 def started() -> Iterator[Started]:
-    one = Started()
-    yield one
-    one.worker.stop()
+    worker_at_work = Started()
+    yield worker_at_work
+    worker_at_work.worker.stop()
 
 
 def test_jobs_run_in_order_and_the_engine_is_closed_at_the_end(started: Started) -> None:

@@ -16,7 +16,7 @@ from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, built, chunk, document, overlay
 
 
-def asked(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
+def bundle_for(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
     with built(folder, documents) as corpus:
         return ask(corpus, overlay(**role), task="token", lexical_only=True)
 
@@ -36,7 +36,7 @@ def headed(*headings: str) -> StoredDocument:
 
 class TestEvidenceKinds:
     @pytest.mark.parametrize(
-        "shown",
+        "documentation",
         [
             document("d", ["token"], document_type="abuse-case"),
             document("d", ["token"], document_type="Abuse Cases"),
@@ -46,13 +46,13 @@ class TestEvidenceKinds:
             headed("Threats", "3. Known abuse cases (draft)", "T1"),
         ],
     )
-    def test_what_shows_a_kind(self, tmp_path: Path, shown: StoredDocument) -> None:
-        bundle = asked(tmp_path, requiring("finding", "abuse-case"), shown)
+    def test_what_shows_a_kind(self, tmp_path: Path, documentation: StoredDocument) -> None:
+        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), documentation)
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [["abuse-case"]]
         assert missing(bundle) == ["no passage shows what the role requires: finding"]
 
     @pytest.mark.parametrize(
-        "other",
+        "unrelated",
         [
             document("abuse-case", ["token abuse case"], title="Abuse case"),
             document("d", ["token"], document_type="abuse", tags=("case",)),
@@ -61,29 +61,34 @@ class TestEvidenceKinds:
             document("d", ["token"], attributes=(("kind", ("abuse-case",)),)),
         ],
     )
-    def test_what_does_not(self, tmp_path: Path, other: StoredDocument) -> None:
-        bundle = asked(tmp_path, requiring("abuse-case"), other)
+    def test_what_does_not(self, tmp_path: Path, unrelated: StoredDocument) -> None:
+        bundle = bundle_for(tmp_path, requiring("abuse-case"), unrelated)
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
         assert len(missing(bundle)) == 1
 
     def test_no_posture_and_no_state_depends_on_them(self, tmp_path: Path) -> None:
         found = document("d", ["token"], trust_tier="authoritative")
-        bare, strict = asked(tmp_path, {}, found), asked(tmp_path, requiring("finding"), found)
+        bare, strict = (
+            bundle_for(tmp_path, {}, found),
+            bundle_for(tmp_path, requiring("finding"), found),
+        )
         assert missing(strict)
         assert (strict.provenance, strict.fallback) == (bare.provenance, bare.fallback)
 
     @pytest.mark.parametrize("documents", [[], [document("d", ["token"], document_type="finding")]])
     def test_no_warning(self, tmp_path: Path, documents: list[StoredDocument]) -> None:
         """An empty answer has its own verdict."""
-        assert not missing(asked(tmp_path, requiring("finding"), *documents))
+        assert not missing(bundle_for(tmp_path, requiring("finding"), *documents))
 
     def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
-        bundle = asked(tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"]))
+        bundle = bundle_for(
+            tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"])
+        )
         message = "no passage shows what the role requires: proof ## of [2J"
         assert missing(bundle) == [message]
         compact = shaped_bundle(bundle, "compact")
-        for shown in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
-            assert message in shown
+        for form in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+            assert message in form
 
 
 BRIDGES = {"bridge_roles": ["writer", "responder"]}
@@ -104,18 +109,20 @@ class TestBridgeRoles:
     def test_what_is_for_a_bridge_role_is_marked(
         self, tmp_path: Path, applicable: tuple[str, ...], mark: str | None
     ) -> None:
-        bundle = asked(tmp_path, BRIDGES, document("d", ["token"], applicable_roles=applicable))
+        bundle = bundle_for(
+            tmp_path, BRIDGES, document("d", ["token"], applicable_roles=applicable)
+        )
         assert [chunk.bridge_role for chunk in bundle.selected] == [mark]
         label = f"for {mark}"
         compact = shaped_bundle(bundle, "compact")
-        for shown in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
-            assert (label in shown) == (mark is not None)
+        for form in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+            assert (label in form) == (mark is not None)
         for detail in ("ids", "compact"):
             (passage,) = shaped_bundle(bundle, detail)["selected"]
             assert passage.get("bridge_role") == mark
 
     def test_the_mark_changes_no_score(self, tmp_path: Path) -> None:
         theirs = document("d", ["token"], applicable_roles=("writer",))
-        plain, bridged = asked(tmp_path, {}, theirs), asked(tmp_path, BRIDGES, theirs)
+        plain, bridged = bundle_for(tmp_path, {}, theirs), bundle_for(tmp_path, BRIDGES, theirs)
         assert plain.selected[0].scores == bridged.selected[0].scores
         assert "penalty:role-mismatch(-0.5)" in bridged.selected[0].overlay_hits

@@ -211,8 +211,8 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     assert (BRIEF in headings) == (role is not None)
     contents = {str(chunk.rank): chunk.content for chunk in bundle.selected}
     assert [*passages] == [number for number in contents if number in passages], "by rank"
-    whole = {number for number, content in passages.items() if content == contents[number]}
-    for number in passages.keys() - whole:
+    complete = {number for number, content in passages.items() if content == contents[number]}
+    for number in passages.keys() - complete:
         assert contents[number].startswith(passages[number])
         assert "The passage is cut here. To read all of it, call get with id" in text
     numbered = [line for line in outside if re.match(r"\[\d+\] ", line)]
@@ -220,7 +220,7 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     left_out = [int(n) for n in re.findall(r"^\((\d+) passages? left out here", text, re.M)]
     assert sum(left_out) == len(contents) - len(passages)
     if budget is None:
-        assert whole == contents.keys()
+        assert complete == contents.keys()
         assert "left out here" not in "\n".join(outside)
 
 
@@ -259,9 +259,9 @@ def test_the_brief_gives_way_to_points_and_passages() -> None:
     assert len(read(text)[0]) == len(bundle.selected)
     assert section(text, POINTS) == section(packet(bundle, ROLE), POINTS)
     *lines, note = section(text, BRIEF)
-    whole = section(packet(bundle, wordy), BRIEF)
-    assert lines == whole[: len(lines)]
-    assert note == f"({len(whole) - len(lines)} lines left out here for the token budget)"
+    complete = section(packet(bundle, wordy), BRIEF)
+    assert lines == complete[: len(lines)]
+    assert note == f"({len(complete) - len(lines)} lines left out here for the token budget)"
 
 
 def test_a_long_first_passage_is_cut_with_a_mark() -> None:
@@ -269,9 +269,9 @@ def test_a_long_first_passage_is_cut_with_a_mark() -> None:
     long = bundle.selected[0].model_copy(update={"content": "word " * 2_000})
     bundle = bundle.model_copy(update={"selected": [long, *bundle.selected[1:]]})
     text = packet(bundle, ROLE, 600)
-    ((number, shown),) = read(text)[0].items()
-    assert (number, shown) == ("1", ("word " * 2_000)[: len(shown)])
-    assert len(shown) > 300
+    ((number, content),) = read(text)[0].items()
+    assert (number, content) == ("1", ("word " * 2_000)[: len(content)])
+    assert len(content) > 300
     assert f"The passage is cut here. To read all of it, call get with id {long.chunk_id}" in text
     assert f"({len(bundle.selected) - 1} passages left out here" in text
 
@@ -319,10 +319,10 @@ FIELDS = {"task": "release token signed", "lexical_only": True, "now": "2026-11-
 
 def test_it_changes_nothing_else_of_the_answer(engine: Engine) -> None:
     plain = engine.retrieve(request_from(FIELDS), RESOLVED)
-    whole = engine.retrieve(request_from({**FIELDS, "packet": True}), RESOLVED)
+    bundle = engine.retrieve(request_from({**FIELDS, "packet": True}), RESOLVED)
     assert plain.packet is None
-    assert whole.packet == packet(whole, ROLE)
-    without = whole.without_timings()
+    assert bundle.packet == packet(bundle, ROLE)
+    without = bundle.without_timings()
     assert without["request"].pop("packet") is True
     assert without == plain.without_timings()
 
@@ -345,8 +345,10 @@ def test_servers_send_the_passages_once(engine: Engine) -> None:
     answer = Operations(engine).call("retrieve", {**FIELDS, "packet": True})
     assert answer["detail"] == "ids"
     assert answer_text("retrieve", answer) == answer["packet"]
-    asked = Operations(engine).call("retrieve", {**FIELDS, "packet": True, "detail": "compact"})
-    assert asked["selected"][0]["content"]
+    compact_answer = Operations(engine).call(
+        "retrieve", {**FIELDS, "packet": True, "detail": "compact"}
+    )
+    assert compact_answer["selected"][0]["content"]
 
 
 @pytest.mark.parametrize("detail", ["ids", "compact", "full"])

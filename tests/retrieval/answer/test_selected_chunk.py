@@ -8,13 +8,13 @@ from support.corpora import overlay, resolved
 from support.values import evidence, passage, ranked
 
 ROLE = overlay()
-NOTHING = Support(0, 2, 0.0, None)
+NO_SUPPORT = Support(0, 2, 0.0, None)
 """What a passage has of a task of two words if it has none of them."""
 
 
 class TestSelectedChunk:
     def test_the_fields_of_a_passage(self) -> None:
-        one = ranked(
+        candidate = ranked(
             passage(
                 "c",
                 "the text",
@@ -43,9 +43,9 @@ class TestSelectedChunk:
             vocabulary_hits=("vocab:boost(threat)",),
             diversity_penalty=0.15,
         )
-        rowid = one.passage.rowid
+        rowid = candidate.passage.rowid
         support = evidence({rowid: {0}}, cosines={rowid: 0.5}).support(rowid)
-        chosen = selected_chunk(1, one, resolved(ROLE), support)
+        chosen = selected_chunk(1, candidate, resolved(ROLE), support)
         assert (chosen.rank, chosen.chunk_id, chosen.document_id) == (1, "c", "d")
         assert (chosen.source_id, chosen.source_type) == ("w", "export")
         assert chosen.headings == ["H1", "H2"]
@@ -71,11 +71,11 @@ class TestSelectedChunk:
         ]
 
     def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
-        one = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
-        chosen = selected_chunk(1, one, resolved(ROLE), NOTHING)
+        candidate = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
+        chosen = selected_chunk(1, candidate, resolved(ROLE), NO_SUPPORT)
         assert chosen.reasons_selected[0] == "has the role's words"
 
     def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
-        chosen = selected_chunk(1, ranked(), resolved(role), NOTHING)
+        chosen = selected_chunk(1, ranked(), resolved(role), NO_SUPPORT)
         assert chosen.metadata.freshness.max_age_days == 30

@@ -78,7 +78,7 @@ def rewrite(file: Path) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "expected"),
     [
         (change, "1 file (a.md) changed"),
         (change_at_the_same_size, "1 file (a.md) changed"),
@@ -90,13 +90,13 @@ def rewrite(file: Path) -> None:
     ],
 )
 def test_a_file_that_changed_or_vanished_is_reported(
-    engine: Engine, folder: Path, event: Any, said: str | None
+    engine: Engine, folder: Path, event: Any, expected: str | None
 ) -> None:
     assert warnings_of(engine.retrieve(REQUEST)) == {}
     event(folder / "a.md")
     found = warnings_of(engine.retrieve(REQUEST))
-    assert set(found) == ({"SOURCE_CHANGED"} if said else set())
-    assert said is None or said in found["SOURCE_CHANGED"]
+    assert set(found) == ({"SOURCE_CHANGED"} if expected else set())
+    assert expected is None or expected in found["SOURCE_CHANGED"]
 
 
 def test_both_kinds_are_in_one_warning_and_change_nothing_else(
@@ -180,16 +180,16 @@ class TestAbsolutePaths:
         paths = [chunk.citation.absolute_path for chunk in engine.retrieve(REQUEST).selected]
         assert sorted(map(str, paths)) == [str(folder / "a.md"), str(folder / "b.md")]
 
-    @pytest.mark.parametrize("shown", [None, False, True])
+    @pytest.mark.parametrize("shows_paths", [None, False, True])
     def test_under_a_policy_only_if_the_rule_says_so(
-        self, engine: Engine, folder: Path, shown: bool | None
+        self, engine: Engine, folder: Path, shows_paths: bool | None
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
-        rule |= {} if shown is None else {"show_paths": shown}
+        rule |= {} if shows_paths is None else {"show_paths": shows_paths}
         Admin(engine.workspace).policy.set(json.dumps({"ada": rule}), "json")
         change(folder / "a.md")
         text = engine.retrieve(REQUEST.model_copy(update={"agent": "ada"})).to_json()
-        assert (str(folder) in text) == bool(shown)
+        assert (str(folder) in text) == bool(shows_paths)
         assert "SOURCE_CHANGED" in text
 
     def test_a_compact_answer_shows_the_same_text_wherever_the_files_lie(

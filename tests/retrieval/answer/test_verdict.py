@@ -61,18 +61,18 @@ def fallback_of(bundle: RetrievalBundle) -> Fallback:
     return bundle.fallback
 
 
-def empty(*given: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
+def empty(*documents: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
     """Verdict and message of an answer that must be empty."""
-    bundle = answer(*given, **fields)
-    made = fallback_of(bundle)
+    bundle = answer(*documents, **fields)
+    fallback = fallback_of(bundle)
     assert bundle.selected == []
-    assert (made.state, made.action) == ("no_strong_match", "block")
+    assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     if bundle.rejected:
         for code, count in bundle.rejected_summary.items():
-            assert f"{count} {code}" in made.message
-    assert f"No passage was found ({made.verdict})." in render.text(bundle)
-    assert f"({made.verdict}). Do not claim anything" in packet(bundle)
-    return made.verdict, made.message
+            assert f"{count} {code}" in fallback.message
+    assert f"No passage was found ({fallback.verdict})." in render.text(bundle)
+    assert f"({fallback.verdict}). Do not claim anything" in packet(bundle)
+    return fallback.verdict, fallback.message
 
 
 def _unplugged(_texts: Sequence[str]) -> np.ndarray:
@@ -135,9 +135,12 @@ class TestEachVerdict:
     def test_weak_neighbours_are_selected_with_a_caution_if_the_request_allows_it(self) -> None:
         bundle = answer([document("bread", ["flour"])], allow_weak=True)
         assert len(bundle.selected) == 1
-        made = fallback_of(bundle)
-        assert (made.action, made.verdict) == ("warn", None)
-        assert "so these passages are guesses: the best has 0 of the task's 2 words" in made.message
+        fallback = fallback_of(bundle)
+        assert (fallback.action, fallback.verdict) == ("warn", None)
+        assert (
+            "so these passages are guesses: the best has 0 of the task's 2 words"
+            in fallback.message
+        )
 
     def test_there_is_no_caution_if_a_passage_has_what_the_task_asks_for(self) -> None:
         bundle = answer([document("bread", ["flour"]), document("d", ["a token rotation"])])
@@ -377,25 +380,25 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     bundle = answer(
         documents, role, provider, waiting, **fields | ({"token_budget": 1} if terse else {})
     )
-    made = fallback_of(bundle)
-    assert (made.verdict is not None) == (not bundle.selected)
-    if made.verdict is None:
+    fallback = fallback_of(bundle)
+    assert (fallback.verdict is not None) == (not bundle.selected)
+    if fallback.verdict is None:
         return
-    assert made.verdict in VERDICTS
-    assert made.action == "block"
+    assert fallback.verdict in VERDICTS
+    assert fallback.action == "block"
     warned = {warning.code for warning in bundle.warnings}
-    if made.verdict not in ("corpus_empty", "nothing_matches_where", "over_budget"):
-        assert (made.verdict == "lane_down") == bool(
+    if fallback.verdict not in ("corpus_empty", "nothing_matches_where", "over_budget"):
+        assert (fallback.verdict == "lane_down") == bool(
             warned & {"SEMANTIC_LANE_DEGRADED", "INDEX_STALE"}
         )
-    if made.verdict == "no_evidence":
+    if fallback.verdict == "no_evidence":
         assert bundle.evidence is not None
         assert bundle.evidence.support == "off_topic"
         assert not fields.get("allow_weak")
-    if made.verdict in ("nothing_found", "all_below_floor"):
+    if fallback.verdict in ("nothing_found", "all_below_floor"):
         with_words = answer(documents, provider=None, task=fields["task"])
-        assert bool(with_words.summary.total_candidates) == (made.verdict == "all_below_floor")
+        assert bool(with_words.summary.total_candidates) == (fallback.verdict == "all_below_floor")
     # Every code and its count stand in the message.
-    if made.verdict != "corpus_empty":
-        assert all(f"{n} {code}" in made.message for code, n in bundle.rejected_summary.items())
+    if fallback.verdict != "corpus_empty":
+        assert all(f"{n} {code}" in fallback.message for code, n in bundle.rejected_summary.items())
     assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle

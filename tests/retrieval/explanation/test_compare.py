@@ -58,7 +58,7 @@ class TestCompare:
     def test_a_passage_has_the_rejection_of_the_other_role(
         self, bundles: list[RetrievalBundle]
     ) -> None:
-        comparison = {one.chunk_id: one for one in compare_roles(bundles).passages}
+        comparison = {passage.chunk_id: passage for passage in compare_roles(bundles).passages}
         forbidden, has = comparison["posts#0"].standings
         assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
         assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
@@ -101,35 +101,35 @@ class TestCompare:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "share"),
+    ("first", "second", "share"),
     [("", "", 1.0), ("a", "", 0.0), ("ab", "ab", 1.0), ("ab", "bc", 0.333333), ("a", "b", 0.0)],
 )
-def test_jaccard(one: str, other: str, share: float) -> None:
-    assert jaccard({*one}, {*other}) == jaccard({*other}, {*one}) == share
+def test_jaccard(first: str, second: str, share: float) -> None:
+    assert jaccard({*first}, {*second}) == jaccard({*second}, {*first}) == share
 
 
 @few_examples
-@given(documents=corpora(), role=overlays(), other=st.none() | overlays(), fields=requests())
+@given(documents=corpora(), role=overlays(), second_role=st.none() | overlays(), fields=requests())
 def test_overlap_is_symmetric_and_whole_with_itself(
     tmp_path_factory: pytest.TempPathFactory,
     documents: list[StoredDocument],
     role: Overlay,
-    other: Overlay | None,
+    second_role: Overlay | None,
     fields: dict[str, Any],
 ) -> None:
     with built(tmp_path_factory.getbasetemp(), documents, HashingProvider()) as corpus:
-        one = ask(corpus, role, HashingProvider(), **fields)
-        two = ask(corpus, other, HashingProvider(), **fields)
-    there, back = overlap(one, two), overlap(two, one)
+        first = ask(corpus, role, HashingProvider(), **fields)
+        second = ask(corpus, second_role, HashingProvider(), **fields)
+    there, back = overlap(first, second), overlap(second, first)
     assert (there.chunks, there.documents) == (back.chunks, back.documents)
-    assert (overlap(one, one).chunks, overlap(one, one).documents) == (1.0, 1.0)
-    itself, comparison = compare_roles([one, one]), compare_roles([one, two])
-    assert itself.shared == [chunk.chunk_id for chunk in one.selected]
+    assert (overlap(first, first).chunks, overlap(first, first).documents) == (1.0, 1.0)
+    itself, comparison = compare_roles([first, first]), compare_roles([first, second])
+    assert itself.shared == [chunk.chunk_id for chunk in first.selected]
     assert [view.own for view in itself.roles] == [[], []]
-    for view, bundle in zip(comparison.roles, (one, two), strict=True):
+    for view, bundle in zip(comparison.roles, (first, second), strict=True):
         assert {*view.own} | {*comparison.shared} == {chunk.chunk_id for chunk in bundle.selected}
     for passage in comparison.passages:
-        assert any(one.state == "selected" for one in passage.standings)
+        assert any(standing.state == "selected" for standing in passage.standings)
 
 
 class TestTheEngine:

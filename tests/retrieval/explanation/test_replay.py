@@ -59,9 +59,9 @@ class House:
             Admin(engine.workspace).ingest([self.notes])
 
     def ask(self, **fields: Any) -> RetrievalBundle:
-        given = {"task": "token rotation audit", "role": "reviewer"} | fields
+        fields_of_request = {"task": "token rotation audit", "role": "reviewer"} | fields
         with self.engine() as engine:
-            bundle = engine.retrieve(RetrievalRequest(**given))
+            bundle = engine.retrieve(RetrievalRequest(**fields_of_request))
         # As it comes back from a file.
         return RetrievalBundle.model_validate_json(bundle.to_json())
 
@@ -89,8 +89,8 @@ def kinds(replay: Replay) -> list[str]:
 def changes(replay: Replay) -> dict[str, list[Any]]:
     """Document (the part of the chunk id before #) → what became of its passages."""
     found: dict[str, list[Any]] = {}
-    for one in replay.passages:
-        found.setdefault(Path(one.chunk_id.partition("#")[0]).name, []).append(one)
+    for change in replay.passages:
+        found.setdefault(Path(change.chunk_id.partition("#")[0]).name, []).append(change)
     return found
 
 
@@ -152,7 +152,7 @@ class TestAnotherCorpus:
         house.ingest()
         replay = house.replay(bundle)
         assert (replay.same, replay.same_selection, kinds(replay)) == (False, False, ["generation"])
-        edited = {one.kinds[0]: one for one in changes(replay)["tokens.md"]}
+        edited = {change.kinds[0]: change for change in changes(replay)["tokens.md"]}
         assert {*edited} == {"gone", "new"}
         assert edited["gone"].whereabouts == "document_changed"
         assert edited["gone"].before.rank is not None
@@ -164,8 +164,8 @@ class TestAnotherCorpus:
         (house.notes / "audit.md").unlink()
         house.ingest()
         replay = house.replay(bundle)
-        (gone,) = changes(replay)["audit.md"]
-        assert (gone.kinds, gone.whereabouts) == (["gone"], "document_gone")
+        (deleted,) = changes(replay)["audit.md"]
+        assert (deleted.kinds, deleted.whereabouts) == (["gone"], "document_gone")
         assert kinds(replay) == ["generation"]
         assert "3 documents" in replay.causes[0].message
         assert replay.selected_after == replay.selected_before - 1
@@ -180,8 +180,10 @@ class TestAnotherCorpus:
         (new,) = changes(replay)["new.md"]
         assert (new.kinds, new.before, new.whereabouts) == (["new"], None, None)
         assert new.after.rank in (1, 2)
-        moved = [one for found in changes(replay).values() for one in found if one is not new]
-        assert any("rank" in one.kinds or "rejected" in one.kinds for one in moved)
+        moved = [
+            change for found in changes(replay).values() for change in found if change is not new
+        ]
+        assert any("rank" in change.kinds or "rejected" in change.kinds for change in moved)
 
     def test_metadata_of_a_document_changed(self, house: House) -> None:
         bundle = house.ask()
@@ -199,19 +201,19 @@ class TestAnotherCorpus:
         house.ingest()
         selected, *rejected = house.replay(bundle).passages
         assert (selected.whereabouts, selected.document_id is None) == ("document_gone", False)
-        assert [one.whereabouts for one in rejected] == ["not_in_corpus"] * 2
+        assert [change.whereabouts for change in rejected] == ["not_in_corpus"] * 2
         assert [rejection.before.reason for rejection in rejected if rejection.before] == [
             "budget_cut"
         ] * 2
 
     def test_one_that_is_no_candidate_any_more(self, house: House) -> None:
         bundle = house.ask(lexical_only=True)
-        other = bundle.model_copy(
+        altered = bundle.model_copy(
             update={"query": bundle.query.model_copy(update={"task_text": "bread"})}
         )
-        gone = [one for one in house.replay(other).passages if one.kinds == ["gone"]]
-        assert gone
-        assert {one.whereabouts for one in gone} == {"in_corpus"}
+        dropped = [change for change in house.replay(altered).passages if change.kinds == ["gone"]]
+        assert dropped
+        assert {change.whereabouts for change in dropped} == {"in_corpus"}
 
     def test_another_file(self, house: House) -> None:
         bundle = house.ask()
@@ -233,7 +235,7 @@ class TestAnotherPolicy:
         assert kinds(replay) == ["overlay"]
         assert replay.causes[0].before == bundle.overlay.digest  # type: ignore[union-attr]
         dropped = [passage for passage in replay.passages if passage.kinds == ["rejected"]]
-        assert {one.after.reason for one in dropped if one.after} == {"budget_cut"}
+        assert {change.after.reason for change in dropped if change.after} == {"budget_cut"}
         assert len(dropped) == replay.selected_before - 1
 
     def test_an_overlay_that_is_no_more(self, house: House) -> None:
@@ -315,10 +317,10 @@ def bundle(house: House) -> RetrievalBundle:
 
 class TestTwoBundles:
     def test_another_program(self, bundle: RetrievalBundle) -> None:
-        other = bundle.model_copy(
+        altered = bundle.model_copy(
             update={"query": bundle.query.model_copy(update={"lexical_query": ["other"]})}
         )
-        replay = compare_bundles(bundle, other)
+        replay = compare_bundles(bundle, altered)
         assert (replay.same, replay.same_selection, replay.differs) == (False, True, ["query"])
         assert kinds(replay) == ["unknown"]
 
@@ -336,7 +338,7 @@ class TestTwoBundles:
         assert without.causes[1].after == "none"
 
     def test_a_passage(self, bundle: RetrievalBundle) -> None:
-        first, *others = bundle.selected
+        first, *unchanged = bundle.selected
         altered = first.model_copy(
             update={
                 "content": "x",
@@ -345,66 +347,68 @@ class TestTwoBundles:
                 "rank": 7,
             }
         )
-        replay = compare_bundles(bundle, bundle.model_copy(update={"selected": [altered, *others]}))
+        replay = compare_bundles(
+            bundle, bundle.model_copy(update={"selected": [altered, *unchanged]})
+        )
         (change,) = replay.passages
         assert {*change.kinds} == {"rank", "content", "metadata", "score"}
         assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
         assert change.after.score == 0.125  # type: ignore[union-attr]
 
     def test_a_rejection(self, bundle: RetrievalBundle) -> None:
-        first, *others = bundle.rejected
+        first, *unchanged = bundle.rejected
         for altered, kind in (
             (first.model_copy(update={"reason": "stale"}), "reason"),
             (first.model_copy(update={"notes": "else"}), "notes"),
         ):
             replay = compare_bundles(
-                bundle, bundle.model_copy(update={"rejected": [altered, *others]})
+                bundle, bundle.model_copy(update={"rejected": [altered, *unchanged]})
             )
-            assert [one.kinds for one in replay.passages] == [[kind]]
+            assert [change.kinds for change in replay.passages] == [[kind]]
 
     def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
         empty = bundle.model_copy(update={"selected": [], "rejected": []})
         replay = compare_bundles(bundle, empty)
-        assert [one.chunk_id for one in replay.passages] == [
-            one.chunk_id for one in (*bundle.selected, *bundle.rejected)
+        assert [change.chunk_id for change in replay.passages] == [
+            passage.chunk_id for passage in (*bundle.selected, *bundle.rejected)
         ]
-        assert {one.kinds[0] for one in compare_bundles(empty, bundle).passages} == {"new"}
+        assert {change.kinds[0] for change in compare_bundles(empty, bundle).passages} == {"new"}
 
 
 def pools(*bundles: RetrievalBundle) -> Iterator[set[str]]:
     for bundle in bundles:
-        yield {one.chunk_id for one in (*bundle.selected, *bundle.rejected)}
+        yield {passage.chunk_id for passage in (*bundle.selected, *bundle.rejected)}
 
 
 @few_examples
 @given(
     documents=corpora(),
     role=st.none() | overlays(),
-    other=st.none() | overlays(),
+    second_role=st.none() | overlays(),
     fields=requests(),
 )
 def test_nothing_that_differs_goes_unsaid(
     tmp_path_factory: pytest.TempPathFactory,
     documents: list[StoredDocument],
     role: Overlay | None,
-    other: Overlay | None,
+    second_role: Overlay | None,
     fields: dict[str, Any],
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     with built(folder, documents, HashingProvider()) as corpus:
-        one = ask(corpus, role, HashingProvider(), **fields)
-        two = ask(corpus, other, HashingProvider(), **fields)
-    itself = compare_bundles(one, RetrievalBundle.model_validate_json(one.to_json()))
+        first = ask(corpus, role, HashingProvider(), **fields)
+        second = ask(corpus, second_role, HashingProvider(), **fields)
+    itself = compare_bundles(first, RetrievalBundle.model_validate_json(first.to_json()))
     assert itself.same
     assert (itself.differs, itself.causes, itself.passages) == ([], [], [])
-    replay, back = compare_bundles(one, two), compare_bundles(two, one)
-    assert replay.same == back.same == (one.without_timings() == two.without_timings())
+    replay, back = compare_bundles(first, second), compare_bundles(second, first)
+    assert replay.same == back.same == (first.without_timings() == second.without_timings())
     assert bool(replay.causes) == (not replay.same)
     assert {change.chunk_id for change in replay.passages} == {
         change.chunk_id for change in back.passages
     }
-    mine, theirs = pools(one, two)
+    mine, theirs = pools(first, second)
     assert {c.chunk_id for c in replay.passages if c.kinds == ["gone"]} == mine - theirs
     assert {c.chunk_id for c in replay.passages if c.kinds == ["new"]} == theirs - mine
     if not replay.passages:
-        assert one.selected == two.selected
+        assert first.selected == second.selected

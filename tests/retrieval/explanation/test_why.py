@@ -196,7 +196,7 @@ class TestTheCut:
         assert (found.outcome, found.step, found.code) == ("rejected", "cut", "budget_cut")
         bundle = ask(listed, None, task="token", limit=8)
         last = bundle.selected[-1]
-        assert [one.rank for one in found.lost_to] == [6, 7, 8]
+        assert [rival.rank for rival in found.lost_to] == [6, 7, 8]
         assert found.lost_to[-1].chunk_id == last.chunk_id
         assert found.lost_to[-1].final == last.scores.final
         above = distinct_decimals(last.scores.final, found.score.scores.final)[0]
@@ -253,7 +253,7 @@ class TestTheCut:
         fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
         with built(tmp_path, documents) as corpus:
             found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
-            codes = [(one.outcome, one.step, one.code) for one in found]
+            codes = [(answer.outcome, answer.step, answer.code) for answer in found]
             assert codes == [("rejected", "cut", "low_score")] * 2
             assert found[0].needs == [
                 "allow_weak in the request: the corpus has nothing for the task"
@@ -299,8 +299,10 @@ class TestTheCut:
         ]
         with built(tmp_path, documents) as corpus:
             found = why(corpus, "old", task="tokens of a device")
-            kept = overlay(retrieval_policy={"prefer_newest": False})
-            assert why(corpus, "old", kept, task="tokens of a device").outcome == "selected"
+            keeping_older = overlay(retrieval_policy={"prefer_newest": False})
+            assert (
+                why(corpus, "old", keeping_older, task="tokens of a device").outcome == "selected"
+            )
         assert found.code == "conflict_downrank"
         assert found.notes == "new#0 of 2026-01-01 is newer and says '90 days', not '30 days'"
         assert [rival.chunk_id for rival in found.lost_to] == ["new#0"]
@@ -327,7 +329,7 @@ class TestTheCut:
         with built(tmp_path, documents) as corpus:
             found = why(corpus, "old#0", task="token")
         assert found.code == "conflict_downrank"
-        assert [one.chunk_id for one in found.lost_to] == ["new#0"]
+        assert [rival.chunk_id for rival in found.lost_to] == ["new#0"]
         assert found.needs == ["no newer version of its document in the corpus: new replaces it"]
 
 
@@ -351,16 +353,16 @@ class TestNeverProposed:
                 why(corpus, f"many#{n}", None, PROVIDER, task="token")
                 for n in range(0, POOL_DEPTH + 20, 5)
             ]
-        lost = [one for one in fates if one.outcome == "not_proposed"]
+        lost = [answer for answer in fates if answer.outcome == "not_proposed"]
         assert lost
-        for one in lost:
-            for trace in (lane(one, "task_words"), lane(one, "meaning")):
+        for answer in lost:
+            for trace in (lane(answer, "task_words"), lane(answer, "meaning")):
                 assert (trace.pool, trace.depth, trace.rank) == (POOL_DEPTH, POOL_DEPTH, None)
                 assert trace.score is not None
                 assert trace.least is not None
                 assert trace.score <= trace.least
-            assert "a BM25 for the task's words above" in one.needs[0]
-            assert "a cosine above" in one.needs[0]
+            assert "a BM25 for the task's words above" in answer.needs[0]
+            assert "a cosine above" in answer.needs[0]
 
     def test_no_vector_yet(self, tmp_path: Path) -> None:
         documents = [*many(3), document("zzz", ["butter and jam"])]
@@ -460,7 +462,7 @@ class TestSampleCorpus:
         bundle = ask(sample, role, PROVIDER, **fields)
         selected = {chunk.chunk_id: chunk for chunk in bundle.selected}
         expected: dict[str, tuple[object, ...]] = {
-            name: ("selected", one.rank, None, "") for name, one in selected.items()
+            name: ("selected", passage.rank, None, "") for name, passage in selected.items()
         }
         expected |= {
             rejection.chunk_id: ("rejected", None, rejection.reason, rejection.notes)
@@ -469,22 +471,24 @@ class TestSampleCorpus:
         unfound = ("not_proposed", None, None, "no lane proposed it")
         outcomes = set()
         every = all_chunks(sample)
-        rejected = [one for code in codes(bundle) for one in of_code(bundle, code)[:1]]
+        rejected = [chunk_id for code in codes(bundle) for chunk_id in of_code(bundle, code)[:1]]
         some = every[8 * ROLES.index(role_id) % step :: step]
-        asked = sorted({*list(selected)[:2], *rejected, *some})
-        for chunk_id in asked:
+        chunk_ids = sorted({*list(selected)[:2], *rejected, *some})
+        for chunk_id in chunk_ids:
             found = why(sample, chunk_id, role, PROVIDER, **fields)
             fate = (found.outcome, found.rank, found.code, found.notes)
             assert fate == expected.get(chunk_id, unfound), chunk_id
             if chunk_id in selected:
                 assert found.score.scores == selected[chunk_id].scores
-            assert any(one.proposed for one in found.lanes) == (chunk_id in expected)
+            assert any(lane_trace.proposed for lane_trace in found.lanes) == (chunk_id in expected)
             assert bool(found.needs) == (found.outcome != "selected")
             in_the_cut = found.outcome == "selected" or found.step == "cut"
             assert found.score.supposed == (not in_the_cut)
             outcomes.add(found.outcome)
         assert outcomes >= {"selected", "rejected"}
-        assert ("not_proposed" in outcomes) == any(one not in expected for one in asked)
+        assert ("not_proposed" in outcomes) == any(
+            chunk_id not in expected for chunk_id in chunk_ids
+        )
 
     def test_it_parses_again(self, sample: Corpus) -> None:
         role = load_role(ROLES[0], [OVERLAYS]).overlay
@@ -493,7 +497,7 @@ class TestSampleCorpus:
 
 
 def codes(bundle: RetrievalBundle) -> list[str]:
-    return sorted({one.reason for one in bundle.rejected})
+    return sorted({rejection.reason for rejection in bundle.rejected})
 
 
 def of_code(bundle: RetrievalBundle, code: str) -> list[str]:

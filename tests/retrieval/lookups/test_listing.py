@@ -63,10 +63,10 @@ def test_a_path_on_this_machine_counts_only_where_it_may(corpus: Corpus, prefix:
 
 
 def test_files_are_named_only_where_they_may_be(corpus: Corpus) -> None:
-    [shown] = list_documents(corpus, ListRequest(prefix="guides/a"), OWNER).documents
+    [listed] = list_documents(corpus, ListRequest(prefix="guides/a"), OWNER).documents
     [hidden] = list_documents(corpus, ListRequest(prefix="guides/a"), IDS_AND_PATHS).documents
-    assert (shown.absolute_path, hidden.absolute_path) == ("/docs/guides/a.md", None)
-    assert (shown.path, shown.chunks, shown.source_id) == ("guides/a.md", 2, "wiki")
+    assert (listed.absolute_path, hidden.absolute_path) == ("/docs/guides/a.md", None)
+    assert (listed.path, listed.chunks, listed.source_id) == ("guides/a.md", 2, "wiki")
 
 
 def test_pages_are_complete_and_without_repetition(corpus: Corpus) -> None:

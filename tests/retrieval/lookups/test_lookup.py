@@ -49,14 +49,14 @@ class TestLookUp:
     def test_a_chunk(self, corpus: Corpus) -> None:
         found = look_up(corpus, "guide#b")
         assert (found.kind, found.reference) == ("chunk", "guide#b")
-        assert [one.content for one in found.passages] == ["five\nsix"]
+        assert [passage.content for passage in found.passages] == ["five\nsix"]
         assert found.passages[0].locator == "guide.md:5-6"
         assert found.document.superseded_by == ["guide-2"]
 
     def test_a_document_with_its_chunks_in_order(self, corpus: Corpus) -> None:
         found = look_up(corpus, "guide")
         assert found.kind == "document"
-        assert [one.chunk_id for one in found.passages] == ["guide#a", "guide#b"]
+        assert [passage.chunk_id for passage in found.passages] == ["guide#a", "guide#b"]
         assert (found.document.title, found.document.source_id) == ("Guide", "wiki")
 
     @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ class TestLookUp:
     ) -> None:
         found = look_up(corpus, f"guide.md:{lines}")
         assert found.kind == "lines"
-        assert [one.content for one in found.passages] == contents
+        assert [passage.content for passage in found.passages] == contents
 
     def test_the_locator_names_the_lines_that_were_cut_out(self, corpus: Corpus) -> None:
         (found,) = look_up(corpus, "guide.md:2-4").passages
@@ -97,13 +97,13 @@ class TestLookUp:
     ) -> None:
         found = look_up(corpus, reference)
         assert (found.kind, found.reference) == ("passages", reference)
-        assert [one.chunk_id for one in found.passages] == chunk_ids
+        assert [passage.chunk_id for passage in found.passages] == chunk_ids
         assert found.passages[0] in look_up(corpus, "guide").passages
 
     def test_a_passage_has_its_number_in_the_document(self, corpus: Corpus) -> None:
-        assert [one.place for one in look_up(corpus, "guide").passages] == [1, 2]
-        assert [one.place for one in look_up(corpus, "guide#b").passages] == [2]
-        assert [one.place for one in look_up(corpus, "guide.md:5-5").passages] == [2]
+        assert [passage.place for passage in look_up(corpus, "guide").passages] == [1, 2]
+        assert [passage.place for passage in look_up(corpus, "guide#b").passages] == [2]
+        assert [passage.place for passage in look_up(corpus, "guide.md:5-5").passages] == [2]
 
     @pytest.mark.parametrize("reference", ["#guide:3:1", "#guide:0:1", "#guide:1:0"])
     def test_numbers_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
@@ -144,14 +144,14 @@ class TestLookUp:
 
     def test_lines_that_belong_to_several_documents(self, tmp_path: Path) -> None:
         path = build(tmp_path, [])
-        two = [
+        documents = [
             StoredDocument(
                 DocumentMetadata(f"d{n}", "wiki", "t", "u"), (chunk(f"d{n}#0", f"text {n}"),)
             )
             for n in (1, 2)
         ]
         with open_writer(path) as corpus, corpus.writing():
-            store.put_file(corpus, file_of("both"), two)
+            store.put_file(corpus, file_of("both"), documents)
         with open_reader(path) as corpus, pytest.raises(UsageError) as error:
             look_up(corpus, "both.md:1-1")
         assert error.value.code == "ambiguous_reference"

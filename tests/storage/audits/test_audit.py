@@ -200,21 +200,21 @@ def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
         log_id = audit.read_head(log).log_id
     last = sha256(f"rolebundle-audit:1:{log_id}".encode()).hexdigest()
     for number, row in enumerate(exported(path), start=1):
-        given = row.pop("hash")
+        stored_hash = row.pop("hash")
         text = json.dumps(row, sort_keys=True, separators=(",", ":"))
-        assert sha256(text.encode()).hexdigest() == given
+        assert sha256(text.encode()).hexdigest() == stored_hash
         assert (row["seq"], row["previous"]) == (number, last)
-        last = str(given)
+        last = str(stored_hash)
 
 
 def test_a_row_is_chained_to_the_head_even_if_the_last_rows_are_gone(path: Path) -> None:
     with open_audit_writer(path) as log:
-        kept = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
-        assert all(one.is_intact for one in kept)
+        appended = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
+        assert all(record.is_intact for record in appended)
         log.run("DELETE FROM entry WHERE seq = 4")
         after = audit.append(log, AuditEntry(kind="get"), clock)
     assert not after.is_intact
-    assert (after.row.seq, after.row.previous) == (5, kept[-1].row.hash), "the gap stays"
+    assert (after.row.seq, after.row.previous) == (5, appended[-1].row.hash), "the gap stays"
 
 
 def test_an_existing_row_is_not_overwritten(path: Path) -> None:
@@ -247,15 +247,15 @@ def test_cut_texts_are_marked_and_stay_different() -> None:
 
 
 def test_a_query_is_stored_as_the_settings_say(path: Path) -> None:
-    asked = AuditEntry(kind="retrieve", query="secret plan")
+    entry_with_query = AuditEntry(kind="retrieve", query="secret plan")
     with open_audit_writer(path) as log:
         log_id = audit.read_head(log).log_id
-        kept = []
+        queries = []
         for query in ("text", "digest", "off"):
             audit.configure(log, AuditSettings(mode="on", query=query), clock, {})
-            kept.append(audit.append(log, asked, clock).row.query)
+            queries.append(audit.append(log, entry_with_query, clock).row.query)
     digest = query_digest(log_id, "secret plan")
-    assert kept == ["secret plan", digest, ""]
+    assert queries == ["secret plan", digest, ""]
     assert query_digest("another log", "secret plan") != digest
 
 

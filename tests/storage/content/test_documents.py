@@ -31,7 +31,7 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
 
 class TestPassages:
     def test_every_field_is_read_back(self, corpus: Corpus) -> None:
-        whole = document(
+        stored = document(
             "d",
             [],
             source_id="s",
@@ -64,12 +64,12 @@ class TestPassages:
             end_line=4,
             page=2,
         )
-        fill(corpus, [StoredDocument(whole.metadata, (own,))])
+        fill(corpus, [StoredDocument(stored.metadata, (own,))])
         passage = passage_by_id(corpus, "d#0")
         assert passage is not None
         assert passage.document.tags == ("a", 'b"c')
-        for name in whole.metadata._fields:
-            assert getattr(passage.document, name) == getattr(whole.metadata, name), name
+        for name in stored.metadata._fields:
+            assert getattr(passage.document, name) == getattr(stored.metadata, name), name
         assert (passage.content, passage.content_hash) == (own.content, own.content_hash)
         assert (passage.headings, passage.content_type, passage.page) == (("H", "I"), "table", 2)
         assert passage.locator == "d.md:3-4"
@@ -119,7 +119,7 @@ class TestSupersession:
         rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
         found = passages_by_rowid(corpus, rowids).values()
         return {
-            passage.document.document_id: [one.document_id for one in passage.superseded_by]
+            passage.document.document_id: [newer.document_id for newer in passage.superseded_by]
             for passage in found
             if passage.superseded_by
         }
@@ -320,7 +320,7 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
     )
 
     def kinds(*, dated: bool) -> list[set[str]]:
-        names = {row: one.document_id for row, one in stored.all_documents(corpus)}
+        names = {row: metadata.document_id for row, metadata in stored.all_documents(corpus)}
         groups = stored.document_groups(corpus, dated=dated)
         assert all(group.document.document_id in "abcdefgh" for group in groups)
         return [{names[row] for row in group.rowids} for group in groups]

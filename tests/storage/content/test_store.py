@@ -50,8 +50,8 @@ def found(corpus: Corpus, word: str) -> set[str]:
 def of_chunks(
     document_id: str, chunks: Sequence[tuple[str, str]], **metadata: object
 ) -> StoredDocument:
-    made = document(document_id, [], **metadata)
-    return StoredDocument(made.metadata, tuple(chunk(name, text) for name, text in chunks))
+    empty = document(document_id, [], **metadata)
+    return StoredDocument(empty.metadata, tuple(chunk(name, text) for name, text in chunks))
 
 
 class TestReplacing:
@@ -132,10 +132,10 @@ class TestIdsAreTaken:
 
     @pytest.mark.parametrize("same_file", [False, True])
     def test_a_chunk_id_of_another_document(self, corpus: Corpus, same_file: bool) -> None:
-        one, other = of_chunks("d", [("c", "x")]), of_chunks("e", [("c", "y")])
+        first, second = of_chunks("d", [("c", "x")]), of_chunks("e", [("c", "y")])
         with pytest.raises(DocumentError) as error, corpus.writing():
-            store.put_file(corpus, file_of("d"), [one, other] if same_file else [one])
-            store.put_file(corpus, file_of("e"), [other])
+            store.put_file(corpus, file_of("d"), [first, second] if same_file else [first])
+            store.put_file(corpus, file_of("e"), [second])
         assert error.value.code == "duplicate_chunk_id"
         assert rows(corpus) == {}
 
@@ -147,7 +147,7 @@ class TestIdsAreTaken:
     def test_of_several_files_only_the_refused_one_is_left_out(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["old"])])
         with corpus.writing():
-            told = store.put_files(
+            problems = store.put_files(
                 corpus,
                 [
                     (file_of("a"), [document("a", ["alpha"])]),
@@ -155,7 +155,7 @@ class TestIdsAreTaken:
                     (file_of("c"), [document("c", ["gamma"]), document("b", ["beta"])]),
                 ],
             )
-        assert [problem.code if problem else None for problem in told] == [
+        assert [problem.code if problem else None for problem in problems] == [
             None,
             "duplicate_document_id",
             None,
@@ -167,10 +167,10 @@ class TestIdsAreTaken:
     def test_an_id_that_a_file_gave_up_is_free_for_the_next(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
         with corpus.writing():
-            told = store.put_files(
+            problems = store.put_files(
                 corpus, [(file_of("d"), []), (file_of("e"), [document("d", ["y"])])]
             )
-        assert told == [None, None]
+        assert problems == [None, None]
         assert found(corpus, "y") == {"d#0"}
         assert find_problems(corpus) == []
 
@@ -276,15 +276,15 @@ def _apply(corpus: Corpus, model: Model, step: str, argument: object) -> None:
         if len(set(names)) < len(names):
             batch = batch[:1]
         with corpus.writing():
-            told = store.put_files(corpus, batch)
-        for (file, documents), problem in zip(batch, told, strict=True):
+            problems = store.put_files(corpus, batch)
+        for (file, documents), problem in zip(batch, problems, strict=True):
             name = file.path.removesuffix(".md")
             refused = _refused(model, name, documents)
             assert (problem is not None) == refused, (problem, file, documents)
             if not refused:
                 model[name] = {
-                    one.metadata.document_id: {c.chunk_id: c.content for c in one.chunks}
-                    for one in documents
+                    document.metadata.document_id: {c.chunk_id: c.content for c in document.chunks}
+                    for document in documents
                 }
 
 
@@ -299,15 +299,20 @@ def _documents(drawn: list[tuple[str, list[tuple[int, int]], str]]) -> list[Stor
 
 
 def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
-    ids = [one.metadata.document_id for one in documents]
-    chunks = [c.chunk_id for one in documents for c in one.chunks]
-    others = [content for file, content in model.items() if file != name]
-    taken = {one for content in others for one in content}
-    taken_chunks = {c for content in others for one in content.values() for c in one}
+    ids = [document.metadata.document_id for document in documents]
+    chunks = [c.chunk_id for document in documents for c in document.chunks]
+    other_files = [content for file, content in model.items() if file != name]
+    used_ids = {document_id for content in other_files for document_id in content}
+    taken_chunks = {
+        c
+        for content in other_files
+        for chunks_of_document in content.values()
+        for c in chunks_of_document
+    }
     return (
         len({*ids}) < len(ids)
         or len({*chunks}) < len(chunks)
-        or bool(taken & {*ids})
+        or bool(used_ids & {*ids})
         or bool(taken_chunks & {*chunks})
     )
 
@@ -317,7 +322,10 @@ def _agrees(corpus: Corpus, model: Model) -> None:
     assert_compartments_are_separate(corpus)
     documents = {name for content in model.values() for name in content}
     chunks = {
-        c: text for content in model.values() for one in content.values() for c, text in one.items()
+        c: text
+        for content in model.values()
+        for chunks_of_document in content.values()
+        for c, text in chunks_of_document.items()
     }
     assert dict(corpus.rows("SELECT chunk_id, content FROM chunk")) == chunks
     assert {name for (name,) in corpus.rows("SELECT document_id FROM document")} == documents

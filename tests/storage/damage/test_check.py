@@ -43,11 +43,15 @@ def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
 def test_damage_of_one_compartment_is_found(tmp_path: Path) -> None:
     documents = [document("a", ["token"]), document("b", ["token", "key"], scope="hr")]
     with open_writer(build(tmp_path, documents, HashingProvider())) as corpus:
-        [hr] = [one.id for one in compartments.searchable_compartments(corpus) if one.scope == "hr"]
+        [hr] = [
+            compartment.id
+            for compartment in compartments.searchable_compartments(corpus)
+            if compartment.scope == "hr"
+        ]
         name = lexical_index.table_name(hr)
         corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
         index = vector_index.all_indexes(corpus)[0]
-        [part] = [one for one in index.parts if one.compartment == hr]
+        [part] = [part_of_index for part_of_index in index.parts if part_of_index.compartment == hr]
         corpus.load_vectors()
         corpus.run(f"DELETE FROM {part.table} WHERE rowid = 3")
         found = [problem.code for problem in check.find_problems(corpus)]

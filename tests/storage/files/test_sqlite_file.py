@@ -74,13 +74,13 @@ def test_a_file_that_cannot_be_filled_is_not_created(path: Path, file_format: Fi
     assert [*path.parent.iterdir()] == []
 
 
-@pytest.mark.parametrize("other", FORMATS)
+@pytest.mark.parametrize("other_name", FORMATS)
 def test_a_file_of_another_format_is_refused(
-    path: Path, file_format: FileFormat, other: str
+    path: Path, file_format: FileFormat, other_name: str
 ) -> None:
-    if FORMATS[other] is file_format:
+    if FORMATS[other_name] is file_format:
         pytest.skip("the same format")
-    create(path, FORMATS[other])
+    create(path, FORMATS[other_name])
     error = refusal(path, file_format)
     assert (type(error), error.code) == (WrongFile, "foreign_file")
 

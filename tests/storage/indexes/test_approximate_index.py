@@ -64,9 +64,9 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     exact = build(folder, documents, PROVIDER, name="exact.db")
     fast = Path(shutil.copy(exact, folder / "fast.db"))
     with open_writer(fast) as corpus:
-        made = approximate_indexes.optimize(corpus)
-        assert made.is_kept
-        assert made.recall >= approximate_indexes.TARGET_RECALL
+        optimized = approximate_indexes.optimize(corpus)
+        assert optimized.is_kept
+        assert optimized.recall >= approximate_indexes.TARGET_RECALL
     return exact, fast
 
 
@@ -117,11 +117,11 @@ class TestAnswers:
     def test_its_proposals_are_scored_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = []
+        limits = []
         nearest = approximate_index.nearest
 
         def watched(corpus: Corpus, part: IndexPart, query: bytes, k: int) -> list[int]:
-            asked.append(k)
+            limits.append(k)
             # The worst order, and only so many: order and scores come from the vectors.
             return nearest(corpus, part, query, k)[::-1]
 
@@ -129,7 +129,7 @@ class TestAnswers:
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
         assert [row for row, _ in ours] == [row for row, _ in truth]
         assert dict(ours) == pytest.approx(dict(truth), abs=1e-6)
-        assert asked == [100]
+        assert limits == [100]
 
     def test_the_same_neighbours_as_the_exact_search(self, fast: Corpus, exact: Corpus) -> None:
         hits = 0
@@ -231,7 +231,9 @@ class TestStaleReason:
         [message] = warnings(bundle, "INDEX_STALE")
         assert reason in message
         truth = ask(exact, None, PROVIDER, task="passage n640", limit=20)
-        assert [one.chunk_id for one in bundle.selected] == [one.chunk_id for one in truth.selected]
+        assert [passage.chunk_id for passage in bundle.selected] == [
+            passage.chunk_id for passage in truth.selected
+        ]
 
     def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
         approximate_index.store_state(fast, only_share(fast), replace(state(fast), recall=0.9))
@@ -286,9 +288,9 @@ class TestOptimize:
         self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
-        made = approximate_indexes.optimize(exact)
-        assert not made.is_kept
-        assert made.recall < approximate_index.MIN_RECALL
+        optimized = approximate_indexes.optimize(exact)
+        assert not optimized.is_kept
+        assert optimized.recall < approximate_index.MIN_RECALL
         assert only_share(exact).approximate == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
 

@@ -52,31 +52,43 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
 
 
 def denied_by(*patterns: str) -> DeniedPatterns:
-    return lambda path, _: tuple(one for one in patterns if fnmatchcase(path, one))
+    return lambda path, _: tuple(pattern for pattern in patterns if fnmatchcase(path, pattern))
 
 
 def put(
     corpus: Corpus, *documents: StoredDocument, denied: DeniedPatterns = no_denied_patterns
 ) -> None:
     with corpus.writing():
-        told = store.put_files(
-            corpus, [(file_of(one.metadata.document_id), [one]) for one in documents], denied
+        problems = store.put_files(
+            corpus,
+            [(file_of(document.metadata.document_id), [document]) for document in documents],
+            denied,
         )
         increment_generation(corpus)
-    assert told == [None] * len(documents)
+    assert problems == [None] * len(documents)
 
 
 def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartment]:
     """The compartments that are not in quarantine."""
-    found = [one for one in compartments.visible_compartments(corpus) if not one.quarantined]
-    named = {(one.scope, one.sensitivity, one.denied): one for one in found}
+    found = [
+        compartment
+        for compartment in compartments.visible_compartments(corpus)
+        if not compartment.quarantined
+    ]
+    named = {
+        (compartment.scope, compartment.sensitivity, compartment.denied): compartment
+        for compartment in found
+    }
     assert len(named) == len(found)
     return named
 
 
 def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
     """Scope → documents and chunks, as the compartments say."""
-    return {one.scope: (one.documents, one.chunks) for one in by_kind(corpus).values()}
+    return {
+        compartment.scope: (compartment.documents, compartment.chunks)
+        for compartment in by_kind(corpus).values()
+    }
 
 
 def assert_whole(corpus: Corpus) -> None:
@@ -115,7 +127,7 @@ class TestWhereADocumentBelongs:
 
     def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
         scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
-        put(corpus, *(document(f"d{n}", ["x"], scope=one) for n, one in enumerate(scopes)))
+        put(corpus, *(document(f"d{n}", ["x"], scope=scope) for n, scope in enumerate(scopes)))
         assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
         assert len(by_kind(corpus)) == len(scopes)
         assert_whole(corpus)
@@ -219,7 +231,9 @@ class TestMoving:
         assert lexical_index.extent(corpus, here) == (1, 3)  # "gamma token", and the title "e"
         index = vector_index.active_index(corpus)
         assert index is not None
-        [part] = [one for one in index.parts if one.compartment == here]
+        [part] = [
+            part_of_index for part_of_index in index.parts if part_of_index.compartment == here
+        ]
         assert corpus.rows(f"SELECT rowid FROM {part.table}") == [(3,)]
 
     def test_a_document_can_change_while_it_moves(self, corpus: Corpus) -> None:
@@ -230,13 +244,13 @@ class TestMoving:
         assert_whole(corpus)
 
     def test_moving_back_restores_everything(self, corpus: Corpus) -> None:
-        before, kept = self.rows(corpus), tables(corpus)
+        before, tables_before = self.rows(corpus), tables(corpus)
         put(corpus, document("d", self.TEXTS, scope="hr"))
-        assert tables(corpus) > kept
+        assert tables(corpus) > tables_before
         put(corpus, document("d", self.TEXTS))
         assert self.rows(corpus) == before
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
-        assert tables(corpus) == kept, "the emptied compartment went with its tables"
+        assert tables(corpus) == tables_before, "the emptied compartment went with its tables"
         assert_whole(corpus)
 
     def test_every_index_moves(self, corpus: Corpus) -> None:
@@ -265,12 +279,12 @@ class TestMoving:
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
 
     def test_a_failed_move_moves_nothing(self, corpus: Corpus) -> None:
-        before, kept = kinds(corpus), tables(corpus)
+        before, tables_before = kinds(corpus), tables(corpus)
         with pytest.raises(ZeroDivisionError), corpus.writing():
             assign_compartments(corpus, denied_by("*"))
             assert kinds(corpus) != before
             raise ZeroDivisionError
-        assert (kinds(corpus), tables(corpus)) == (before, kept)
+        assert (kinds(corpus), tables(corpus)) == (before, tables_before)
         assert_whole(corpus)
 
     def test_a_reader_keeps_its_snapshot(self, corpus: Corpus) -> None:
@@ -281,8 +295,10 @@ class TestMoving:
             assert len(search_everywhere(reader, '"alpha"')) == 1
 
 
-def flagged(one: StoredDocument, verdict: str = "quarantine", found: str = "h") -> StoredDocument:
-    return replace(one, scanned=Scanned(verdict, found, '["hidden"]', "[]", ""))
+def flagged(
+    stored: StoredDocument, verdict: str = "quarantine", found: str = "h"
+) -> StoredDocument:
+    return replace(stored, scanned=Scanned(verdict, found, '["hidden"]', "[]", ""))
 
 
 class TestQuarantine:
@@ -293,17 +309,19 @@ class TestQuarantine:
         put(corpus, flagged(document("c", ["token"]), "label"))
         assert kinds(corpus) == dict.fromkeys("abc", OPEN)
         assert quarantined_documents(corpus) == {"b"}
-        assert [one.chunks for one in compartments.searchable_compartments(corpus)] == [2]
+        assert [
+            compartment.chunks for compartment in compartments.searchable_compartments(corpus)
+        ] == [2]
         assert_whole(corpus)
 
     def test_findings_move_a_document_there_and_no_findings_back(self, corpus: Corpus) -> None:
         fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
-        kept = tables(corpus)
+        tables_before = tables(corpus)
         put(corpus, flagged(document("b", ["token"])))
         assert quarantined_documents(corpus) == {"b"}
         assert_whole(corpus)
         put(corpus, document("b", ["token"]))
-        assert (quarantined_documents(corpus), tables(corpus)) == (set(), kept)
+        assert (quarantined_documents(corpus), tables(corpus)) == (set(), tables_before)
         assert_whole(corpus)
 
     def test_a_policy_leaves_it_there(self, corpus: Corpus) -> None:
@@ -316,10 +334,10 @@ class TestQuarantine:
 
     def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
-        one = quarantine.flagged_document(corpus, "b")
-        assert one is not None
+        flagged_document = quarantine.flagged_document(corpus, "b")
+        assert flagged_document is not None
         with corpus.writing():
-            quarantine.release(corpus, one)
+            quarantine.release(corpus, flagged_document)
         assert quarantined_documents(corpus) == set()
         assert len(compartments.visible_compartments(corpus)) == 1
         assert_whole(corpus)
@@ -449,7 +467,7 @@ steps = st.lists(
                 st.tuples(st.sampled_from(FILES), places, texts, st.booleans()),
                 min_size=1,
                 max_size=3,
-                unique_by=lambda one: one[0],
+                unique_by=lambda pair: pair[0],
             ),
         ),
         st.tuples(st.just("move"), st.tuples(st.sampled_from(FILES), places)),
@@ -481,11 +499,11 @@ def test_everything_is_consistent_after_any_steps(steps: list[tuple[str, object]
                     for name, (kind, _, _) in held.items()
                 }
                 assert quarantined_documents(corpus) == {
-                    name for name, (*_, kept) in held.items() if kept
+                    name for name, (*_, is_quarantined) in held.items() if is_quarantined
                 }
                 every = compartments.visible_compartments(corpus)
-                assert sum(one.documents for one in every) == len(held)
-                assert sum(one.chunks for one in every) == sum(
+                assert sum(compartment.documents for compartment in every) == len(held)
+                assert sum(compartment.chunks for compartment in every) == sum(
                     len(found) for _, found, _ in held.values()
                 )
         remove(path)
@@ -496,7 +514,9 @@ def _apply(
 ) -> tuple[str, ...]:
     match step, argument:
         case "put", [*files]:
-            held |= {name: (kind, found, kept) for name, kind, found, kept in files}
+            held |= {
+                name: (kind, found, is_quarantined) for name, kind, found, is_quarantined in files
+            }
             _put_held(corpus, held, [name for name, *_ in files], policy)
         case "move", (name, kind):
             if name in held:
@@ -513,7 +533,9 @@ def _apply(
             with corpus.writing():
                 assign_compartments(corpus, denied_by(*policy))
             used = {place for (place,) in corpus.rows("SELECT compartment FROM document")}
-            assert {one.id for one in compartments.visible_compartments(corpus)} == used
+            assert {
+                compartment.id for compartment in compartments.visible_compartments(corpus)
+            } == used
         case "embed", int(waiting):
             with corpus.writing():
                 embed(corpus, PROVIDER, waiting=waiting)
@@ -534,7 +556,10 @@ def _put_held(corpus: Corpus, held: Held, names: list[str], policy: tuple[str, .
     ]
     put(
         corpus,
-        *(flagged(one) if held[one.metadata.document_id][2] else one for one in documents),
+        *(
+            flagged(document) if held[document.metadata.document_id][2] else document
+            for document in documents
+        ),
         denied=denied_by(*policy),
     )
 

@@ -35,7 +35,7 @@ def test_a_vector_is_found_by_its_model_and_text_only(path: Path) -> None:
     rerank_cache.store(path, IDENTITY, {"a": VECTOR, "b": VECTOR[::-1]})
     assert rerank_cache.load(path, IDENTITY, ["a", "c"]) == {"a": VECTOR}
     assert rerank_cache.load(path, IDENTITY, []) == {}
-    for field, other in (
+    for field, value in (
         ("provider", "x"),
         ("model", "x"),
         ("digest", "x"),
@@ -43,7 +43,7 @@ def test_a_vector_is_found_by_its_model_and_text_only(path: Path) -> None:
         ("query_prefix", "x"),
         ("passage_prefix", "x"),
     ):
-        assert rerank_cache.load(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
+        assert rerank_cache.load(path, replace(IDENTITY, **{field: value}), ["a"]) == {}
 
 
 def test_only_the_owner_can_read_the_files(path: Path) -> None:
@@ -79,9 +79,9 @@ def test_the_oldest_vectors_are_deleted_beyond_the_limit(
     for batch in range(40):
         vectors = {f"{batch:03}-{n}": bytes([n]) * 1024 for n in range(10)}
         rerank_cache.store(path, wide, vectors)
-    count, taken = rerank_cache.size(path)
+    count, size_in_bytes = rerank_cache.size(path)
     assert 20 < count < 400
-    assert taken <= 100_000
+    assert size_in_bytes <= 100_000
     assert path.stat().st_size <= 100_000 + 50_000, "freed pages are not used again"
     assert len(rerank_cache.load(path, wide, [f"039-{n}" for n in range(10)])) == 10
     assert rerank_cache.load(path, wide, [f"000-{n}" for n in range(10)]) == {}
@@ -129,8 +129,8 @@ def newer(path: Path) -> None:
 
 def torn(path: Path) -> None:
     rerank_cache.store(path, IDENTITY, {str(n): VECTOR for n in range(200)})
-    whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
 
 TROUBLES = {

@@ -45,6 +45,6 @@ def test_the_lower_chunk_id_wins_at_the_edge(tmp_path: Path) -> None:
         best = lexical_index.search(corpus, compartment, "token", 7)
         assert {ids[rowid] for rowid, _ in best} == {f"{name}#0" for name in names[:7]}
         above = {max(ids): 2.0} | dict.fromkeys(ids, 1.0) | {max(ids): 2.0}
-        kept = first_by_score(corpus, above, 3)
-        assert [ids[rowid] for rowid in kept] == ["n000#0", "n001#0", "n002#0"]
+        first_three = first_by_score(corpus, above, 3)
+        assert [ids[rowid] for rowid in first_three] == ["n000#0", "n001#0", "n002#0"]
         assert first_by_score(corpus, {}, 3) == {}

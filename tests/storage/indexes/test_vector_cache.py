@@ -59,14 +59,14 @@ class TestKeys:
         self, corpus: Corpus, change: dict[str, Any]
     ) -> None:
         keep(corpus, 1)
-        other = replace(IDENTITY, **change)
-        assert vector_cache.model_key(other) != vector_cache.model_key(IDENTITY)
-        assert vector_cache.cached_vectors(corpus, other, ["h1"]) == {}
+        changed_identity = replace(IDENTITY, **change)
+        assert vector_cache.model_key(changed_identity) != vector_cache.model_key(IDENTITY)
+        assert vector_cache.cached_vectors(corpus, changed_identity, ["h1"]) == {}
 
     def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
-        one = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
-        other = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
-        assert vector_cache.model_key(one) != vector_cache.model_key(other)
+        first = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
+        second = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
+        assert vector_cache.model_key(first) != vector_cache.model_key(second)
 
     def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
         keep(corpus, 1)

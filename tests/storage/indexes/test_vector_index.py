@@ -160,12 +160,12 @@ class TestIdentity:
     def test_the_newest_index_is_active(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1)})
         with corpus.writing():
-            other = vector_index.create_index(
+            second_index = vector_index.create_index(
                 corpus, IndexIdentity(replace(IDENTITY, dimensions=3), "chunker-1")
             )
-        assert vector_index.active_index(corpus) == other
-        assert vector_index.all_indexes(corpus) == [index, other]
-        assert vector_index.chunks_without_vector(corpus, other, 0, 10) == [1, 2, 3, 4, 5, 6]
+        assert vector_index.active_index(corpus) == second_index
+        assert vector_index.all_indexes(corpus) == [index, second_index]
+        assert vector_index.chunks_without_vector(corpus, second_index, 0, 10) == [1, 2, 3, 4, 5, 6]
 
     def test_a_chunk_leaves_every_index(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1)})

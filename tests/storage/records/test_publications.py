@@ -30,8 +30,8 @@ _NAMES = st.sets(st.sampled_from([*"abcdef", decision_name(("shared", 1))]))
 def save(corpus: Corpus, known: list[Publication]) -> None:
     with corpus.writing():
         corpus.run("DELETE FROM publication")
-        for one in known:
-            save_publication(corpus, one)
+        for publication in known:
+            save_publication(corpus, publication)
 
 
 def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
@@ -47,7 +47,7 @@ def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
             save(corpus, known)
             with corpus.writing():
                 raised = raise_purge_generations(corpus, purged)
-            assert [one.target for one in raised] == [
+            assert [publication.target for publication in raised] == [
                 f"/t{n}" for n, names in enumerate(carried) if names & purged
             ]
             for before, after, names in zip(known, publications(corpus), carried, strict=True):

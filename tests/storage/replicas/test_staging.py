@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_deleted_makes_it_pending(
     assert (receipt.state, receipt.waiting_for) == ("pending", "staging")
     monkeypatch.undo()
     with open_writer(db) as corpus:
-        assert [one.state for one in finish_purges(corpus)] == ["done"]
+        assert [purge.state for purge in finish_purges(corpus)] == ["done"]
     assert not traces_in(db)
 
 
@@ -151,14 +151,14 @@ def test_a_purge_that_is_killed_while_it_deletes_is_completed(db: Path, operatio
     staged = stage(db, "/one", ["a"])
 
     def work(_: Report) -> None:
-        done = 0
+        removed = 0
 
         def count(event: str, arguments: tuple[object, ...]) -> None:
-            nonlocal done
+            nonlocal removed
             # rmtree() comes first. Before it the rerank cache is removed.
-            if event == "shutil.rmtree" or (done and event in ("os.remove", "os.rmdir")):
-                done += 1
-                if done == operation:
+            if event == "shutil.rmtree" or (removed and event in ("os.remove", "os.rmdir")):
+                removed += 1
+                if removed == operation:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
