@@ -1,11 +1,12 @@
 """Measure governed retrieval against a naive hybrid search, and a cold start against imports.
 
-Run: python benchmarks/retrieve.py [FOLDER] [--only warm|cold]
+Run: python benchmarks/retrieve.py [FOLDER] [--only warm|cold|near-equal]
 
 Warm, in one process: the governed retrieve (overlay, both lanes, bundle), the lexical lane alone,
 and the naive pair: an OR query for 100 rows through FTS5 and an exact KNN for 100 rows through
 sqlite-vec, on the same file. Cold: a one-shot `rolebundle retrieve` against a Python that only
-imports apsw, click and pydantic.
+imports apsw, click and pydantic. Near-equal: the warm measurement on documents from one template,
+almost all of which are duplicates of the best; only with `--only near-equal`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from itertools import cycle
+from itertools import cycle, islice, product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -51,6 +52,24 @@ _ROLES = (
     "mossline-security-reviewer",
 )
 _IMPORTS = "import apsw, click, pydantic"
+_NEAR_EQUAL = 5_000
+_WORDS = (
+    "slow quick plain large small quiet broken fresh heavy narrow wide early late simple".split()
+)
+_TEMPLATE = """# Checklist for a release
+
+Before the release the owner reads the change log and asks the support team whether customers wait
+for a fix. The owner opens the {0} form in the portal and waits until the {1} reviewer approves it.
+After the release the owner watches the error rate on the dashboard. If it grows, the owner rolls
+the release back and writes a report, which names the cause and the {2} steps that follow. The team
+reads the report in the weekly meeting. The backup of the database is made before the migration and
+is kept for a while. The {3} restore is tested by another person.
+"""
+_NEAR_EQUAL_TASKS = (
+    "When is the backup of the database made?",
+    "What does the owner do after the release?",
+    "Who tests the restore?",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +111,19 @@ def build(place: Workplace) -> Path:
     with Admin(path) as admin:
         admin.ingest([place.files], IngestOptions(workers=os.cpu_count() or 1))
     return path
+
+
+def build_near_equal() -> tempfile.TemporaryDirectory[str]:
+    """A folder with the corpus ``near-equal.db`` of documents from one template."""
+    folder = tempfile.TemporaryDirectory()
+    files = Path(folder.name, "files")
+    files.mkdir()
+    chosen = islice(product(_WORDS, repeat=4), _NEAR_EQUAL)
+    for number, words in enumerate(chosen):
+        (files / f"{number}.md").write_text(_TEMPLATE.format(*words), encoding="utf-8")
+    with Admin(Path(folder.name, "near-equal.db")) as admin:
+        admin.ingest([files])
+    return folder
 
 
 def warm(path: Path, tasks: Sequence[str], rounds: int) -> Warm:
@@ -203,7 +235,7 @@ def _latency(name: str, times: list[float]) -> Latency:
     return Latency(name, median(ordered), ordered[int(0.95 * (len(ordered) - 1))])
 
 
-def _warm_rows(warm: Warm) -> list[tuple[str, str, str]]:
+def _warm_rows(warm: Warm, goal: str) -> list[tuple[str, str, str]]:
     labels = {
         "governed retrieve, overlay on, both lanes": warm.governed,
         "governed retrieve, overlay on, lexical only": warm.lexical_only,
@@ -226,7 +258,7 @@ def _warm_rows(warm: Warm) -> list[tuple[str, str, str]]:
         (
             "**governed ÷ naive pair**, medians",
             f"**{governed / warm.naive.median:.2f}**",
-            "≤ 0.45",
+            goal,
         ),
         (
             "governed, lexical only ÷ naive OR query, medians",
@@ -258,13 +290,17 @@ def main() -> None:
     parser.add_argument("--questions", type=int, help="number of questions (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--pairs", type=int, default=21, help="cold starts (default: %(default)s)")
-    parser.add_argument("--only", choices=["warm", "cold"], help="measure only this")
+    parser.add_argument("--only", choices=["warm", "cold", "near-equal"], help="measure only this")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     warm_figures = cold_figures = None
-    if arguments.only != "warm":
+    if arguments.only in (None, "cold"):
         cold_figures = cold(arguments.pairs)
-    if arguments.only != "cold":
+    if arguments.only == "near-equal":
+        with build_near_equal() as folder:
+            path = Path(folder, "near-equal.db")
+            warm_figures = warm(path, _NEAR_EQUAL_TASKS, arguments.rounds)
+    if arguments.only in (None, "warm"):
         path = build(gather(arguments.folder, arguments.sample))
         warm_figures = warm(path, questions(arguments.questions), arguments.rounds)
     if arguments.json:
@@ -275,7 +311,8 @@ def main() -> None:
         }
         print(json.dumps(figures, indent=2))
         return
-    rows = _warm_rows(warm_figures) if warm_figures else []
+    goal = "" if arguments.only == "near-equal" else "≤ 0.45"
+    rows = _warm_rows(warm_figures, goal) if warm_figures else []
     print_table(rows + (_cold_rows(cold_figures) if cold_figures else []))
     print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
 

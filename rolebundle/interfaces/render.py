@@ -220,6 +220,10 @@ def score_bar(score: float) -> str:
 
 def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
     provenance, fallback = bundle.provenance, bundle.fallback
+    if not bundle.selected and fallback:
+        # Without passages there is nothing to trust, and nothing that has an age.
+        yield from wrapped(_fallback(fallback), width)
+        return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
     line = f"trust {trust} · freshness {fresh}" + (f" · {_fallback(fallback)}" if fallback else "")
     first, *further_lines = wrapped(line, width)

@@ -233,6 +233,8 @@ _REFERENCE = re.compile(
 """A value that says where the secret is, or that is the hash of a password."""
 _WORDS = re.compile(r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:[-_.:/@+](?:[A-Za-z]+\d{0,4}|\d{1,4}))*[!?.]*")
 """The names of things: words with few digits at their ends."""
+_TYPE = re.compile(r"[A-Za-z_.]+\[[A-Za-z_.\[\]|,:=)]*")
+"""The type of a variable, such as ``Optional[str]``."""
 _IPV6 = re.compile(rf":{_HEX}{{1,4}}:{_HEX}{{0,4}}:{_HEX}{{1,4}}")
 _CASE_CHANGE = re.compile("[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 _LEET = str.maketrans("013457@$!", "oleastasi")
@@ -307,8 +309,8 @@ def _value(before: str, text: str) -> tuple[int, str]:
         return 0, ""
     if sign == "=" and before[:-1].isupper():
         return 0, text  # A variable of the environment: a whole word, whatever its characters.
-    if "(" in text:
-        return 0, ""  # The call of a function.
+    if "(" in text or _TYPE.fullmatch(text):
+        return 0, ""  # The call of a function, or the type of a variable.
     stop = _STOPS.search(text)
     return 0, text[: stop.start()] if stop else text.rstrip(".:?!")
 

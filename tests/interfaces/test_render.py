@@ -74,7 +74,11 @@ def test_an_empty_answer_says_so() -> None:
     with scratch_folder() as folder, built(folder, []) as corpus:
         bundle = ask(corpus, task="token", lexical_only=True)
     assert "No passage was found" in packet(bundle)
-    assert "rejected: none" in render.text(bundle)
+    shown = render.text(bundle)
+    assert "rejected: none" in shown
+    # Nothing was selected, so there is nothing to trust, and nothing that has an age.
+    assert "trust " not in shown and "freshness " not in shown
+    assert "\nno_strong_match + no_overlay, block\n" in shown
 
 
 def test_score_bar() -> None:

@@ -144,6 +144,7 @@ def test_a_page_about_keys_has_no_secret() -> None:
         "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
         "sk-learn and hf_hub are packages; SKU-12345; pypi-simple",
         'The secret: "nobody knows how it works"',
+        "def connect(password: Optional[bool], api_key: Dict[str, Any], token: t.Optional[AnyStr]):",
     ],
 )
 def test_ordinary_text_has_no_findings(text: str) -> None:

@@ -229,8 +229,9 @@ def _import_everything() -> None:
         with suppress(ImportError):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    # What commands import late, and the model, which they would load again and again.
+    # What commands and tests import late, and the model, which they would load again and again.
     for name in (
+        *("pytest", "mcp.client", "reportlab.platypus"),
         *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters", "platformdirs"),
         *("rich.console", "rich.table", "rich.text", "rich._emoji_codes"),
         *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),

@@ -166,8 +166,9 @@ def _verdict(view: RoleView) -> str:
     rejected = ", ".join(f"{count} {code}" for code, count in counts if code not in RANKED_LOWER)
     warnings = ", ".join(view.warnings)
     lines = [
-        "" if view.selected else "no passage was found",
-        f"trust {view.trust_posture}, {view.freshness_posture}",
+        f"trust {view.trust_posture}, {view.freshness_posture}"
+        if view.selected
+        else "no passage was found",
         f"ranked lower: {lower}" if lower else "",
         f"rejected: {rejected or 'none'}",
         f"! {warnings}" if warnings else "",
