@@ -120,7 +120,8 @@ class CheckRequest(Contract):
         "make one up.",
     )
     role: RoleId | None = Field(
-        None, description="The role that you work in. What it forbids is no decision for it."
+        None,
+        description="The role that you work in. Documents that it forbids count as no decision.",
     )
 
 

@@ -91,7 +91,7 @@ class ListRequest(Contract):
         None, description=f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
     )
     after: Reference | None = Field(
-        None, description="The document_id that the page before ended with: `next` of its answer."
+        None, description="The last document_id of the previous page: `next` of its answer."
     )
 
 

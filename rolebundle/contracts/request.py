@@ -107,8 +107,7 @@ class RetrievalRequest(Contract):
     )
     role: RoleId | None = Field(
         None,
-        description="The role whose overlay governs the answer. Without a role only shared sources "
-        "are searched.",
+        description="The role whose overlay governs the answer. Without a role no overlay applies.",
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     action: Action | None = Field(

@@ -48,13 +48,13 @@ def _collected_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--collected",
         metavar="LOG",
-        help="Read a replica's audit that was collected: its id, or the beginning of it.",
+        help="Read this collected audit of a replica: its id, or the beginning of its id.",
     )(command)
 
 
 @click.group()
 def audit() -> None:
-    """The audit: who asked what, how much was allowed and blocked, and what was changed.
+    """Set, read and verify the audit: who asked what, and what was shown and changed.
 
     It is the file FILE.audit beside the corpus. Its settings hold for every interface. Rows are
     only appended, and each row has the hash of the row before it.
@@ -196,7 +196,10 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
 @_collected_option
 @_agent_option
 @click.option(
-    "--jsonl", is_flag=True, expose_value=False, help="One row a line. This is always so."
+    "--jsonl",
+    is_flag=True,
+    expose_value=False,
+    help="No effect: the output always has one row per line.",
 )
 def export_command(db: str | None, collected: str | None, agent: str | None) -> None:
     """Print all rows as lines of JSON, the oldest first.
@@ -255,7 +258,7 @@ def set_command(
 @db_option
 @json_option
 def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) -> None:
-    """Bring the audits of replicas home. Exit code 7 if one of them is not ok.
+    """Collect the audits of replicas. Exit code 7 if one of them is not ok.
 
     SOURCE is an audit, a replica with its audit beside it, or a folder with *.audit files in it or
     in its folders. Each chain is verified, and its new rows are added to CORPUS.audits. What was

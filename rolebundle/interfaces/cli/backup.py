@@ -34,8 +34,8 @@ def backup(
     """Copy the corpus with its policy and its audit, while other processes may write.
 
     The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes
-    and the digests of the overlays. FILE gets its name after a full check. A file that is there is
-    not replaced. The documents that a purge erases later stay in the backup.
+    and the digests of the overlays. FILE gets its name after a full check. An existing file is not
+    replaced. Documents that a purge erases later stay in the backup.
 
     \b
     rolebundle backup /media/disk/team.db

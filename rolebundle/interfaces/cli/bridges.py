@@ -28,7 +28,7 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
 
     A pair may be material that could be linked, or a document that is in the wrong scope. For two
     documents the closest two passages are shown, with their similarity. The closest pairs under the
-    threshold are named, too. Agents cannot call this.
+    threshold are shown, too. Agents cannot call this.
 
     \b
     rolebundle bridges

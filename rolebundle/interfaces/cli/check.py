@@ -58,7 +58,7 @@ def check(
     allow_host: str,
     as_json: bool,
 ) -> None:
-    """Ask whether a decision is about INTENT: pass, warn, require_approval or block.
+    """Compare INTENT with the decisions: pass, warn, require_approval or block.
 
     The answer is advice, and quotes the decisions with id, date and reason. Exit code 1 if it is
     require_approval or block.

@@ -35,13 +35,14 @@ from rolebundle.storage.location import corpus_path
     "--project",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The file of this project. Default: that of the user, or else of the working folder.",
+    help="Use the file of this project. Default: the user's file, or else that of the "
+    "working folder.",
 )
 @click.option(
     "--file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Another file of the host.",
+    help="Use this file of the host.",
 )
 @click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
 @click.option("--undo", is_flag=True, help="Take back what --write did. Later changes stay.")

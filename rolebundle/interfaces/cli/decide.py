@@ -39,7 +39,7 @@ def _help(name: str) -> str:
 @db_option
 @json_option
 def decide(db: str | None, as_json: bool, about: tuple[str, ...], **values: Any) -> None:
-    """Record a decision. From then on `check` and `retrieve` tell agents of it.
+    """Record a decision. From then on `check` and `retrieve` show it to agents.
 
     A decision is never changed: a new one supersedes it, or `decisions end` ends it.
 

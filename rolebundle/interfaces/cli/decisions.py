@@ -23,7 +23,7 @@ _MAX_CHARS = 1_000
 
 @click.group()
 def decisions() -> None:
-    """What was decided: list, show and end decisions.
+    """List, show and end decisions.
 
     \b
     rolebundle decisions list
@@ -33,7 +33,7 @@ def decisions() -> None:
 
 
 @decisions.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also those without an effect now.")
+@click.option("--all", "everything", is_flag=True, help="Also decisions that have no effect now.")
 @click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
 @db_option

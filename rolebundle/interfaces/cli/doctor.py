@@ -22,7 +22,7 @@ _MAX_LISTED = 20
 @click.option("--repair", is_flag=True, help="Replace a damaged corpus by what can be saved of it.")
 @json_option
 def doctor(db: str | None, repair: bool, as_json: bool) -> None:
-    """Check the corpus and what belongs to it; change nothing, unless --repair is given.
+    """Check the corpus and the files beside it. Change nothing without --repair.
 
     One line for each check: ok, a warning or a problem, with what to do about it. The checks work
     on a private copy, so they need room for it in the folder for temporary files ($TMPDIR).
@@ -31,10 +31,10 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
     damaged.
 
     --repair writes a new corpus beside a damaged one and checks it before it takes its name. The
-    damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Documents that are damaged
-    are not taken over; ingest their folders again. If it cannot be trusted what earlier ingests
-    said with --untrusted, --max-trust and --meta, a path is refused until you say it again. If the
-    policy cannot be trusted, every agent is denied until `rolebundle scopes set`.
+    damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Damaged documents are left
+    out; ingest their folders again. If the stored options of earlier ingests (--untrusted,
+    --max-trust, --meta) are damaged, an ingest of a path is refused until you give them again. If
+    the policy is damaged, every agent is denied until `rolebundle scopes set`.
 
     \b
     rolebundle doctor

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     help="Instead of an index, fill the rerank cache, so that `--rerank` answers at once. "
     "Default model: ROLEBUNDLE_RERANK.",
 )
-@click.option("--optimize", is_flag=True, help="Then build the approximate index.")
+@click.option("--optimize", is_flag=True, help="Build the approximate index afterwards.")
 @json_option
 @click.pass_context
 def embed(
@@ -64,7 +64,7 @@ def embed(
     optimize: bool,
     as_json: bool,
 ) -> None:
-    """Embed the chunks that wait for a vector, or build another model's index and switch to it.
+    """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     The old index is used until the new one is complete. If a run is killed, the next run continues
     where it stopped. A server on another machine is refused unless --allow-host names it.

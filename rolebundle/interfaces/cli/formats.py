@@ -17,7 +17,7 @@ _WIDTH = 100
 @click.command()
 @json_option
 def formats(as_json: bool) -> None:
-    """List the formats that ingest reads, and the kinds of files that it skips.
+    """List the formats that ingest reads and the kinds of files that it skips.
 
     Each format has its suffixes, what is read, and an example of the place that a citation names. A
     file of any format may be compressed by gzip. Text with an unknown suffix is read as plain text.

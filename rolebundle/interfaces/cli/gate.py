@@ -49,7 +49,7 @@ _output_option = click.option(
 
 @click.group()
 def gate() -> None:
-    """Check that work is done, and not only said to be done.
+    """Check with a contract that work is done.
 
     A contract is a TOML file with criteria about files beside it and about the corpus. docs/gate.md
     describes it.
@@ -149,7 +149,7 @@ def facts_command(
 @click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
 @db_option
 def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
-    """Let the commands of CONTRACT be run until its content changes. Read it first.
+    """Allow the commands of CONTRACT until its content changes. Read it first.
 
     \b
     rolebundle gate approve report.gate.toml
@@ -198,7 +198,7 @@ def _errors_without_blocking() -> Iterator[None]:
     type=click.IntRange(0, 100),
     default=DEFAULT_RETRIES,
     show_default=True,
-    help="How often the hook blocks until it lets go. A prompt of the user begins again.",
+    help="How often the hook blocks. A prompt of the user resets the count.",
 )
 @click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
 @_stop_reason_option
@@ -221,8 +221,8 @@ def hook_command(
 ) -> None:
     """Answer a host that asks whether its agent may stop.
 
-    Exit code 2 blocks, with the reason on standard error. Nothing else blocks: 0 is success, or the
-    hook has let go and says so; 1 is no success, or the check itself failed.
+    Only exit code 2 blocks, with the reason on standard error. 0: success, or the hook no longer
+    blocks and says so. 1: no success, or the check itself failed.
 
     claude-code reads the event from standard input: Stop and SubagentStop are checked;
     UserPromptSubmit and SessionStart print the facts. exit-code reads nothing.

@@ -79,7 +79,8 @@ def run_options(command: Command) -> Command:
 @click.option(
     "--untrusted",
     is_flag=True,
-    help="For foreign material: trust tier and origin are untrusted, and nothing can raise them.",
+    help="For foreign material: trust tier and origin are untrusted; no manifest or "
+    "document can raise them.",
 )
 @click.option(
     "--manifests/--no-manifests",
@@ -165,20 +166,19 @@ def ingest(
     """Synchronize the corpus with files and folders.
 
     Files whose content did not change are skipped, changed files are read again, and deleted files
-    are removed. Metadata comes from front matter, then from the folder's rolebundle.toml, then from
-    --meta. What governs a document (trust, origin, sensitivity, scope, source, id, roles, what it
-    supersedes) is the other way round: what --meta sets, a manifest may only lower, and what a
-    manifest sets, a document may only lower.
+    are removed. Metadata comes from front matter, else from the folder's rolebundle.toml, else from
+    --meta. The order is reversed for what governs a document: trust, origin, sensitivity, scope,
+    source, id, roles, and what it supersedes. There --meta comes before manifests, and manifests
+    before documents; the lower level may only declare less.
 
     The corpus remembers what was ingested and how. `rolebundle update` synchronizes all of it, and
-    `rolebundle roots list` shows it. Options hold for the path and what is below it in later
-    ingests, also of folders above it, until you give others: --max-trust authoritative lifts
-    --untrusted, and --meta scope= a scope. `rolebundle status` lists the options that govern, and
-    counts the documents whose authority is their own word.
+    `rolebundle roots list` shows it. Later ingests use the options again for this path and
+    everything below it, until you give others: --max-trust authoritative lifts --untrusted, and
+    --meta scope= lifts a scope. `rolebundle status` lists the options that govern, and counts the
+    documents that declare their own authority.
 
-    If a file that you name cannot be ingested, or a folder that you name cannot be listed, the
-    exit code is 10, and everything else is stored. Files that are skipped inside of a folder do not
-    change it.
+    If a named file cannot be ingested, or a named folder cannot be listed, the exit code is 10, and
+    everything else is stored. Files that are skipped inside a folder do not change the exit code.
 
     Folders with the same name get sources of their own, such as docs and project-docs. An ingest
     that is interrupted (Ctrl-C or SIGTERM, exit code 130) keeps what is complete; the next one

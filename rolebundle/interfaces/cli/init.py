@@ -27,14 +27,14 @@ _LINE_CHARS = 1_000
 @db_option
 @json_option
 def init(folder: Path, role: str, dry_run: bool, db: str | None, as_json: bool) -> None:
-    """Look at a folder and write a commented DIR/rolebundle.toml: what its documents are.
+    """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
-    It has sources by subfolder, document types and domains that names and headings tell, dates, and
-    what is left out, each with its evidence. Guesses are commented out. Nothing raises trust.
+    It has sources, document types, domains, dates and what is left out, each with its evidence.
+    Guesses are commented out. No rule raises trust.
 
-    With --role, an overlay is written as well, to the corpus's own folder FILE.overlays: the terms
-    that are typical of the role here, the files and types to prefer, and the questionable ones,
-    each with its evidence. A manifest that is there is then kept.
+    With --role it also writes an overlay to the corpus's own folder FILE.overlays: the terms that
+    are typical of the role in this folder, and the files and types to prefer, each with its
+    evidence. An existing manifest is then kept.
 
     No file is ever overwritten. The folder is only read.
 

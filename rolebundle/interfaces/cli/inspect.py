@@ -55,13 +55,13 @@ def inspect(
     embed_url: str,
     allow_host: str,
 ) -> None:
-    """Look at answers, roles, documents and the corpus in a browser.
+    """Show answers, roles, documents and the corpus in a browser.
 
     Starts an application for this machine only, prints its address and opens it. It changes
     nothing, except that you can save an overlay. It ends with Ctrl-C.
 
-    With a BUNDLE.json, as `retrieve --format json` prints it, it writes that answer as a page into
-    the file of --html. The corpus is not needed.
+    With a BUNDLE.json, which `retrieve --format json` prints, it writes a page of that answer into
+    the file of --html, without a corpus.
 
     \b
     rolebundle inspect

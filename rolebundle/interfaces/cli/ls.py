@@ -38,9 +38,8 @@ def ls(
 ) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
-    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A date after
-    ~ was not declared: it is in the name of the file, or that of its last
-    commit or change.
+    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. ~ marks a
+    date that was not declared: it comes from the file's name, its last commit or its last change.
 
     \b
     rolebundle ls

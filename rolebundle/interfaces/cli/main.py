@@ -174,9 +174,9 @@ def cli() -> None:
     rolebundle demo                            try it on the sample corpus
 
     The corpus is one file: --db, or $ROLEBUNDLE_DB, or a file in your user data folder.
-    Exit codes: 0 ok, 2 usage, 3 configuration or overlay, 4 denied, 5 busy,
-    6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document,
-    130 interrupted.
+    Exit codes: 0 ok, 1 deadline or failed check, 2 usage, 3 configuration or overlay, 4 denied, 5
+    busy, 6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document, 130
+    interrupted.
     """
 
 

@@ -46,11 +46,11 @@ _MAX_NAMES = 20
 
 @click.group()
 def overlay() -> None:
-    """The overlays: how each role retrieves.
+    """List, check, try and write overlays, which say how roles retrieve.
 
-    An overlay is a file ROLE.json. It is looked for in each --overlay-dir, or else in the folders
-    of $ROLEBUNDLE_OVERLAYS; then in the corpus's own folder, such as team.db.overlays beside
-    team.db; and then among the overlays that come with rolebundle.
+    An overlay is a file ROLE.json. The first folder that has it counts: each --overlay-dir, or else
+    the folders of $ROLEBUNDLE_OVERLAYS; then the corpus's own folder, such as team.db.overlays
+    beside team.db; then the overlays that come with rolebundle.
 
     \b
     rolebundle overlay list
@@ -92,7 +92,9 @@ def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) 
 @click.argument("name", metavar="ROLE|FILE")
 @overlay_dir_option
 @db_option
-@click.option("--json", is_flag=True, expose_value=False, help="Print JSON: it always does.")
+@click.option(
+    "--json", is_flag=True, expose_value=False, help="No effect: the output is always JSON."
+)
 def show_command(name: str, overlay_dirs: tuple[Path, ...], db: str | None) -> None:
     """Show one overlay as JSON, with what it extends and with all defaults.
 
@@ -123,7 +125,7 @@ def explain_command(
 ) -> None:
     """Show each value of one overlay with its origin: a file, or the default.
 
-    Weights that share what the given ones leave of 1 are marked as rescaled.
+    Weights that were computed because the file gives only some are marked as rescaled.
 
     \b
     rolebundle overlay explain security-reviewer
@@ -162,10 +164,9 @@ def lint_command(
 ) -> None:
     """Check overlays for errors.
 
-    Without a name all overlays are checked. If there is a corpus, rules and vocabulary are also
-    checked against it: what matches nothing, and which preferred sources are forbidden; not those
-    of the overlays that come with rolebundle, unless they are named. Errors lead to exit code 3,
-    warnings do not.
+    Without a name all overlays are checked. If there is a corpus, rules and vocabulary that match
+    nothing in it are reported, too. For an overlay that comes with rolebundle this is done only if
+    you name it. Errors lead to exit code 3, warnings do not.
 
     \b
     rolebundle overlay lint

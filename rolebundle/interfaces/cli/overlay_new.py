@@ -59,10 +59,10 @@ def new_command(
 ) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
 
-    Without an option it is derived from the name of the role and the documents of the corpus. With
-    --examples it has the terms that are typical of these documents, compared with the rest of the
-    corpus; with --questions also those of the passages that answer them. Each value has its
-    evidence in `notes`. No file is ever overwritten.
+    Without options it is derived from the role's name and the documents of the corpus. With
+    --examples it has the terms that set these documents apart from the rest of the corpus; with
+    --questions also those of the passages that answer them. Each value has its evidence. No file is
+    ever overwritten.
 
     \b
     rolebundle overlay new release-manager

@@ -28,13 +28,13 @@ def suggest_command(
 ) -> None:
     """Propose edits of a role's overlay, from what the role has asked. Nothing is written.
 
-    The newest recorded questions are asked again: which forbidden sources keep back an answer,
-    which questions have none, which terms and rules of a role of yours match nothing, which answers
-    are stale. The audit has to keep the texts of questions:
-    `rolebundle audit set --mode on --query text`.
+    It asks the newest recorded questions again, and reports rules that keep back an answer,
+    questions without an answer, stale answers, and terms and rules of your own overlay that match
+    nothing. The audit must keep the texts of questions: `rolebundle audit set --mode on --query
+    text`.
 
-    --json has the edits as JSON merge patches (RFC 7396). The patch of all together only has edits
-    that forbid and allow the same as before.
+    --json has the edits as JSON merge patches (RFC 7396). The patch of all edits together forbids
+    and allows the same as before.
 
     \b
     rolebundle overlay suggest release-manager

@@ -86,8 +86,8 @@ def publish() -> None:
     default="7d",
     show_default=True,
     metavar="TIME",
-    help="How long it is accepted by `pull`; publish again before. From then on its answers have "
-    "the warning REPLICA_STALE.",
+    help="How long `pull` accepts the replica; publish again before. After that its "
+    "answers have the warning REPLICA_STALE.",
 )
 @click.option(
     "--grace",
@@ -112,12 +112,12 @@ def to(
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Publish a replica to TARGET, or bring the one there up to date.
+    """Publish a replica to TARGET, or update the replica there.
 
-    Without --agent and --level it is for whom the last publish to TARGET was.
+    Without --agent and --level, the audience is that of the last publish to TARGET.
 
-    The visible difference is applied to the last replica, so that little is moved. It is built
-    anew if it holds something that its agent may not see any more, or that was purged.
+    Only the difference to the last replica is applied and moved. The replica is built anew if it
+    holds something that was purged or that its agent may no longer see.
 
     \b
     rolebundle publish /mnt/share/reviewer --agent reviewer --key team.key
@@ -204,10 +204,10 @@ def keygen(file: Path) -> None:
 @db_option
 @click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
 def forget(target: str, db: str | None, yes: bool) -> None:
-    """Forget TARGET, to which nothing is published any more.
+    """Forget TARGET, to which you do not publish any more.
 
-    What is there is not changed: delete it with the tools of the store. Purges and `status` name
-    TARGET no longer, and no purge reaches replicas that were pulled from there.
+    The files there are not changed: delete them with the tools of the store. Purges and `status` no
+    longer name TARGET, and no purge reaches replicas that were pulled from there.
 
     \b
     rolebundle publish forget /mnt/share/reviewer

@@ -38,7 +38,7 @@ from rolebundle.storage.location import overlays_path
     "--every",
     type=Duration(),
     metavar="TIME",
-    help="Pull again and again, with this pause, such as 5m, until it is ended.",
+    help="Pull at this interval, such as 5m, until it is ended.",
 )
 @overlay_dir_option
 @json_option
@@ -50,14 +50,14 @@ def pull(
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Fetch the replica that was published at SOURCE, and let it take the place of the one at hand.
+    """Fetch the replica that was published at SOURCE, and replace the local one.
 
     SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
-    web host serves. The replica is verified before it counts: its signature, its rows, and that it
-    is not older than the one at hand. If it is refused, the one at hand keeps answering. Running
-    servers answer from the new one at their next request.
+    web host serves. The replica is verified first: its signature, its rows, and that it is not
+    older than the local one. If it is refused, the local one stays in use. Running servers use the
+    new one from their next request on.
 
-    An interrupted pull goes on where it was.
+    An interrupted pull continues where it stopped.
 
     \b
     rolebundle pull /mnt/share/reviewer --key team.pub --db reviewer.db

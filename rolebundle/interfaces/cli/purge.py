@@ -83,7 +83,7 @@ def purge(
     that they are replaced. Copies that were pulled stay as they are until their next pull.
 
     Files in your folders and the audit are not changed. If the audit keeps the text of queries,
-    that text stays. What the disk keeps in freed blocks is beyond this command.
+    that text stays. Freed blocks of the disk are not overwritten.
 
     \b
     rolebundle purge hr/reviews-2025.md --dry-run

@@ -15,7 +15,7 @@ from rolebundle.storage.content.quarantine import Flagged
 
 @click.group()
 def quarantine() -> None:
-    """Documents that no agent gets because of findings of the scan.
+    """List, release and drop documents that the scan put into quarantine.
 
     Ingest scans for hidden text, instructions to a model, and secrets. A document with severe
     findings is stored, but no agent gets it until a person releases it.

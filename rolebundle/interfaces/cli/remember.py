@@ -140,7 +140,7 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
 
 @remember.command("forget")
 @click.argument("fact", metavar="ID")
-@_by_option("Who takes it back.")
+@_by_option("Who removes it.")
 @db_option
 @json_option
 def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:

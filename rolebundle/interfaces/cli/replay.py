@@ -59,7 +59,7 @@ def replay(
     fields: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Repeat the request of a BUNDLE, and report what is different today.
+    """Repeat the request of a BUNDLE, and report what has changed since.
 
     Task, role, limits and time are those of the bundle. -: standard input.
 

@@ -28,7 +28,7 @@ _AUDIT = {
 def restore(
     file: Path, db: str | None, yes: bool, overlay_dirs: tuple[Path, ...], as_json: bool
 ) -> None:
-    """Put a backup in the place of the corpus, which may be damaged or missing.
+    """Replace the corpus, which may be damaged or missing, by a backup.
 
     The backup is verified first. The former corpus is kept as NAME.replaced-DATE-TIME with its log,
     until you delete it. The present audit is kept if it continues that of the backup. While another

@@ -81,7 +81,8 @@ def retrieve(
     rolebundle retrieve "Plan release 3.0" --format paths --null | xargs -0 wc -l
     echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
 
-    An approval counts if --approved-by names it. In a --request it counts with --approvals request.
+    An approval counts if --approved-by names the person. In a --request it counts only with
+    --approvals request.
     """
     if (task is None) == (request_file is None):
         raise click.UsageError("give either a TASK or a --request")

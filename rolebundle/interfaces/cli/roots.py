@@ -32,7 +32,7 @@ def roots() -> None:
 @db_option
 @json_option
 def list_command(db: str | None, as_json: bool) -> None:
-    """List the roots: where they are, their source, how many documents, and when they changed.
+    """List the roots with path, source, number of documents and time of the last change.
 
     \b
     rolebundle roots list
@@ -69,7 +69,7 @@ def _line(root: Root) -> str:
 @db_option
 @json_option
 def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
-    """Tell the corpus that a root has another path now. No file is moved.
+    """Change the path of a root in the corpus. No file is moved.
 
     Ids, vectors and options of its documents stay. An ingest finds a moved folder by itself if the
     old one is missing and most files are unchanged.

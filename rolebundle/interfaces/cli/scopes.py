@@ -25,11 +25,12 @@ from rolebundle.storage.records.replica import load_record
 
 @click.group()
 def scopes() -> None:
-    """Who may see what: agents, scopes, access levels.
+    """Set, show and check the policy: which agent may see what.
 
-    Documents have a scope and a sensitivity, which are part of their metadata. A policy file gives
-    each agent its scopes, its access level and its deny patterns. When a policy is set, agents that
-    it does not name see nothing, and `retrieve`, `get`, `why` and the servers need an agent.
+    The metadata of a document has a scope and a sensitivity. A policy file gives each agent its
+    scopes, its access level and its deny patterns. If a policy is set, agents that it does not name
+    see nothing, and `retrieve`, `get`, `ls`, `why`, `compare`, `replay` and the servers need an
+    agent.
 
     \b
     rolebundle scopes lint policy.toml

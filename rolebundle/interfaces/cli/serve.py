@@ -58,13 +58,14 @@ def serve(
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, why, verify, roles.list, roles.show, status, check, mark,
-    ingest, shutdown.
+    Methods: initialize, retrieve, get, multi_get, ls, why, compare, replay, verify, roles.list,
+    roles.show, status, check, shutdown; with --allow-write also mark, remember and, without
+    --agent, ingest.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
     everything is answered.
 
     With --socket one process serves several hosts, so that the model is loaded once: `rolebundle
-    serve` and `rolebundle mcp` attach to it if they would serve the same. With --agent it serves
+    serve` and `rolebundle mcp` attach to it if they have the same settings. With --agent it serves
     only clients with that agent.
 
     \b

@@ -57,7 +57,7 @@ def status(
 ) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
-    Rules and words of your own overlays that match nothing in the corpus are warnings.
+    It warns about rules and words of your own overlays that match nothing in the corpus.
 
     \b
     rolebundle status

@@ -20,11 +20,12 @@ from rolebundle.storage.records.approvals import approvals
 
 @click.group(cls=group_with_default("approve"))
 def trust() -> None:
-    """Approve a rolebundle.toml that does not count by itself.
+    """Approve a rolebundle.toml that needs an approval.
 
-    A manifest in a checkout of its own below the ingested folder (a folder with .git, for one) or
-    of another user may give documents authority that you did not give. It counts after you have
-    read and approved it, and until its content changes. Run `rolebundle ingest` afterwards.
+    A manifest of another user, or in a checkout (a folder with .git or the like) below the ingested
+    folder, could give documents authority that you did not give. It counts only after you have
+    approved it, and until its content changes. Read it first, and run `rolebundle ingest`
+    afterwards.
 
     \b
     rolebundle trust projects/library/rolebundle.toml

@@ -39,11 +39,9 @@ _PATIENCE_SECONDS = 600.0
 @click.option(
     "--poll",
     is_flag=True,
-    help="Look at all files again and again. For network drives, whose systems tell of no changes.",
+    help="Check all files at intervals. For network drives, which report no changes.",
 )
-@click.option(
-    "--allow-removal", is_flag=True, help="Go on also if many documents disappear at once."
-)
+@click.option("--allow-removal", is_flag=True, help="Continue if many documents disappear at once.")
 @warm_option
 @embed_options
 def watch(
@@ -56,7 +54,7 @@ def watch(
     embed_url: str,
     allow_host: str,
 ) -> None:
-    """Keep the corpus in step with all folders and files that were ingested.
+    """Update the corpus whenever ingested folders and files change.
 
     Runs until it is ended (SIGTERM, Ctrl-C). Changes are in the corpus a moment later, and running
     servers answer from them. `rolebundle status` shows what it does.

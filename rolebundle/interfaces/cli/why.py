@@ -61,11 +61,11 @@ def why(
     allow_host: str,
     style: Style,
 ) -> None:
-    """Explain why a passage was selected for ROLE and TASK, or was not.
+    """Explain why a passage was selected for ROLE and TASK, or why not.
 
     PASSAGE|DOCUMENT is a chunk_id, a document_id, a path or path:start-end. If it names several
-    passages, the one with the best rank is followed: through the lanes, the filter, the score and
-    the selection, with the passages that ranked above it and what would have to be different.
+    passages, the best ranked one is explained: lanes, filter, score and selection, the passages
+    that ranked above it, and what would have to be different.
 
     \b
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
