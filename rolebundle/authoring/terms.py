@@ -44,6 +44,7 @@ _REPEATED_LINE_WORDS = 3
 
 # Addresses, paths, names of variables, markup: no words of the language. From the start of a word
 # only: from each letter a long line without spaces would take minutes.
+_LINK_TARGET = re.compile(r"(?<=\])\([^()\s]{1,500}\)")
 _NOT_PROSE = re.compile(
     r"(?<!\S)(?=\S*?(?:://|[_\\=<>@{}$^~]|\w[/.:]\w|\w\())\S+"
     r"|&\w+;|(?<!\w)[-+]{1,2}\w[\w-]*"
@@ -294,7 +295,7 @@ def _parts(words: Key) -> Iterator[Key]:
 
 def _runs(text: str, stop_words: frozenset[str]) -> Iterator[list[str]]:
     """The runs of adjacent content words of a text."""
-    prose = _NOT_PROSE.sub(" . ", text)
+    prose = _NOT_PROSE.sub(" . ", _LINK_TARGET.sub(" . ", text))
     run: list[str] = []
     for token in _TOKEN.findall(prose):
         lower = token.lower()

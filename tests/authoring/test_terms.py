@@ -47,6 +47,12 @@ def test_stop_words_punctuation_and_code_separate_phrases() -> None:
     assert words.runs == (("Backup",), ("restore",), ("quickly",))
 
 
+def test_a_link_has_its_words_and_not_those_of_its_target() -> None:
+    text = "A [travel card](/first-travel-card/) or [ticket](https://a.example/fare-zones) (paid)"
+    words = words_of_passage("d", text)
+    assert words.runs == (("travel", "card"), ("ticket",), ("paid",))
+
+
 def test_a_long_line_without_spaces_is_read_once() -> None:
     # From each of its letters again, it would take hours.
     words = words_of_passage("d", f"Backup {'x1' * 200_000} quickly")
