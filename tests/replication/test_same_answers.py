@@ -252,12 +252,12 @@ def _compare(corpora: Published, requests: Sequence[dict[str, Any]]) -> int:
     return answered
 
 
-@rounds(8, 1400)
+@rounds(5, 1400)
 def test_bundles_of_the_sample_corpus_are_equal(sample: Published, rounds: int) -> None:
     assert _compare(sample, list(_requests(1, rounds))) > rounds / 4
 
 
-@rounds(8, 600)
+@rounds(5, 600)
 def test_bundles_of_a_generated_corpus_are_equal(generated: Published, rounds: int) -> None:
     assert _compare(generated, list(_requests(2, rounds))) > rounds / 4
 

@@ -287,4 +287,5 @@ def _join_pages() -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    with suppress(KeyboardInterrupt):  # A terminal sends it to the tests and to this server.
+        _serve(sys.argv[1])
