@@ -104,7 +104,7 @@ def main() -> int:
                     admin.ingest([source])
             askers = [
                 name,
-                *(asker for asker, asked_collection in FOREIGN if asked_collection == name),
+                *(asker for asker, target in FOREIGN if target == name),
             ]
             with Engine(corpus) as engine:
                 for asker in askers:
@@ -114,10 +114,10 @@ def main() -> int:
                         lexical_only=arguments.lexical_only,
                     )
     areas, blocked, rows = [], [], []
-    for asker, asked_collection in FOREIGN:
+    for asker, target in FOREIGN:
         own, foreign = (
-            evidence[asked_collection, asked_collection],
-            evidence[asker, asked_collection],
+            evidence[target, target],
+            evidence[asker, target],
         )
         areas.append(
             area_under_curve(
@@ -127,7 +127,7 @@ def main() -> int:
         blocked.append(share_off_topic(foreign))
         rows.append(
             (
-                f"{asker} on {asked_collection}",
+                f"{asker} on {target}",
                 f"AUC {areas[-1]:.3f}",
                 f"off-topic {blocked[-1]:.0%}",
             )

@@ -68,7 +68,7 @@ def scoped(base: Path, path: Path) -> Path:
         shutil.copyfile(base, making)
         with open_writer(making) as corpus:
             documents = [rowid for (rowid,) in corpus.rows("SELECT id FROM document")]
-            with corpus.writing(), digests.kept_true(corpus, documents):
+            with corpus.writing(), digests.renewing(corpus, documents):
                 corpus.run(_SPREAD)
             set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
         with Admin(making) as admin:

@@ -401,17 +401,17 @@ def _watch(path: Path) -> Iterator[DoctorCheck]:
     if watch is None:
         return
     now = datetime.now(UTC)
-    again = "start `rolebundle watch` again, if the corpus is to follow the files"
+    restart_hint = "start `rolebundle watch` again, if the corpus is to follow the files"
     silent = f"{seconds_since(watch.heartbeat_at, now):.0f} s ago"
     if watch.state == "stopped" and not watch.problem:
         yield _ok("watch", f"ended {silent}")
     elif watch.problem == "too_many_removed":
         many = "more than a fifth of a folder's documents disappeared at once"
-        yield _warning("watch", many, f"rolebundle update, if that is meant; then {again}")
+        yield _warning("watch", many, f"rolebundle update, if that is meant; then {restart_hint}")
     elif watch.state == "stopped":
-        yield _warning("watch", f"ended {silent}: {watch.problem}", again)
+        yield _warning("watch", f"ended {silent}: {watch.problem}", restart_hint)
     elif not is_alive(watch, now):
-        yield _warning("watch", f"last heard {silent}: it was killed, or hangs", again)
+        yield _warning("watch", f"last heard {silent}: it was killed, or hangs", restart_hint)
     elif watch.problem:
         yield _warning("watch", f"tries again after: {watch.problem}", "see its messages")
     else:

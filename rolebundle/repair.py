@@ -178,7 +178,7 @@ def _repair(path: Path) -> RepairReport:
 
 def _fill(old: SqliteFile | None, new: Corpus, path: Path, notes: list[str]) -> Salvaged:
     is_sealed = salvage.copy_rows(old, new) if old is not None else False
-    salvaged = salvage.keep_what_is_proven(old, new, is_sealed)
+    salvaged = salvage.keep_proven_rows(old, new, is_sealed)
     if old is None:
         notes.append("nothing can be read from the file; the new corpus is empty")
     if not is_sealed:

@@ -224,7 +224,7 @@ def run_session(steps: list[Step], folder: Path, environment: dict[str, str]) ->
     return outputs
 
 
-def assert_shown(step: Step, output: str) -> None:
+def assert_expected_output(step: Step, output: str) -> None:
     """Assert that a command's output is what the document shows."""
     number_of_json = 0
     for block in step.output_blocks:
@@ -337,7 +337,7 @@ def test_the_blocks_of_a_document_run_and_print_what_it_shows(
     steps = session_of(blocks_of(document), folder)
     outputs = run_session(steps, folder, environment_for(document, tmp_path, programs))
     for step, output in zip(steps, outputs, strict=True):
-        assert_shown(step, output)
+        assert_expected_output(step, output)
 
 
 def all_blocks() -> Iterator[Block]:

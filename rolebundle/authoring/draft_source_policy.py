@@ -201,12 +201,12 @@ def _with_inherited(
     ]
 
     def boost_by_base(path: str) -> float:
-        named_here = next(
+        subject_of_path = next(
             document_subject
             for document_subject in subjects
             if matches(path, document_subject.paths[0])
         )
-        boosts = (rule.boost for rule in inherited if rule_matches(rule, named_here))
+        boosts = (rule.boost for rule in inherited if rule_matches(rule, subject_of_path))
         return next((boost or PREFERRED_SOURCE_BOOST for boost in boosts), 0.0)
 
     own = [rule for rule in rules if rule["boost"] > boost_by_base(rule["path"])]

@@ -260,10 +260,10 @@ def _main_kind(documents: Sequence[SurveyedDocument]) -> tuple[str, str, bool] |
     own = [
         document
         for document in documents
-        if document.kind is not None and not _is_told_by_format(document)
+        if document.kind is not None and not _is_known_by_format(document)
     ]
     names = Counter(document.kind.kind.document_type for document in own if document.kind)
-    total = sum(1 for document in documents if not _is_told_by_format(document))
+    total = sum(1 for document in documents if not _is_known_by_format(document))
     [(name, count)] = names.most_common(1) or [("", 0)]
     if not total or count < 2 or count < UNCERTAIN_SHARE * total:
         return None
@@ -350,7 +350,7 @@ def _type_by(rules: Iterable[DraftRule], path: str) -> object:
     return name
 
 
-def _is_told_by_format(document: SurveyedDocument) -> bool:
+def _is_known_by_format(document: SurveyedDocument) -> bool:
     return document.kind is not None and document.kind.by == "format"
 
 

@@ -82,7 +82,7 @@ def suggest(role_id: str, target: Target) -> OverlaySuggestions:
     with closing(Workspace(target.corpus)) as workspace:
         corpus = workspace.answering_corpus
         recorded = recorded_questions(role_id, target.corpus)
-        attempts = _ask_again(workspace, corpus, recorded.texts, resolved)
+        attempts = _answer_questions(workspace, corpus, recorded.texts, resolved)
         suggestions = [
             *_forbidden(attempts, resolved.overlay),
             *_unanswered(attempts, corpus),
@@ -148,7 +148,7 @@ def _problem(role_id: str, settings: AuditSettings, recorded: Recorded) -> str:
     return f"the audit has no answer to the role {role_id} yet"
 
 
-def _ask_again(
+def _answer_questions(
     workspace: Workspace, corpus: Corpus, texts: Sequence[str], resolved: ResolvedOverlay
 ) -> list[_Attempt]:
     now = datetime.now(UTC)

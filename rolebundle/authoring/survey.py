@@ -236,7 +236,7 @@ def _headings(chunk: StoredChunk) -> Iterator[str]:
 def _documents(path: str, prepared: Prepared) -> Iterable[SurveyedDocument]:
     reader = reader_for(path)
     reader_name = reader.name if reader else "text"
-    is_one = len(prepared.documents) == 1
+    is_single = len(prepared.documents) == 1
     for document in prepared.documents:
         chunks = document.chunks
         scanned = document.scanned
@@ -245,7 +245,7 @@ def _documents(path: str, prepared: Prepared) -> Iterable[SurveyedDocument]:
         headings = [heading for chunk in chunks for heading in _headings(chunk)]
         if "from" in dict(document.metadata.attributes) and reader_name == "text":
             reader_name = "eml"  # A message without a suffix.
-        if reader_name == "json" and not is_one:
+        if reader_name == "json" and not is_single:
             reader_name = "text"  # A corpus of ready-made chunks.
         kind = kind_of_document(path, reader_name, list(dict.fromkeys(headings)))
         yield SurveyedDocument(
@@ -253,5 +253,5 @@ def _documents(path: str, prepared: Prepared) -> Iterable[SurveyedDocument]:
             metadata=document.metadata,
             passages=tuple(Passage(chunk.headings, chunk.content) for chunk in chunks),
             kind=kind,
-            date_in_name=date_in_name(path) if is_one else None,
+            date_in_name=date_in_name(path) if is_single else None,
         )

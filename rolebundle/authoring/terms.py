@@ -272,9 +272,9 @@ def _standard_score(
     inside: int, size: int, outside: int, background_size: int, prior: float
 ) -> float:
     a, b = inside + prior, outside + prior
-    rest_a = max(size + _PRIOR_PASSAGES - a, 0.5)
-    rest_b = max(background_size + _PRIOR_PASSAGES - b, 0.5)
-    difference = math.log(a / rest_a) - math.log(b / rest_b)
+    complement_a = max(size + _PRIOR_PASSAGES - a, 0.5)
+    complement_b = max(background_size + _PRIOR_PASSAGES - b, 0.5)
+    difference = math.log(a / complement_a) - math.log(b / complement_b)
     return difference / math.sqrt(1 / a + 1 / b)
 
 

@@ -127,7 +127,7 @@ class Authority:
         return tier == "untrusted" or is_general or origin != "internal"
 
     @property
-    def has_no_say(self) -> bool:
+    def may_not_govern(self) -> bool:
         """Whether the file's document and nested manifests may not declare governance keys."""
         is_capped = self.max_trust not in (None, "authoritative")
         return self.is_limited or (is_capped and not self.trusts_documents)
@@ -139,19 +139,21 @@ class Authority:
 
     def reach(self, self_declared: Container[str]) -> SupersessionReach:
         """Which documents a document of the file may supersede, given what it declares itself."""
-        if "supersedes" not in self.values and self.has_no_say:
+        if "supersedes" not in self.values and self.may_not_govern:
             return "none"
         is_owners = "supersedes" in self.by_owner and "supersedes" not in self_declared
         if is_owners or self.delegates:
             return "any"
-        return "less_trusted" if "source_id" in self.by_owner and not self.has_no_say else "source"
+        return (
+            "less_trusted" if "source_id" in self.by_owner and not self.may_not_govern else "source"
+        )
 
-    def weigh(self, claims: Mapping[str, Any], *, has_no_say: bool) -> Weighed:
+    def weigh(self, claims: Mapping[str, Any], *, may_not_govern: bool) -> Weighed:
         """Compare the declarations of the next level with what is decided.
 
         Args:
             claims: valid metadata.
-            has_no_say: whether its author may only lower what holds by default, too.
+            may_not_govern: whether its author may only lower what holds by default, too.
 
         Returns:
             The values that hold for the keys of ``claims``, except those without any.
@@ -159,10 +161,10 @@ class Authority:
         values: dict[str, Any] = {}
         refused: list[str] = []
         for key, claim in claims.items():
-            if key not in GOVERNANCE_KEYS and not (has_no_say and key in _MATCHED_KEYS):
+            if key not in GOVERNANCE_KEYS and not (may_not_govern and key in _MATCHED_KEYS):
                 values[key] = claim
                 continue
-            value = self._decided(key, claim, has_no_say)
+            value = self._decided(key, claim, may_not_govern)
             if value is not None:
                 values[key] = value
             refused += _refusals(key, claim, self.default_of(key) if value is None else value)
@@ -172,24 +174,24 @@ class Authority:
         """What holds if no level declares a key; ``None`` for nothing."""
         return self.default_source if key == "source_id" else _DEFAULTS.get(key)
 
-    def _decided(self, key: str, claim: Any, has_no_say: bool) -> Any:
+    def _decided(self, key: str, claim: Any, may_not_govern: bool) -> Any:
         """The value of a governance key, given what the next level claims; ``None`` for none."""
         current: Any = self.values.get(key)
-        is_set = key in self.bound or (has_no_say and current is not None)
+        is_set = key in self.bound or (may_not_govern and current is not None)
         if key == "trust_tier":
-            bound = self.max_trust or ("general" if has_no_say else "authoritative")
+            bound = self.max_trust or ("general" if may_not_govern else "authoritative")
             ceiling = max(current or bound, bound, key=trust_rank)
             return lower_tier(claim, current if is_set else ceiling)
         if key == "origin":
             return max(claim, current, key=ORIGINS.index) if is_set else claim
         if key == "sensitivity":
-            floor = current if is_set else "internal" if has_no_say else "public"
+            floor = current if is_set else "internal" if may_not_govern else "public"
             return max(claim, floor, key=_SENSITIVITIES.index)
         if key == "excluded_roles":
             return [*dict.fromkeys([*current, *claim])] if is_set else claim
         if key == "applicable_roles" and is_set:
             return [role for role in claim if role in current] or current
-        if is_set or has_no_say:
+        if is_set or may_not_govern:
             return current
         is_assigned = key == "source_id" and claim.casefold() in self.sources
         return current if is_assigned and not self.delegates else claim
@@ -219,16 +221,16 @@ class Authority:
         """
         # In a folder of untrusted origin, its own manifest is as foreign as its documents.
         is_foreign = is_owner and self.values.get("origin") == "untrusted"
-        has_no_say = is_foreign or (not is_owner and self.has_no_say)
-        weighed = self.weigh(claims, has_no_say=has_no_say)
+        may_not_govern = is_foreign or (not is_owner and self.may_not_govern)
+        weighed = self.weigh(claims, may_not_govern=may_not_govern)
         values = {**self.values, **weighed.values}
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
-        set_here = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
+        newly_bound = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
         sets_tier = values.get("trust_tier") != self.values.get("trust_tier")
         level = Authority(
             values=values,
-            bound=self.bound | set_here & values.keys(),
+            bound=self.bound | newly_bound & values.keys(),
             max_trust=lower_tier(self.max_trust, max_trust) if self.max_trust else max_trust,
             trusts_documents=self.trusts_documents or (is_owner and trusts_documents),
             by_owner=self.by_owner

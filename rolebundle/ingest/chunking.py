@@ -274,13 +274,13 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
     """
     rows: list[_Row] = []
     headings_start = -1  # start of the headings right above; −1 if there are none
-    here: tuple[int, str] | None = None
+    current: tuple[int, str] | None = None
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         # Unpacked, because this is faster than reading each attribute.
         kind, content, first_line, last_line, level, _, page, anchor, _, _ = block
         end = start + len(content)
-        if (page, anchor) != here:
-            is_elsewhere, headings_start, here = here is not None, -1, (page, anchor)
+        if (page, anchor) != current:
+            is_elsewhere, headings_start, current = current is not None, -1, (page, anchor)
         else:
             is_elsewhere = False
         is_below_heading = headings_start >= 0

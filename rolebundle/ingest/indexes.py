@@ -105,14 +105,14 @@ def ensure_index(
                 corpus, identity, reach=connection
             )
     if index.identity.model != identity.model:
-        ours, theirs = identity.model, index.identity.model
+        requested, stored = identity.model, index.identity.model
         raise EmbedderError(
             "model_mismatch",
-            f"the corpus's index was built with {theirs.provider}:{theirs.model} "
-            f"(digest {theirs.digest}), but this is {ours.provider}:{ours.model} "
-            f"(digest {ours.digest}); vectors of two models are never mixed",
-            f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
-            "index of this model beside it, or use --lexical-only",
+            f"the corpus's index was built with {stored.provider}:{stored.model} "
+            f"(digest {stored.digest}), but this is {requested.provider}:{requested.model} "
+            f"(digest {requested.digest}); vectors of two models are never mixed",
+            f"run `rolebundle embed --provider {requested.provider} --model {requested.model}` to "
+            "build an index of this model beside it, or use --lexical-only",
         )
     return _remove_outdated_vectors(corpus, index)
 

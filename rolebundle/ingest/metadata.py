@@ -327,7 +327,9 @@ def resolve(
                 attributes.setdefault(key, claims[key])
             else:
                 mistakes.append(_sentence(mistake))
-        weighed = authority.weigh(checked.declared_values(), has_no_say=authority.has_no_say)
+        weighed = authority.weigh(
+            checked.declared_values(), may_not_govern=authority.may_not_govern
+        )
         self_declared = [
             key
             for key, value in weighed.values.items()

@@ -386,7 +386,7 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
     authority = file.defaults.authority
     if not parsed.ready:
         return parsed
-    if authority.has_no_say:
+    if authority.may_not_govern:
         chunks = [replace(chunk, chunk_id="", applicable_roles=()) for chunk in parsed.ready]
     elif "applicable_roles" in authority.bound:
         roles = authority.values["applicable_roles"]

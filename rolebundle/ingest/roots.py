@@ -135,8 +135,8 @@ def missing_root(root: Root) -> UsageError:
 def _missing(root: Root) -> str:
     documents = counted(root.documents, "document")
     is_link = os.path.islink(root.location)  # noqa: PTH114 - a location is a text
-    what = "a symbolic link now, which is not followed" if is_link else "missing"
-    return f"this root is {what}; the corpus keeps its {documents}"
+    state = "a symbolic link now, which is not followed" if is_link else "missing"
+    return f"this root is {state}; the corpus keeps its {documents}"
 
 
 def missing_root_hint(location: str) -> str:
@@ -347,9 +347,9 @@ def _prefix(location: str, base: Path) -> str:
     return relative.as_posix() if relative.parts else ""
 
 
-def _differ(options: RootOptions, others: RootOptions) -> bool:
+def _differ(options: RootOptions, other_options: RootOptions) -> bool:
     """Whether files are read differently with these options."""
-    return options.model_copy(update={"lexical_only": others.lexical_only}) != others
+    return options.model_copy(update={"lexical_only": other_options.lexical_only}) != other_options
 
 
 def with_options(options: RootOptions, new_options: Options) -> RootOptions:

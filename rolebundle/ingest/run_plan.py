@@ -207,8 +207,8 @@ def _walk_visit(
 ) -> WalkResult:
     start, root = visit.start, visit.root
     location = real_location(start)
-    flags_here = run_flags.flags_at(location)
-    if LOST in flags_here:
+    flags_of_start = run_flags.flags_at(location)
+    if LOST in flags_of_start:
         raise UsageError(
             "flags_lost",
             f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
@@ -231,7 +231,7 @@ def _walk_visit(
         str(start).rstrip(os.sep) + relative: defaults_for(run_flags.flags_at(path), declared, root)
         for path, relative in run_flags.nested(location).items()
     }
-    defaults = defaults_for(flags_here, declared, root)
+    defaults = defaults_for(flags_of_start, declared, root)
     ignore = root.options.ignore
     for entry in walk(
         base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore

@@ -272,7 +272,7 @@ class Sidecar:
                     retryable=True,
                 ) from None
             if message is None:
-                raise _sidecar_gone()
+                raise _sidecar_ended()
             if "method" not in message:
                 return message
             if progress is not None:
@@ -284,12 +284,12 @@ class Sidecar:
         with self._sending:
             process = self._process
             if process is None or process.stdin is None:
-                raise _sidecar_gone()
+                raise _sidecar_ended()
             try:
                 process.stdin.write(line)
                 process.stdin.flush()
             except (OSError, ValueError):
-                raise _sidecar_gone() from None
+                raise _sidecar_ended() from None
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -324,7 +324,7 @@ def _result(message: dict[str, Any]) -> Any:
     )
 
 
-def _sidecar_gone() -> SidecarError:
+def _sidecar_ended() -> SidecarError:
     return SidecarError(
         "sidecar_gone",
         "the sidecar has ended",

@@ -138,8 +138,8 @@ def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
         near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
     guess = f"; did you mean {near[0]}?" if near else ""
     keys = keys_at(contract, mistake.place[:1]) if mistake.place else ()
-    whose = f"keys of {mistake.place[0]}" if keys else "fields of a request"
-    hint = f"{whose}: {', '.join(keys or contract.model_fields) or 'none'}"
+    subject = f"keys of {mistake.place[0]}" if keys else "fields of a request"
+    hint = f"{subject}: {', '.join(keys or contract.model_fields) or 'none'}"
     if mistake.kind == "object" and not mistake.place:
         hint = "change one of these fields"
     elif mistake.kind == "value" and mistake.place and not keys:

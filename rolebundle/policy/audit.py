@@ -293,7 +293,7 @@ class AuditLog:
             else:
                 row = audit.nth_row_of_agent(log, bounded_text(reader), seq) if reader else None
         if row is not None:
-            return row if reader is None else _for_its_agent(row, seq)
+            return row if reader is None else _numbered_for_agent(row, seq)
         raise UsageError(
             "no_such_row", f"the audit has no row {seq}", "run `rolebundle audit list`"
         )
@@ -367,16 +367,16 @@ def entry_of_bundle(
 
 def bundle_digest(bundle: RetrievalBundle) -> str:
     """Return the BLAKE2b digest of the bundle without timings. A saved bundle has the same."""
-    text = canonical(_whole_as_integers(bundle.without_timings()))
+    text = canonical(_whole_floats_as_integers(bundle.without_timings()))
     return f"blake2b:{blake2b(text.encode(), digest_size=32).hexdigest()}"
 
 
-def _whole_as_integers(value: Any) -> Any:
+def _whole_floats_as_integers(value: Any) -> Any:
     # A bundle that was written and read again may have 365.0 instead of 365.
     if isinstance(value, dict):
-        return {name: _whole_as_integers(item) for name, item in value.items()}
+        return {name: _whole_floats_as_integers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_whole_as_integers(item) for item in value]
+        return [_whole_floats_as_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -432,8 +432,8 @@ class _OwnNumbering:
         forwards = audit.count_agent_rows(self._log, row.agent, self._seq, row.seq)
         backwards = audit.count_agent_rows(self._log, row.agent, row.seq, self._seq)
         self._seq, self._number = row.seq, self._number + forwards - backwards
-        return _for_its_agent(row, self._number)
+        return _numbered_for_agent(row, self._number)
 
 
-def _for_its_agent(row: AuditRow, number: int) -> AuditRow:
+def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     return AuditRow(**(row.model_dump() | {"seq": number, "previous": "", "hash": ""}))

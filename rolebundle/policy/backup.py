@@ -83,7 +83,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
     """
     target = Path(os.path.abspath(target))  # noqa: PTH100 - resolve() would follow a link
     remove_stale_partials(target)
-    _refuse_taken(target)
+    _refuse_existing(target)
     warnings: list[str] = []
     try:
         with (
@@ -114,7 +114,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
                 audit_copy.replace(audit_path(target))
                 sync_folder(target.parent)
             if not rename_if_free(corpus_copy, target):
-                raise _name_taken(target)
+                raise _file_exists(target)
     except OSError as error:
         raise StorageError(
             "backup_failed",
@@ -135,23 +135,23 @@ def manifest_path(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.manifest.json")
 
 
-def _refuse_taken(target: Path) -> None:
+def _refuse_existing(target: Path) -> None:
     """Refuse a name that is taken. What a killed run left is free: it has no file of this name."""
     if is_there(target):
-        raise _name_taken(target)
+        raise _file_exists(target)
     if not is_there(manifest_path(target)):
         if is_there(audit_path(target)):
-            raise _name_taken(audit_path(target))
+            raise _file_exists(audit_path(target))
         return
     manifest = _read_manifest(target)
     if manifest is None or (
         is_there(audit_path(target))
         and (manifest.audit is None or sha256_of(audit_path(target)) != manifest.audit.sha256)
     ):
-        raise _name_taken(manifest_path(target))
+        raise _file_exists(manifest_path(target))
 
 
-def _name_taken(path: Path) -> UsageError:
+def _file_exists(path: Path) -> UsageError:
     return UsageError(
         "backup_exists",
         f"{path}: something with this name is there; it was not changed",

@@ -436,8 +436,8 @@ def _parent_folders(
     path: Path, folders: Sequence[Path], content: bytes | None = None
 ) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
-    has_its_place = content is not None or found_by_name(path, folders)
-    return tuple(folders) if has_its_place else (path.parent, *folders)
+    is_in_folders = content is not None or found_by_name(path, folders)
+    return tuple(folders) if is_in_folders else (path.parent, *folders)
 
 
 def _read(path: Path) -> bytes:

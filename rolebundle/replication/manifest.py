@@ -86,7 +86,9 @@ def _age(manifest: ReplicaManifest) -> tuple[int, int, str]:
     return (manifest.purge_generation, manifest.generation, manifest.published_at)
 
 
-def with_kept(error: RolebundleError, at_hand: ReplicaManifest | None) -> RolebundleError:
+def with_note_on_replica(
+    error: RolebundleError, at_hand: ReplicaManifest | None
+) -> RolebundleError:
     """The error, saying also that the replica at hand stays."""
     if at_hand is None:
         return error

@@ -138,8 +138,8 @@ def publish(
         # Older states may hold what this one was built anew to be without, or the one of a publish
         # that was not completed.
         is_first = not last.generation
-        may_be_left = not is_first and not staged.recorded.published_at
-        history = erase_history(transport) if may_be_left else None
+        may_have_history = not is_first and not staged.recorded.published_at
+        history = erase_history(transport) if may_have_history else None
         _record_after_push(path, staged.recorded, manifest, audience)
     return PublishReport(
         target=transport.target,

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from rolebundle.contracts.replica import PullReport, ReplicaManifest, SignedManifest
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
 from rolebundle.policy.overlays import overlay_digests
-from rolebundle.replication.manifest import check_acceptable, read_manifest, with_kept
+from rolebundle.replication.manifest import check_acceptable, read_manifest, with_note_on_replica
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.replication.verify import verify_replica, without_file_digest
@@ -77,7 +77,7 @@ def pull(
         except RolebundleError as error:
             _discard_if_empty(file)
             # A purge may have removed it.
-            raise with_kept(error, at_hand if file.exists() else None) from error
+            raise with_note_on_replica(error, at_hand if file.exists() else None) from error
     finally:
         lock.release()
     signed, published = fetched.signed, fetched.signed.manifest.overlays

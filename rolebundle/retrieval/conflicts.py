@@ -173,9 +173,9 @@ def _conflict(
     from rolebundle.text.disagreements import disagreement
 
     nearest = sorted(similar, key=lambda pair: -len(pair[0].words & topic))
-    for mine, its in nearest:
-        if values := disagreement(mine.text, its.text):
-            return Conflict(first, second, values, len(mine.words & topic))
+    for first_sentence, second_sentence in nearest:
+        if values := disagreement(first_sentence.text, second_sentence.text):
+            return Conflict(first, second, values, len(first_sentence.words & topic))
     return None
 
 

@@ -107,7 +107,7 @@ def _are_near(first_text: _Text, second_text: _Text) -> bool:
     ):
         return True
     is_short = min(len(first), len(second)) < MIN_SHINGLES
-    return not is_short and not _are_told_apart(first_text, second_text)
+    return not is_short and not _are_distinct(first_text, second_text)
 
 
 @lru_cache(maxsize=1024)
@@ -136,7 +136,7 @@ def _folded(text: str) -> list[str]:
     return text.casefold().split()
 
 
-def _are_told_apart(first_text: _Text, second_text: _Text) -> bool:
+def _are_distinct(first_text: _Text, second_text: _Text) -> bool:
     if first_text.is_exact or second_text.is_exact:
         return True
     # Near-duplicates differ in few words, so that only few are looked at.

@@ -51,7 +51,7 @@ def conditions(where: Where) -> Iterator[Condition]:
         yield Condition(
             "attributes",
             "attributes",
-            _has_each(lines),
+            _matches_all(lines),
             _described("attributes", [line for names in lines for line in names]),
         )
     # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
@@ -103,7 +103,7 @@ def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
     return lambda values: any(value.casefold() in folded for value in values)
 
 
-def _has_each(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
+def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
     conditions = [_is_named(names) for names in alternatives]
     return lambda values: all(holds(values) for holds in conditions)
 

@@ -98,10 +98,10 @@ def _in_characters(
     """The comments with their offsets in characters."""
     last = characters = 0
     for start, stop, text in comments:
-        here = characters + len(data[last:start].decode("utf-8", "replace"))
-        characters = here + len(data[start:stop].decode("utf-8", "replace"))
+        start_character = characters + len(data[last:start].decode("utf-8", "replace"))
+        characters = start_character + len(data[start:stop].decode("utf-8", "replace"))
         last = stop
-        yield here, characters, text
+        yield start_character, characters, text
 
 
 def _elements(source: str, data: bytes, patterns: Patterns) -> Iterator[Finding]:
@@ -134,12 +134,12 @@ def _hider_offsets(data: bytes, is_ascii: bool) -> Iterator[int]:
     match = search(data)
     while match is not None:
         # One byte later, so that the tag's `<` is before the offset. Matches may overlap.
-        here = match.start() + 1
+        offset = match.start() + 1
         if not is_ascii:
-            characters += len(data[last:here].decode("utf-8", "ignore"))
-            last = here
-        yield here if is_ascii else characters
-        match = search(data, here)
+            characters += len(data[last:offset].decode("utf-8", "ignore"))
+            last = offset
+        yield offset if is_ascii else characters
+        match = search(data, offset)
 
 
 def _kind(tag: str) -> str:

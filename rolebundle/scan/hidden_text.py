@@ -93,18 +93,18 @@ class _Directions:
         open_controls: list[int] = []
         last = 0
         for match in _CONTROL.finditer(text):
-            here, control = match.start(), match.group()
-            if text.find("\n", last, here) >= 0:
+            position, control = match.start(), match.group()
+            if text.find("\n", last, position) >= 0:
                 open_controls.clear()  # They end with their paragraph.
-            last = here
+            last = position
             if control not in _OPENERS_OF:
-                open_controls.append(here)
+                open_controls.append(position)
                 continue
             if not open_controls or text[open_controls[-1]] not in _OPENERS_OF[control]:
                 continue
             opened = open_controls.pop()
-            if text[opened] not in _RIGHT_TO_LEFT or _any_between(letters, opened, here):
-                harmless.update((opened, here))
+            if text[opened] not in _RIGHT_TO_LEFT or _any_between(letters, opened, position):
+                harmless.update((opened, position))
         return frozenset(harmless)
 
 

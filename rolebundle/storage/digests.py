@@ -202,7 +202,7 @@ def _computed(digest: Callable[[Row], bytes], row: Row) -> bytes | None:
 
 
 @contextmanager
-def kept_true(corpus: Corpus, documents: Sequence[int]) -> Iterator[None]:
+def renewing(corpus: Corpus, documents: Sequence[int]) -> Iterator[None]:
     """A block that changes documents, or rows that belong to them, but not their chunks.
 
     After it their digests are true again. A digest that was wrong before stays wrong, so that the

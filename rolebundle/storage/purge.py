@@ -253,7 +253,7 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
         f"UNION SELECT newer FROM supersession WHERE superseded {_IN_LIST}",
         chosen * (len(_CLAIMS) + 1),
     )
-    with digests.kept_true(corpus, [row for (row,) in claiming]):
+    with digests.renewing(corpus, [row for (row,) in claiming]):
         _delete_claims(corpus, names, chosen)
 
 

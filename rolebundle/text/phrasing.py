@@ -22,7 +22,7 @@ _ABOUT = (
 )
 _SOME = r"(?:(?:all|any|some|the|more|other|further|recent)\s+)*"
 _OFTEN = r"(?:(?:also|currently|especially|mainly|mostly|only|particularly|primarily)\s+)?"
-_WHO = r"(?:i|we)"
+_FIRST_PERSON = r"(?:i|we)"
 _ARE = r"(?:\s+am|\s+are|['’]m|['’]re)"
 _WANT = r"(?:(?:\s+would|['’]d)\s+(?:like|prefer|rather)|\s+(?:want|need|wish))"
 _LEARN = r"(?:find(?:\s+out)?|see|know|get|have|read|learn|understand|hear)"
@@ -33,12 +33,12 @@ _GIVE = r"(?:find|give|show|get|fetch|tell|list|provide|send|search\s+for|look\s
 _WORKS = rf"(?:\s+{_SOME}{_KIND}\s+(?:{_ABOUT}|of)\b)?"
 
 _PHRASES = (
-    rf"(?:\b{_WHO}{_ARE}\s+(?:not\s+)?)?\b{_OFTEN}interested\s+in\b{_WORKS}",
+    rf"(?:\b{_FIRST_PERSON}{_ARE}\s+(?:not\s+)?)?\b{_OFTEN}interested\s+in\b{_WORKS}",
     r"\b(?:(?:areas?|(?:sub)?topics?|subjects?|questions?)\s+)?of\s+(?:particular|special|great"
     r"|main|primary)\s+interest\b(?:\s+(?:to\s+(?:me|us)\s+)?(?:is|are|includes?)\b)?",
-    rf"\b{_WHO}{_WANT}\s+(?:to\s+)?{_LEARN}\b(?:\s+(?:more\s+)?about\b|{_WORKS})",
-    rf"\b{_WHO}{_WANT}\s+{_SOME}{_KIND}\s+(?:{_ABOUT}|of)\b",
-    rf"\b{_WHO}{_ARE}\s+(?:(?:looking|searching)\s+for|seeking)\b{_WORKS}",
+    rf"\b{_FIRST_PERSON}{_WANT}\s+(?:to\s+)?{_LEARN}\b(?:\s+(?:more\s+)?about\b|{_WORKS})",
+    rf"\b{_FIRST_PERSON}{_WANT}\s+{_SOME}{_KIND}\s+(?:{_ABOUT}|of)\b",
+    rf"\b{_FIRST_PERSON}{_ARE}\s+(?:(?:looking|searching)\s+for|seeking)\b{_WORKS}",
     rf"{_STARTS}{_POLITE}{_GIVE}\s+(?:(?:me|us)\s+)?{_SOME}{_KIND}\s+(?:{_ABOUT}|of)\b",
     rf"{_STARTS}{_POLITE}{_GIVE}\s+(?:me|us)\b(?:\s+(?:more\s+)?about\b)?",
     rf"{_STARTS}(?:(?:what|which|are\s+there)\s+)?{_SOME}{_KIND}\s+(?:(?:exist|are\s+there|is\s+there"

@@ -423,13 +423,13 @@ class _Reader:
         if value is None:
             return None, None
         if token.kind == "word" and value >= 20:
-            value += self._rest(10)
+            value += self._following_number(10)
         upper = None if token.unit else self._upper()
         if self._next() in SCALES:
             factor = SCALES[self._next()]
             value, upper = value * factor, upper and upper * factor
             self.position += 1
-            value += self._rest(factor) if upper is None else 0.0
+            value += self._following_number(factor) if upper is None else 0.0
         return value, upper
 
     def _name(self, name: str) -> None:
@@ -444,14 +444,14 @@ class _Reader:
             or _BOUND_BEFORE.search(self.text[: token.start])
         )
 
-    def _rest(self, scale: float) -> float:
+    def _following_number(self, scale: float) -> float:
         """What follows a number: five in "twenty-five", eighty in "three hundred and eighty"."""
         has_and = self._next() == "and"
         number = NUMBER_WORDS.get(self._next(has_and), 0.0)
         if not 0 < number < scale or self._next(has_and + 1) in SCALES:
             return 0.0
         self.position += has_and + 1
-        return number + (self._rest(10) if number >= 20 else 0.0)
+        return number + (self._following_number(10) if number >= 20 else 0.0)
 
     def _upper(self) -> float | None:
         """The second number of a range: 8-12, 8 to 12, 40 and 60; moves behind it."""

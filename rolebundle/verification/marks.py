@@ -199,10 +199,10 @@ def _refuse_if_owned(corpus: Corpus, kind: MarkKind, target: str, document_id: s
 
 
 def _denied(target: str, mark: Mark) -> AccessDenied:
-    whose = "the owner" if mark.authority == "owner" else "another agent"
+    author = "the owner" if mark.authority == "owner" else "another agent"
     return AccessDenied(
         "mark_denied",
-        f"{target}: was marked by {whose}, and this agent may not change that",
+        f"{target}: was marked by {author}, and this agent may not change that",
         "tell a person what is wrong with it",
     )
 

@@ -120,7 +120,7 @@ def remember(
         verify_passages(seen, [known.chunk])
         # An agent makes what a person promoted no newer than the person saw it.
         renew = not known.record.promoted_by or author.authority == "owner"
-        return _filed(facts.count_again(corpus, known, now, renew=renew), "counted"), None
+        return _filed(facts.count_repetition(corpus, known, now, renew=renew), "counted"), None
     name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
     file, document = draft.placed(seen, document, name)
     record = Record(fact_hash, cited, without_secrets(author.name), 1, now, now)

@@ -224,8 +224,8 @@ class TestRefusals:
         assert refused.code == 3 and "file_exists" in refused.err
         assert overlay.read_text() == "mine" and not (notes / "rolebundle.toml").exists()
         assert init(notes).code == 0
-        again = init(notes)
-        assert again.code == 3 and "file_exists" in again.err
+        outcome = init(notes)
+        assert outcome.code == 3 and "file_exists" in outcome.err
 
     def test_a_dry_run_writes_nothing(self, notes: Path) -> None:
         before = sorted(path for path in notes.parent.rglob("*"))

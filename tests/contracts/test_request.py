@@ -112,7 +112,7 @@ def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -
 
 
 @pytest.mark.parametrize(
-    ("given_fields", "meant"),
+    ("sent_fields", "meant"),
     [
         ({"q": "x"}, {"task": "x"}),
         ({"query": "x", "top_k": 3}, {"task": "x", "limit": 3}),
@@ -124,9 +124,9 @@ def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -
     ],
 )
 def test_names_that_models_guess_are_taken(
-    given_fields: dict[str, Any], meant: dict[str, Any]
+    sent_fields: dict[str, Any], meant: dict[str, Any]
 ) -> None:
-    assert request_from(given_fields) == request_from(meant)
+    assert request_from(sent_fields) == request_from(meant)
 
 
 def test_one_field_by_two_names_is_refused() -> None:

@@ -42,8 +42,8 @@ def test_another_host_is_refused_without_a_lookup(
 def test_the_allowed_host_is_used(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
-    here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: here)
+    addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: addresses)
     url = f"http://gpu.example:{server.port}"
     provider = provider_for(ProviderSpec(kind, MODEL, url, allow_host="GPU.example"))
     assert provider.identity.dimensions == 8

@@ -20,7 +20,7 @@ from support.fake_embedder import IDENTITY, BrokenProvider, HashingProvider
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_measured_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_measured_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "_measured", {})
 
 

@@ -141,8 +141,8 @@ class TestGovernance:
 class TestReport:
     def test_it_is_a_contract(self, engine: Engine) -> None:
         report = with_thresholds(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
-        again = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
-        assert again == report
+        parsed = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
+        assert parsed == report
         assert [floor.held for floor in report.floors] == [True, False], (
             "a metric that was not measured fails"
         )

@@ -59,7 +59,7 @@ def commands(tree: Path) -> list[tuple[str, ...]]:
     return [*READING, ("ingest", str(tree), "--lexical-only", "--workers", "1")]
 
 
-def left_alone(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
+def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
     for suffix in ("-wal", "-shm"):
         Path(f"{db}{suffix}").unlink(missing_ok=True)
     db.write_bytes(data)
@@ -95,7 +95,7 @@ def test_hopeless_files_are_refused_and_left_alone(
 ) -> None:
     for name, data in hopeless(image, cuts=rounds).items():
         for command in commands(tree):
-            outcome = left_alone(tmp_path / "c.db", data, command)
+            outcome = run_without_change(tmp_path / "c.db", data, command)
             assert outcome.code in (7, 8), (name, command, outcome)
             assert outcome.out == ""
             assert "next:" in outcome.err
@@ -104,7 +104,7 @@ def test_hopeless_files_are_refused_and_left_alone(
 def test_a_file_without_bytes(tree: Path, tmp_path: Path) -> None:
     """Nothing to lose: what a kill in the first moment leaves is filled, and never read."""
     for command in READING:
-        assert left_alone(tmp_path / "c.db", b"", command).code == 7
+        assert run_without_change(tmp_path / "c.db", b"", command).code == 7
     assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "c.db").code == 0
 
 
@@ -137,7 +137,7 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
     for seed in range(rounds):
         data = damage(image, random.Random(seed))
         for command in READING:
-            assert left_alone(db, data, command).code in (0, 2, 7), seed
+            assert run_without_change(db, data, command).code in (0, 2, 7), seed
         db.write_bytes(data)
         checked = invoke("status", "--check", "--db", db)
         is_coded(checked)
@@ -336,7 +336,7 @@ def test_a_check_of_damaged_pages_changes_nothing(image: bytes, tmp_path: Path) 
     damages = (damage(image, random.Random(seed)) for seed in count())
     for data in islice((data for data in damages if breaks_the_file(data, tmp_path / "d.db")), 3):
         for command in (("status", "--check"), ("doctor",)):
-            assert left_alone(tmp_path / "c.db", data, command).code in (7, 8)
+            assert run_without_change(tmp_path / "c.db", data, command).code in (7, 8)
 
 
 def test_an_orphan_is_found(corpus_file: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_newer_schema(image: bytes, tree: Path, tmp_path: Path, version: int) 
     connection.close()
     data = db.read_bytes()
     for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
-        outcome = left_alone(db, data, command)
+        outcome = run_without_change(db, data, command)
         assert outcome.code == 8
         assert "[newer_schema]" in outcome.err
         assert "upgrade rolebundle" in outcome.err
@@ -406,7 +406,7 @@ def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, case: str) -
     tamper(corpus_file, HOSTILE[case])
     data = corpus_file.read_bytes()
     for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
-        outcome = left_alone(corpus_file, data, command)
+        outcome = run_without_change(corpus_file, data, command)
         assert outcome.code == 7
         assert "[foreign_schema]" in outcome.err or command == ("doctor",)
 
@@ -418,7 +418,7 @@ def test_a_table_replaced_by_a_view(corpus_file: Path, tree: Path) -> None:
         "ALTER TABLE supersession RENAME TO hidden",
         "CREATE VIEW supersession AS SELECT * FROM hidden",
     )
-    assert left_alone(corpus_file, corpus_file.read_bytes(), READING[0]).code == 7
+    assert run_without_change(corpus_file, corpus_file.read_bytes(), READING[0]).code == 7
 
 
 def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:
@@ -604,7 +604,7 @@ def test_a_broken_seal_refuses_readers_and_writers_and_not_the_check(
 ) -> None:
     tamper(corpus_file, "UPDATE compartment SET scope = 'forged'")
     for command in commands(tree):
-        outcome = left_alone(corpus_file, corpus_file.read_bytes(), command)
+        outcome = run_without_change(corpus_file, corpus_file.read_bytes(), command)
         assert outcome.code == 7
         assert "[seal_broken]" in outcome.err
         assert "rolebundle doctor" in outcome.err

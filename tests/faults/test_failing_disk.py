@@ -113,7 +113,7 @@ def test_an_ingest_on_a_failing_disk(
                 corpus = open_writer(path)
                 disk.fail_at(kind, nth, error)
                 with pytest.raises(StorageError) as caught:
-                    _ingest_telling(corpus, tree, reported)
+                    _ingest_reporting(corpus, tree, reported)
                 assert caught.value.exit_code == 6
                 disk.fail = None
                 corpus.close()
@@ -125,12 +125,12 @@ def test_an_ingest_on_a_failing_disk(
             assert contents(path) == expected
 
 
-def _ingest_telling(corpus: Corpus, tree: Path, reported: list[int]) -> None:
-    def tell(step: str, done: int, _total: int) -> None:
+def _ingest_reporting(corpus: Corpus, tree: Path, reported: list[int]) -> None:
+    def report_progress(step: str, done: int, _total: int) -> None:
         if step == "reading":
             reported.append(done)
 
-    sync.ingest(corpus, [tree], HashingProvider(), progress=tell)
+    sync.ingest(corpus, [tree], HashingProvider(), progress=report_progress)
 
 
 # -- quotas ------------------------------------------------------------------------------------

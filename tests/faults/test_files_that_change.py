@@ -180,7 +180,7 @@ def to_folder(path: Path) -> None:
     path.mkdir()
 
 
-def to_nothing(path: Path) -> None:
+def make_unreadable(path: Path) -> None:
     path.unlink()
 
 
@@ -190,7 +190,7 @@ def to_nothing(path: Path) -> None:
         (to_link, "unreadable"),
         (to_pipe, "not_a_file"),
         (to_folder, "not_a_file"),
-        (to_nothing, "unreadable"),
+        (make_unreadable, "unreadable"),
     ],
 )
 def test_swapped_between_finding_and_reading(

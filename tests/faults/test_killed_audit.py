@@ -42,7 +42,7 @@ def write(corpus: Path, report: Report, agent: str, rows: int) -> None:
             report(f"row {row.seq} {row.hash}")
 
 
-def assert_kept(corpus: Path, reported: list[str]) -> int:
+def assert_acknowledged_rows(corpus: Path, reported: list[str]) -> int:
     """The chain verifies, and every row that was acknowledged is in it as it was acknowledged."""
     with AuditLog(corpus) as log:
         if not log.exists:
@@ -69,7 +69,7 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
             moment = chance.uniform(0.005, 0.1)
 
             def work(report: Report, moment: float = moment) -> None:
-                inner = run_child(lambda tell: write(corpus, tell, "killed", 200), moment)
+                inner = run_child(lambda report: write(corpus, report, "killed", 200), moment)
                 for line in inner.reported:
                     report(line)
 
@@ -83,7 +83,7 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
                     os._exit(code)
             reported += run_child(work).reported
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-            assert_kept(corpus, reported)
+            assert_acknowledged_rows(corpus, reported)
         with AuditLog(corpus) as log:
             rows_of_child = [row for row in log.rows() if row.agent.startswith("other-")]
             assert len(rows_of_child) == 40 * rounds, "a living writer lost a row"
@@ -128,7 +128,7 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                 assert row is not None
                 acknowledged.append(f"row {row.seq} {row.hash}")
                 log.close()
-            assert_kept(corpus, acknowledged)
+            assert_acknowledged_rows(corpus, acknowledged)
             failures += failed
             if not failed:
                 break
@@ -220,4 +220,4 @@ def test_the_kill_is_seen_by_the_test_itself() -> None:
             db.execute("UPDATE head SET rows = 5, hash = (SELECT hash FROM entry WHERE seq = 5)")
         db.close()
         with pytest.raises(KeyError):
-            assert_kept(folder / "c.db", reported)
+            assert_acknowledged_rows(folder / "c.db", reported)

@@ -208,10 +208,10 @@ def test_a_kill_leaves_the_old_replica_or_the_new_one(name: str, rounds: int) ->
 def check_at_hand(site: Site) -> None:
     """What is at hand is complete. It is missing if it never was there, or was erased."""
     if site.replica.exists():
-        assert_whole(site, site.replica)
+        assert_generations_agree(site, site.replica)
 
 
-def assert_whole(site: Site, file: Path) -> None:
+def assert_generations_agree(site: Site, file: Path) -> None:
     assert editions_in(file) in ({"edition1"}, {"edition2"})
     verify_replica(file, str(file), site.key.public_key())
 
@@ -226,7 +226,7 @@ def check_published(site: Site) -> None:
     except CorpusCorrupt as error:
         assert error.code == "replica_unsound", "between the renames of the file and its manifest"
     else:
-        assert_whole(site, look)
+        assert_generations_agree(site, look)
     carried: set[bytes] = set()
     with open_reader(site.db) as corpus:
         known = find_publication(corpus, site.transport.target)

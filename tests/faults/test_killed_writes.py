@@ -252,9 +252,9 @@ class Purge(Case):
         )
         purged = canaries[::3]
         ids = {canary.document.metadata.document_id for canary in purged}
-        staying = {canary.document.metadata.document_id for canary in canaries} - ids
+        remaining = {canary.document.metadata.document_id for canary in canaries} - ids
         with open_reader(place.db) as corpus:
-            self.traces = vector_traces(corpus, ids) - vector_traces(corpus, staying)
+            self.traces = vector_traces(corpus, ids) - vector_traces(corpus, remaining)
         self.traces |= {trace for canary in purged for trace in canary.traces}
         stage(place.db, "/published", sorted(ids))
         assert found_in(files_of(place.db), self.traces) == self.traces, "the look finds them"

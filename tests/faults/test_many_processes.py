@@ -60,7 +60,7 @@ def test_a_second_writer_gives_up_after_the_timeout(
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
 
 
-TELLS_WHEN_IT_BEGINS = """
+REPORTING_PROGRAM = """
 import apsw, sys
 def tell(cursor, statement, bindings):
     if statement.startswith("BEGIN IMMEDIATE"):
@@ -79,7 +79,7 @@ def test_a_second_writer_waits_while_it_may(
     monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, "8000")
     db = build(tmp_path, [document("d0", ["the token"])])
     tree = tree_of(tmp_path, "late")
-    command = [*forked_python(), TELLS_WHEN_IT_BEGINS]
+    command = [*forked_python(), REPORTING_PROGRAM]
     with open_writer(db) as first:
         first.db.execute("BEGIN IMMEDIATE")
         process = subprocess.Popen(
@@ -193,14 +193,18 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
                         corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
                     ]
                     time.sleep(0.001)
-                    again = [
+                    second_counts = [
                         corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
                     ]
                     embedded = corpus.value("SELECT count(*) FROM embedded")
                     editions = {
                         text.split()[1] for (text,) in corpus.rows("SELECT content FROM chunk")
                     }
-                assert counts == again == [status.documents, status.chunks], (counts, again, status)
+                assert counts == second_counts == [status.documents, status.chunks], (
+                    counts,
+                    second_counts,
+                    status,
+                )
                 assert embedded == status.chunks
                 assert len(editions) <= 1, editions
                 bundle = ask(corpus, provider=HashingProvider(), task="token edition")

@@ -102,7 +102,7 @@ class Load:
         assert self.failures == []
 
 
-def asking(server: Served) -> Callable[[], set[int]]:
+def reader_of(server: Served) -> Callable[[], set[int]]:
     def ask() -> set[int]:
         answer = server.ask("retrieve", **QUESTION)
         assert "result" in answer, answer
@@ -120,7 +120,7 @@ def site(tmp_path: Path) -> Site:
     return site
 
 
-def replace_while_asked(site: Site, load: Load, rounds: int) -> None:
+def replace_under_load(site: Site, load: Load, rounds: int) -> None:
     load.wait()
     for edition in range(2, rounds + 2):
         site.write(edition, DOCUMENTS)
@@ -140,9 +140,9 @@ def test_servers_and_readers(rounds: int, site: Site) -> None:
         held = stack.enter_context(open_reader(site.replica))
         for name in ("one", "two"):
             server = stack.enter_context(Served("--db", site.replica))
-            load.start(name, asking(server))
+            load.start(name, reader_of(server))
         load.start("shot", lambda: one_shot(site.replica))
-        replace_while_asked(site, load, rounds)
+        replace_under_load(site, load, rounds)
         texts = held.rows("SELECT content FROM chunk")
         assert {text.split()[-1] for (text,) in texts} == {"edition1"}
     assert not list(site.replica.parent.glob(".*"))
@@ -167,8 +167,8 @@ def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatc
         assert b"serving" in shared.process.stderr.readline()
         clients = [stack.enter_context(Served("--db", site.replica)) for _ in range(2)]
         for number, client in enumerate(clients):
-            load.start(str(number), asking(client))
-        replace_while_asked(site, load, rounds)
+            load.start(str(number), reader_of(client))
+        replace_under_load(site, load, rounds)
         assert shared.process.poll() is None
         for client in clients:
             # Killed, a client could leave the process to which it forwards.
@@ -208,7 +208,7 @@ def test_a_server_that_keeps_an_audit(tmp_path: Path) -> None:
                     site.write(edition, DOCUMENTS)
                     site.publish()
                     reader.replicas.pull(site.transport, site.key.public_key(), [])
-                assert asking(server)() == {edition}
+                assert reader_of(server)() == {edition}
     with AuditLog(site.replica) as log:
         assert log.verify().ok
         kinds = [row.kind for row in log.rows()]

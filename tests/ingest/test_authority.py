@@ -120,7 +120,7 @@ def test_no_level_raises_what_a_level_above_has_set(
         above = authority
         authority, _ = above.with_level(claims, is_owner=number < 2, max_trust=max_trust)
         assert_lower(above, authority.values)
-    weighed = authority.weigh(own, has_no_say=authority.has_no_say)
+    weighed = authority.weigh(own, may_not_govern=authority.may_not_govern)
     assert_lower(authority, {**authority.values, **weighed.values})
     if authority.max_trust and "trust_tier" not in authority.bound:
         tier = weighed.values.get("trust_tier", "untrusted")
@@ -146,7 +146,7 @@ def assert_lower(above: Authority, values: Any) -> None:
 
 @given(claims=values_of)
 def test_what_nobody_has_set_holds_as_it_is_declared(claims: dict[str, Any]) -> None:
-    weighed = Authority(default_source="w").weigh(claims, has_no_say=False)
+    weighed = Authority(default_source="w").weigh(claims, may_not_govern=False)
     assert (weighed.values, weighed.refused) == (claims, ())
 
 
@@ -546,16 +546,18 @@ def test_a_source_with_a_slash_takes_no_id(tree: Tree) -> None:
     assert tree.at("a.md").document_id == "w/n/a.md#w/n/a.md"
 
 
-@pytest.mark.parametrize("theirs_first", [False, True])
-def test_a_foreign_folder_with_the_name_of_ours_takes_no_id(tree: Tree, theirs_first: bool) -> None:
+@pytest.mark.parametrize("is_foreign_first", [False, True])
+def test_a_foreign_folder_with_the_name_of_ours_takes_no_id(
+    tree: Tree, is_foreign_first: bool
+) -> None:
     ours = tree.write("ours/docs/a.md", "Text.\n").parent
     theirs = tree.write("theirs/docs/a.md", "Taken.\n").parent
     untrusted = {"trust_tier": "untrusted", "origin": "untrusted"}
-    for is_theirs in (theirs_first, not theirs_first):
-        report = tree.ingest(theirs if is_theirs else ours, flags=untrusted if is_theirs else {})
+    for is_foreign in (is_foreign_first, not is_foreign_first):
+        report = tree.ingest(theirs if is_foreign else ours, flags=untrusted if is_foreign else {})
         assert report.refused() == []
     tiers = {name: metadata.trust_tier for name, metadata in tree.documents().items()}
-    second_name = "docs/a.md#docs/a.md" if theirs_first else "theirs-docs/a.md"
+    second_name = "docs/a.md#docs/a.md" if is_foreign_first else "theirs-docs/a.md"
     assert tiers == {"docs/a.md": "general", second_name: "untrusted"}
 
 
@@ -616,7 +618,7 @@ def test_a_link_is_no_manifest(tree: Tree) -> None:
 
 
 @pytest.fixture
-def given_away() -> Iterator[Callable[[Path], None]]:
+def give_to_another_user() -> Iterator[Callable[[Path], None]]:
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only the root user can give files to other users")
     yield lambda path: os.chown(path, 12345, 12345)
@@ -624,9 +626,11 @@ def given_away() -> Iterator[Callable[[Path], None]]:
 
 @pytest.mark.parametrize("where", ["", "n/"])
 def test_a_manifest_of_another_user_does_not_count(
-    tree: Tree, given_away: Callable[[Path], None], where: str
+    tree: Tree, give_to_another_user: Callable[[Path], None], where: str
 ) -> None:
-    given_away(tree.write(f"{where}rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\n"))
+    give_to_another_user(
+        tree.write(f"{where}rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\n")
+    )
     tree.write("n/a.md", "Text.\n")
     report = tree.ingest()
     assert (codes(report), tree.at("n/a.md").trust_tier) == (["manifest_ignored"], "general")
@@ -635,13 +639,13 @@ def test_a_manifest_of_another_user_does_not_count(
 
 @pytest.mark.parametrize("of", ["file", "folder"])
 def test_a_manifest_above_that_is_not_ours(
-    tree: Tree, given_away: Callable[[Path], None], of: str
+    tree: Tree, give_to_another_user: Callable[[Path], None], of: str
 ) -> None:
     manifest = tree.write("rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\n")
     tree.write("n/a.md", "Text.\n")
     tree.ingest(tree.root / "n")
     assert tree.documents().keys() == {"w/n/a.md"}
-    given_away(manifest if of == "file" else tree.root)
+    give_to_another_user(manifest if of == "file" else tree.root)
     report = tree.ingest(tree.root / "n")
     assert (codes(report), tree.at("a.md").trust_tier) == (["manifest_ignored"], "general")
     assert tree.documents().keys() == {"n/a.md"}

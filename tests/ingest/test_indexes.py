@@ -140,9 +140,9 @@ def test_activation_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(RuntimeError):
             build(db, Watched(NEW))
     assert active(db).identity.model == IDENTITY
-    again = Watched(NEW)
-    build(db, again)
-    assert again.batches == [], "nothing is embedded twice"
+    second_run = Watched(NEW)
+    build(db, second_run)
+    assert second_run.batches == [], "nothing is embedded twice"
     assert active(db).identity.model == NEW
 
 
@@ -172,9 +172,9 @@ def test_an_interrupted_build_continues(db: Path) -> None:
     assert active(db).identity.model == IDENTITY
     embedded = assert_never_mixed(db)["newer"]
     assert embedded in {2 * BATCH, 3 * BATCH}
-    again = Watched(NEW)
-    report = build(db, again)
-    assert sum(again.batches) == report.embedded == FILES - embedded
+    second_run = Watched(NEW)
+    report = build(db, second_run)
+    assert sum(second_run.batches) == report.embedded == FILES - embedded
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
@@ -589,8 +589,8 @@ def test_outdated_vectors_of_an_older_index_are_replaced(tree: Path, db: Path) -
         assert (report.embedded, report.waiting) == (1, 0)
         after = dict(corpus.rows("SELECT chunk, input_hash FROM embedded"))
         assert {row for row in after if after[row] != before[row]} == {tagged[0]}
-        again = vector_index.active_index(corpus)
-        assert again is not None and again.identity.chunker == INPUT_VERSION
+        renewed = vector_index.active_index(corpus)
+        assert renewed is not None and renewed.identity.chunker == INPUT_VERSION
     assert build(db, HashingProvider()) == EmbeddingReport(0, 0)
 
 

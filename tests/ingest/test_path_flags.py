@@ -43,7 +43,7 @@ CLAIMS = {
 PLACES = ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/"]
 TRUST = {"trust_tier", "origin", "max_trust"}
 
-flags_given = st.fixed_dictionaries(
+command_flags = st.fixed_dictionaries(
     {},
     optional={
         "trust_tier": st.sampled_from(["preferred", "untrusted", None]),
@@ -55,20 +55,22 @@ flags_given = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), flags_given), max_size=6))
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
+)
 def test_the_last_word_on_a_path_or_above_it_holds(
     ingests: Sequence[tuple[list[str], Flags]],
 ) -> None:
     remembered: FlagsByPath = {}
-    for paths, given_now in ingests:
-        remembered = flags_after(remembered, paths, given_now)
+    for paths, new_flags in ingests:
+        remembered = flags_after(remembered, paths, new_flags)
     for place in PLACES:
         expected: dict[str, Any] = {}
-        for paths, given_now in ingests:
+        for paths, new_flags in ingests:
             if any((place + "/").startswith(path.rstrip("/") + "/") for path in paths):
-                keys = TRUST if TRUST & given_now.keys() else set()
+                keys = TRUST if TRUST & new_flags.keys() else set()
                 unlifted = {key: value for key, value in expected.items() if key not in keys}
-                expected = {**unlifted, **given_now}
+                expected = {**unlifted, **new_flags}
         assert limits_in(flags_at(remembered, place)) == limits_in(expected), place
 
 

@@ -131,12 +131,12 @@ def test_one_paragraph_changes_one_chunk(world: World) -> None:
     report = world.ingest()
     assert counted(report) == (0, 1, 5, 0)
     after = dict_of(world.rows(CHUNKS))
-    removed, come = chunks.keys() - after.keys(), after.keys() - chunks.keys()
-    assert len(removed) == len(come) == 1
-    assert all("An edited text." in after[name][1] for name in come)
+    removed, added = chunks.keys() - after.keys(), after.keys() - chunks.keys()
+    assert len(removed) == len(added) == 1
+    assert all("An edited text." in after[name][1] for name in added)
     for name in chunks.keys() & after.keys():
         assert after[name] == chunks[name], "its row stays"
-    changed = {chunks[name][0] for name in removed} | {after[name][0] for name in come}
+    changed = {chunks[name][0] for name in removed} | {after[name][0] for name in added}
     assert [row for row in vectors if row[0] not in changed] == [
         row for row in world.rows(VECTORS) if row[0] not in changed
     ]

@@ -112,8 +112,8 @@ def test_a_request_to_the_sidecar(db: Path) -> None:
         ):
             assert reply(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
         bundle = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
-        again = sidecar.call("retrieve", **bundle["more"]["params"])
-        assert reply(again) == RELEASED
+        second_answer = sidecar.call("retrieve", **bundle["more"]["params"])
+        assert reply(second_answer) == RELEASED
         with pytest.raises(SidecarError, match="action: must be one of 'read'"):
             sidecar.retrieve(TASK, action="delete")
 

@@ -177,7 +177,7 @@ def test_the_command_line_says_the_same(db: Path) -> None:
     assert ours["message"] in hidden.err and ours["hint"] in hidden.err
     denied = by_python(db, "get", {"id": "plan", "agent": "eve"})
     refusals = {
-        invoke(*command, *who, "--db", db)
+        invoke(*command, *agent_options, "--db", db)
         for command in (
             ["get", "plan"],
             ["get", "salary"],
@@ -192,7 +192,7 @@ def test_the_command_line_says_the_same(db: Path) -> None:
                 "--lexical-only",
             ],
         )
-        for who in ([], ["--agent", "eve"], ["--agent", "hugo "])
+        for agent_options in ([], ["--agent", "eve"], ["--agent", "hugo "])
     }
     [refusal] = refusals
     assert (refusal.code, refusal.out) == (4, "")

@@ -54,8 +54,8 @@ def test_errors_have_all_their_parts(sidecar: Sidecar) -> None:
     assert "limti" in error.message
     assert error.hint
     assert "bad_request" in str(error)
-    again = pickle.loads(pickle.dumps(error))
-    assert vars(again) == vars(error)
+    restored = pickle.loads(pickle.dumps(error))
+    assert vars(restored) == vars(error)
     with pytest.raises(SidecarError) as caught:
         sidecar.call("retreive")
     assert caught.value.rpc_code == -32601

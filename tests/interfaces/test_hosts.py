@@ -406,8 +406,8 @@ def test_it_writes_and_takes_back(host: str, home: Path) -> None:
     assert first.code == 0 and "as it was" not in first.err
     file = home / FILES[host]
     assert "rolebundle" in file.read_text()
-    again = invoke("connect", host, "--write")
-    assert again.code == 0 and "has this entry already" in again.err
+    outcome = invoke("connect", host, "--write")
+    assert outcome.code == 0 and "has this entry already" in outcome.err
     assert invoke("connect", host, "--undo").code == 0
     assert not file.exists()
     assert invoke("connect", host, "--undo").code == 2

@@ -74,11 +74,11 @@ def test_an_empty_answer_says_so() -> None:
     with scratch_folder() as folder, built(folder, []) as corpus:
         bundle = ask(corpus, task="token", lexical_only=True)
     assert "No passage was found" in packet(bundle)
-    shown = render.text(bundle)
-    assert "rejected: none" in shown
+    output = render.text(bundle)
+    assert "rejected: none" in output
     # Nothing was selected, so there is nothing to trust, and nothing that has an age.
-    assert "trust " not in shown and "freshness " not in shown
-    assert "\nno_strong_match + no_overlay, block\n" in shown
+    assert "trust " not in output and "freshness " not in output
+    assert "\nno_strong_match + no_overlay, block\n" in output
 
 
 def test_score_bar() -> None:

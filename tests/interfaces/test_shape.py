@@ -74,8 +74,8 @@ def sample(sample_without_vectors: Path) -> Iterator[Engine]:
 
 
 def bundle_for(engine: Engine, task: str = TASKS[0], **fields: Any) -> RetrievalBundle:
-    given_fields = {"task": task, "now": NOW, "lexical_only": True} | fields
-    return retrieved(engine, json.dumps(given_fields))
+    request_fields = {"task": task, "now": NOW, "lexical_only": True} | fields
+    return retrieved(engine, json.dumps(request_fields))
 
 
 @cache
@@ -219,8 +219,8 @@ class TestTheRest:
         more = shaped_bundle(bundle, "compact", 4000)["more"]
         assert (more["method"], more["params"]["detail"]) == ("retrieve", "full")
         assert "repeat" not in more
-        again = sample.retrieve(request_from(more["params"]))
-        assert again.without_timings() == bundle.without_timings()
+        second_bundle = sample.retrieve(request_from(more["params"]))
+        assert second_bundle.without_timings() == bundle.without_timings()
 
     def test_a_long_task_has_to_be_sent_again(self, sample: Engine) -> None:
         task = "release " * 500
@@ -235,8 +235,8 @@ class TestTheRest:
         assert answer["selected"]
         assert "where" not in answer["request"]
         assert answer["more"]["repeat"] == ["where"]
-        again = request_from({**answer["more"]["params"], "where": where})
-        assert sample.retrieve(again).without_timings() == bundle.without_timings()
+        second_request = request_from({**answer["more"]["params"], "where": where})
+        assert sample.retrieve(second_request).without_timings() == bundle.without_timings()
 
     def test_many_seen_ids_do_not_shorten_the_passages(self, sample: Engine) -> None:
         bundle = bundle_for(sample, limit=3, seen=[f"{'n' * 60}#{n}" for n in range(1000)])
@@ -285,9 +285,9 @@ class TestBounds:
 
     def test_passages_left_out_are_said(self, sample: Engine) -> None:
         answer = shaped_bundle(bundle_for(sample), "compact", 3000)
-        left_out = answer["more"]["omitted"]["passages"]
-        assert left_out > 0
-        assert answer["more"]["notes"][0] == f"{left_out} passages did not fit in max_chars"
+        omitted = answer["more"]["omitted"]["passages"]
+        assert omitted > 0
+        assert answer["more"]["notes"][0] == f"{omitted} passages did not fit in max_chars"
 
     def test_a_full_bundle_that_does_not_fit_comes_compact(self, sample: Engine) -> None:
         bundle = bundle_for(sample, role="mossline-security-reviewer")

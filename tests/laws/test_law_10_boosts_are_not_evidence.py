@@ -85,14 +85,12 @@ def test_every_selected_passage_says_what_it_is_there_for(
 ) -> None:
     with built(folder, documents, PROVIDER) as corpus:
         bundle = ask(corpus, role, PROVIDER, **fields)
-    assert_it_says_what_passages_are_there_for(bundle, role)
+    assert_reasons_of_passages(bundle, role)
     if role is None:
         assert evidence_of(bundle).role_share == 0
 
 
-def assert_it_says_what_passages_are_there_for(
-    bundle: RetrievalBundle, role: Overlay | None
-) -> None:
+def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) -> None:
     for passage in bundle.selected:
         raw = passage.raw
         assert raw is not None
@@ -246,7 +244,7 @@ def test_an_off_topic_task_is_answered_with_nothing_whatever_the_role_prefers(
         is_allowed = outcome == "selected" or outcome in AFTER_POLICY
         assert rejected[chunk_id] == ("low_score" if is_allowed else outcome)
     assert not any("off-topic" in (rejection.notes or "") for rejection in weak.rejected)
-    assert_it_says_what_passages_are_there_for(weak, role)
+    assert_reasons_of_passages(weak, role)
     if weak.selected:
         assert codes(weak)[0] == "WEAK_EVIDENCE"
         assert weak.fallback is not None
@@ -408,7 +406,7 @@ def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -
 
 
 def assert_vague(bundle: RetrievalBundle, role: Overlay | None) -> None:
-    assert_it_says_what_passages_are_there_for(bundle, role)
+    assert_reasons_of_passages(bundle, role)
     support, fallback = evidence_of(bundle).support, bundle.fallback
     assert fallback is not None
     assert support in ("weak", "supported")

@@ -205,9 +205,9 @@ def test_what_policy_rejects_takes_no_place(
 
     # The same corpus without the passages that policy rejects.
     names = {passage.chunk_id for passage in allowed}
-    whole_crowd = all(c.chunk_id in names for d in CROWDS[kind] for c in d.chunks)
-    base = _base(kind if whole_crowd else "none")
-    stored = documents if whole_crowd else [*CROWDS[kind], *documents]
+    is_whole_crowd = all(c.chunk_id in names for d in CROWDS[kind] for c in d.chunks)
+    base = _base(kind if is_whole_crowd else "none")
+    stored = documents if is_whole_crowd else [*CROWDS[kind], *documents]
     with built(
         folder, [_only(document, names) for document in stored], PROVIDER, base=base
     ) as cleared:
@@ -256,8 +256,8 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     if not all(_begins_later(newer, now, as_of) for newer in passage.superseded_by):
         return False
-    is_for_others = passage.applicable_roles and role.role_id not in passage.applicable_roles
-    if is_for_others and limits.role_mismatch_penalty == 1:
+    is_for_other_roles = passage.applicable_roles and role.role_id not in passage.applicable_roles
+    if is_for_other_roles and limits.role_mismatch_penalty == 1:
         return False
     risky = fields.get("action") in ("execute", "external_send")
     if document.sensitivity == "confidential" and fields.get("action") == "external_send":

@@ -49,13 +49,15 @@ def test_two_runs_return_the_same_bundle(
             first = [ask(corpus, role, HashingProvider(), **fields) for fields in requests_drawn]
         with open_reader(path) as corpus:
             # In reverse order, because earlier requests must not matter.
-            again = [
+            repeated_bundles = [
                 ask(corpus, role, HashingProvider(), **fields)
                 for fields in reversed(requests_drawn)
             ]
     finally:
         remove(path)
-    for bundle, repeated, fields in zip(first, reversed(again), requests_drawn, strict=True):
+    for bundle, repeated, fields in zip(
+        first, reversed(repeated_bundles), requests_drawn, strict=True
+    ):
         now = request_from(fields).as_of or NOW
         assert bundle.query.generated_at == iso_utc(now), "read a clock"
         assert bundle.without_timings() == repeated.without_timings()

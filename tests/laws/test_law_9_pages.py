@@ -47,10 +47,10 @@ def placed(number: int, document: StoredDocument, scope: str) -> StoredDocument:
     return StoredDocument(type(document.metadata)(**values), chunks, document.scanned)
 
 
-def pages(folder: Path, placed_ones: list[StoredDocument], task: str) -> dict[str, Response]:
+def pages(folder: Path, stored_documents: list[StoredDocument], task: str) -> dict[str, Response]:
     """The pages for the agent, by view and parameters."""
     folder.mkdir(exist_ok=True)
-    path = build(folder, placed_ones, HashingProvider(), name="corpus.db")
+    path = build(folder, stored_documents, HashingProvider(), name="corpus.db")
     try:
         with open_writer(path) as corpus:
             set_policy(corpus, json.dumps(POLICY), "json", "", "2026-11-01T00:00:00Z")

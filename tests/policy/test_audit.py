@@ -233,11 +233,11 @@ def test_an_entry_has_counts_and_digests_and_no_text(
 def test_a_saved_bundle_has_the_recorded_digest(bundle: RetrievalBundle) -> None:
     saved = RetrievalBundle.model_validate_json(bundle.to_json(indent=2))
     assert bundle_digest(saved) == bundle_digest(bundle)
-    again = saved.model_dump()
-    again["diagnostics"] |= {"latency_ms": 9999.0, "lexical_ms": 1.5}
-    assert bundle_digest(RetrievalBundle.model_validate(again)) == bundle_digest(bundle)
-    again["selected"][0]["content"] += "."
-    assert bundle_digest(RetrievalBundle.model_validate(again)) != bundle_digest(bundle)
+    changed_bundle = saved.model_dump()
+    changed_bundle["diagnostics"] |= {"latency_ms": 9999.0, "lexical_ms": 1.5}
+    assert bundle_digest(RetrievalBundle.model_validate(changed_bundle)) == bundle_digest(bundle)
+    changed_bundle["selected"][0]["content"] += "."
+    assert bundle_digest(RetrievalBundle.model_validate(changed_bundle)) != bundle_digest(bundle)
 
 
 def test_a_reader_of_the_corpus_never_waits_for_the_audit() -> None:
@@ -273,9 +273,9 @@ def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) 
     for audit in (alone, busy):
         audit.set(REQUIRED)
     for number in range(30):
-        mine = entry("bot", query=f"task {number}", allowed=number, blocked={"stale": number})
+        own_entry = entry("bot", query=f"task {number}", allowed=number, blocked={"stale": number})
         for audit in (alone, busy):
-            audit.record(mine)
+            audit.record(own_entry)
         for _ in range(chance.randrange(4)):
             busy.record(entry(chance.choice(["other", "", "bot2"]), query="hidden", kind="ingest"))
     for query in ({}, {"newest": True, "limit": 7}, {"limit": 3}, {"kind": "retrieve"}):

@@ -64,8 +64,8 @@ def test_rows_come_home_as_they_are_and_the_next_time_only_the_new_ones(
     with AuditLog(replica) as log:
         rows = list(log.rows())
     assert (first.first_time, first.last_time) == (rows[0].time, rows[-1].time)
-    again = collect_one(home, file)
-    assert (again.state, again.new_rows, again.rows) == ("ok", 0, 12)
+    second_report = collect_one(home, file)
+    assert (second_report.state, second_report.new_rows, second_report.rows) == ("ok", 0, 12)
     write(replica, 3)
     more = collect_one(home, file)
     assert (more.state, more.new_rows, more.rows) == ("ok", 3, 15)

@@ -102,8 +102,8 @@ def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_pat
     )
     grandchild = write(tmp_path, "grandchild", extends="child", mission="Read.")
     assert load_file(grandchild, [tmp_path]).rescaled == found.rescaled
-    again = write(tmp_path, "again", extends="child", retrieval_policy=DEFAULTS)
-    assert load_file(again, [tmp_path]).rescaled == {}
+    fully_weighted = write(tmp_path, "again", extends="child", retrieval_policy=DEFAULTS)
+    assert load_file(fully_weighted, [tmp_path]).rescaled == {}
 
 
 fractions = st.floats(0, 1)

@@ -230,8 +230,8 @@ def test_a_child_says_itself_which_overlay_it_is(tmp_path: Path, key: str) -> No
     write(tmp_path, "base")
     path = tmp_path / "child.json"
     values = {"version": "1.0", "role_id": "child", "extends": "base"}
-    for left_out in ({k: v for k, v in values.items() if k != key}, {**values, key: None}):
-        path.write_text(json.dumps(left_out), encoding="utf-8")
+    for incomplete in ({k: v for k, v in values.items() if k != key}, {**values, key: None}):
+        path.write_text(json.dumps(incomplete), encoding="utf-8")
         assert [(p.place, p.code) for p in problems_of(path, [])] == [(key, "missing_key")]
 
 

@@ -106,7 +106,7 @@ _changes = st.one_of(
     st.tuples(st.just("forget"), _name),
     st.tuples(st.just("embed"), st.integers(0, 1)),
     st.tuples(st.just("drop_index")),
-    st.tuples(st.just("allow_others"), _other_rules),
+    st.tuples(st.just("change_rule"), _other_rules),
 )
 _steps = st.lists(st.lists(_changes, min_size=1, max_size=4), min_size=1, max_size=2)
 
@@ -294,7 +294,7 @@ class Pair:
                     vector_index.activate_index(corpus, index)
                     embed(corpus, PROVIDERS[which])
 
-    def allow_others(self, rule: list[Any]) -> None:
+    def change_rule(self, rule: list[Any]) -> None:
         self.policy["bob"] = _rule(*rule)
         for corpus in self.opened.values():
             set_policy(corpus, json.dumps(self.policy), "json", "", AT)
@@ -402,8 +402,8 @@ class Pair:
             assert corpus.rows("SELECT document_id FROM document ORDER BY 1") == [
                 (name,) for name in sorted(visible)
             ]
-        anew = self.publish(self.whole, "another")
-        assert anew.manifest.content_digest == complete.manifest.content_digest
+        second_target = self.publish(self.whole, "another")
+        assert second_target.manifest.content_digest == complete.manifest.content_digest
         shutil.rmtree(staged_replica(self.whole, "another").parent)
         self.published |= set(visible)
         if complete.rebuilt:
@@ -484,7 +484,7 @@ def _run(
             (folder / name).mkdir()
         pair = Pair(folder, audience, rule)
         first = [("put", number, drawn) for number, drawn in enumerate(files)]
-        for changes in ([("allow_others", [(), "denied", ()]), *first, ("embed", 0)], *steps):
+        for changes in ([("change_rule", [(), "denied", ()]), *first, ("embed", 0)], *steps):
             pair.change(changes)
 
 
@@ -519,9 +519,9 @@ def test_a_passage_moves_to_a_document_that_is_written_before(
     reports = []
     for chunks in ((first.chunks, second.chunks), (second.chunks[1:], second.chunks[:1])):
         with open_writer(db) as corpus, corpus.writing():
-            for stored, its_chunks in reversed([*zip((first, second), chunks, strict=True)]):
+            for stored, own_chunks in reversed([*zip((first, second), chunks, strict=True)]):
                 name = stored.metadata.document_id
-                store.put_file(corpus, file_of(name), [replace(stored, chunks=its_chunks)])
+                store.put_file(corpus, file_of(name), [replace(stored, chunks=own_chunks)])
         with open_reader(db) as corpus:
             audience = resolve_audience(corpus, "target", "", [], "internal")
         reports.append(published(db, audience, "target", KEY))

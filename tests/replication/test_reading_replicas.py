@@ -140,8 +140,8 @@ def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     assert "the replica was not renewed in time" in bundle.fallback.message
     assert warning.message in text(bundle, width=1_000)
     assert warning.message in (bundle.packet or "")
-    again = ask(db, EXPIRES_AT, packet=True)
-    assert again.without_timings() == bundle.without_timings()
+    second_bundle = ask(db, EXPIRES_AT, packet=True)
+    assert second_bundle.without_timings() == bundle.without_timings()
 
 
 def test_a_replay_names_another_replica_as_the_cause(db: Path) -> None:

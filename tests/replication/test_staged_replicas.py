@@ -114,8 +114,8 @@ def test_a_replica_is_not_published(tmp_path: Path) -> None:
     site.write()
     site.publish()
     site.pull()
-    again = Site(site.replica.parent)
-    site.replica.rename(again.db)
+    republished = Site(site.replica.parent)
+    site.replica.rename(republished.db)
     with pytest.raises(RolebundleError) as raised:
-        again.publish()
+        republished.publish()
     assert raised.value.code == "replica_is_read_only"

@@ -152,7 +152,7 @@ def inside(text: Callable[[str], str]) -> Case:
     return offered(lambda world: world.stored(text))
 
 
-def link_to_nothing(path: Path) -> None:
+def make_dangling_link(path: Path) -> None:
     path.symlink_to("nothing")
 
 
@@ -266,7 +266,7 @@ CASES: dict[str, Case] = {
         f"{kind} as {name}": put(name, make)
         for name in (DATABASE, BLOCKS, MANIFEST)
         for kind, make in (
-            ("link to nothing", link_to_nothing),
+            ("link to nothing", make_dangling_link),
             ("loop", lambda path: path.symlink_to(path)),
             ("folder", Path.mkdir),
             ("pipe", os.mkfifo),

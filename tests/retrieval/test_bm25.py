@@ -109,10 +109,10 @@ def ours(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
         [term.weight for term in known],
     )
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-    once = match_expression(Term(term.text) for term in known)
+    unweighted = match_expression(Term(term.text) for term in known)
     if not known:
         return {}
-    found = lexical_index.occurrences(corpus, place, once, rows)
+    found = lexical_index.occurrences(corpus, place, unweighted, rows)
     return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
 
 
@@ -153,7 +153,7 @@ def test_the_extent_counts_chunks_and_tokens(documents: list[StoredDocument]) ->
         assert lexical_index.extent(corpus, place) == (chunks, tokens)
 
 
-def asking(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
+def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
     plain = query("token")
     values: dict[str, Any] = plain._asdict()
     return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
@@ -193,7 +193,7 @@ def test_scores_do_not_depend_on_the_compartments(
     expansion: list[Term],
     depth: int,
 ) -> None:
-    expanded = asking(task, expansion)
+    expanded = query_of(task, expansion)
     with (
         scratch_folder() as folder,
         built(folder, documents) as together,
@@ -232,7 +232,7 @@ def _completed(
 def test_a_search_within_documents_has_the_same_scores(
     documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
 ) -> None:
-    expanded = asking(task)
+    expanded = query_of(task)
     with (
         scratch_folder() as folder,
         built(folder, documents) as together,
@@ -260,10 +260,10 @@ class TestDepth:
             yield opened
 
     def test_the_best_chunks_are_returned_up_to_the_depth(self, corpus: Corpus) -> None:
-        every = lexical.propose(corpus, asking([Term("token")]), 1000).task
+        every = lexical.propose(corpus, query_of([Term("token")]), 1000).task
         assert len(every) == 60
         for depth in (1, 5, 20, 59):
-            found = lexical.propose(corpus, asking([Term("token")]), depth).task
+            found = lexical.propose(corpus, query_of([Term("token")]), depth).task
             assert [*found.items()] == [*every.items()][:depth]
 
     def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
@@ -283,13 +283,13 @@ class TestDepth:
                 for compartment in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
-            found = lexical.propose(corpus, asking([Term("token")]), 1).task
+            found = lexical.propose(corpus, query_of([Term("token")]), 1).task
             assert [*found] == [1]
 
     def test_without_a_match_there_is_no_hit(self, corpus: Corpus) -> None:
-        assert lexical.propose(corpus, asking([Term("unheard")]), 10).task == {}
-        assert lexical.propose(corpus, asking([Term("!!!")]), 10).task == {}
-        assert lexical.propose(corpus, asking([]), 10).task == {}
+        assert lexical.propose(corpus, query_of([Term("unheard")]), 10).task == {}
+        assert lexical.propose(corpus, query_of([Term("!!!")]), 10).task == {}
+        assert lexical.propose(corpus, query_of([]), 10).task == {}
 
 
 class TestStatistics:

@@ -259,8 +259,8 @@ class TestNewest:
         distant = [days(f"d{n}", 30, "2025-01-01") for n in range(MAX_COMPARED_PAST_LIMIT - 1)]
         passages = [self.OLD, undated, *distant, self.NEW]
         assert selected(chosen(*passages, limit=limit)) == [*["other"] * (limit - 1), "new"]
-        one_more = days("one more", 30, "2025-01-01")
-        later = chosen(*passages[:-1], one_more, self.NEW, limit=limit)
+        additional = days("one more", 30, "2025-01-01")
+        later = chosen(*passages[:-1], additional, self.NEW, limit=limit)
         assert selected(later) == ["old", *["other"] * (limit - 1)]
 
     def test_one_past_the_limit_that_is_no_newer_is_cut(self) -> None:

@@ -353,11 +353,9 @@ class TestCombination:
             source_policy={"forbidden_sources": [{"pattern": "wiki"}]},
             retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
         )
-        everything_wrong = {"excluded_roles": ("reviewer",), "updated_at": days_ago(99)}
-        assert rejection(passage(source_id="wiki", **everything_wrong), role)[0] == (
-            "forbidden_source"
-        )
-        assert rejection(passage(source_id="x", **everything_wrong), role)[0] == "role_mismatch"
+        all_wrong = {"excluded_roles": ("reviewer",), "updated_at": days_ago(99)}
+        assert rejection(passage(source_id="wiki", **all_wrong), role)[0] == ("forbidden_source")
+        assert rejection(passage(source_id="x", **all_wrong), role)[0] == "role_mismatch"
         assert rejection(passage(source_id="x", updated_at=days_ago(99)), role)[0] == "stale"
 
     @pytest.mark.parametrize("role", [None, overlay()])

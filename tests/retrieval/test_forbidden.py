@@ -20,7 +20,7 @@ FORBIDS: dict[str, Any] = {"forbidden_sources": [{"pattern": "adverts", "reason"
 ROLE = overlay(source_policy=FORBIDS)
 STRONG = document("advert", ["token rotation, token rotation"], source_id="adverts")
 WEAK = document("advert", ["the rotation of crops"], source_id="adverts")
-OURS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
+OWN_DOCUMENTS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
 
 
 def answered(documents: list[StoredDocument], role: Overlay = ROLE, **fields: Any) -> Any:
@@ -39,36 +39,38 @@ def is_reported(bundle: RetrievalBundle) -> bool:
 @pytest.mark.parametrize("lexical_only", [False, True])
 class TestTheWarning:
     def test_a_forbidden_passage_among_the_best_is_reported(self, lexical_only: bool) -> None:
-        bundle = answered([*OURS, STRONG], lexical_only=lexical_only)
+        bundle = answered([*OWN_DOCUMENTS, STRONG], lexical_only=lexical_only)
         assert is_reported(bundle)
         assert "1 passage of forbidden sources would have been selected: adverts" in {
             warning.message for warning in bundle.warnings
         }
 
     def test_a_weak_one_is_only_counted(self, lexical_only: bool) -> None:
-        bundle = answered([*OURS, WEAK], lexical_only=lexical_only)
+        bundle = answered([*OWN_DOCUMENTS, WEAK], lexical_only=lexical_only)
         assert not is_reported(bundle)
         assert bundle.rejected_summary["forbidden_source"] == 1
 
     def test_one_that_something_else_rejects_is_not_reported(self, lexical_only: bool) -> None:
         excluded = document("advert", ["token rotation"], source_id="adverts", origin="untrusted")
         fields = {"lexical_only": lexical_only, "action": "suggest"}
-        assert not is_reported(answered([*OURS, excluded], **fields))
+        assert not is_reported(answered([*OWN_DOCUMENTS, excluded], **fields))
 
     def test_one_that_is_superseded_is_not_reported(self, lexical_only: bool) -> None:
         newer = document("newer", ["crops"], supersedes=("advert",), reach="any")
-        assert not is_reported(answered([*OURS, STRONG, newer], lexical_only=lexical_only))
+        assert not is_reported(answered([*OWN_DOCUMENTS, STRONG, newer], lexical_only=lexical_only))
 
     def test_one_under_the_floor_is_not_reported(self, lexical_only: bool) -> None:
         strict = overlay(source_policy=FORBIDS, retrieval_policy={"min_score": 2.0})
-        assert not is_reported(answered([*OURS, STRONG], strict, lexical_only=lexical_only))
+        assert not is_reported(
+            answered([*OWN_DOCUMENTS, STRONG], strict, lexical_only=lexical_only)
+        )
 
     def test_it_names_no_more_than_would_have_been_selected(self, lexical_only: bool) -> None:
         many = [
             document(f"advert{n}", [f"token rotation, advert {n}"], source_id="adverts")
             for n in range(9)
         ]
-        bundle = answered([*OURS, *many], lexical_only=lexical_only)
+        bundle = answered([*OWN_DOCUMENTS, *many], lexical_only=lexical_only)
         (message,) = (
             warning.message for warning in bundle.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
         )

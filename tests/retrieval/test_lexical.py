@@ -89,9 +89,9 @@ class TestSearch:
             assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
 
     def test_a_repeated_term_counts_repeatedly(self, corpus: Corpus) -> None:
-        once = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token"), 10)}
+        single = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token"), 10)}
         twice = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token token"), 10)}
-        assert twice == pytest.approx({rowid: 2 * score for rowid, score in once.items()})
+        assert twice == pytest.approx({rowid: 2 * score for rowid, score in single.items()})
 
     def test_within_restricts_to_documents(self, corpus: Corpus) -> None:
         rowids = {d.document_id: row for row, d in stored.all_documents(corpus)}

@@ -115,9 +115,9 @@ def test_without_the_server_the_answer_is_the_plain_one(
     db: Path, server: EmbeddingServer, api: str
 ) -> None:
     server.faults[RERANK_PATHS[api]] = lambda handler: handler.json({"error": "broken"}, 500)
-    ill, plain = reranked(db, server, api), reranked(db, server, "none", rerank=None)
-    assert ill.selected == plain.selected and ill.rerank is None
-    assert [warning.code for warning in ill.warnings].count("RERANK_DEGRADED") == 1
+    degraded, plain = reranked(db, server, api), reranked(db, server, "none", rerank=None)
+    assert degraded.selected == plain.selected and degraded.rerank is None
+    assert [warning.code for warning in degraded.warnings].count("RERANK_DEGRADED") == 1
     # The first passages, and the text that harms nobody; not each passage.
     assert len(server.seen) == 2
 

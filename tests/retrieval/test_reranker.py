@@ -291,9 +291,9 @@ class TestCache:
                 if (error := next(looks)) is not None:
                     raise error
 
-            once = Reranker(CosineScorer(model, TASK, rerank_cache_path(db)), refuse)
+            interrupted = Reranker(CosineScorer(model, TASK, rerank_cache_path(db)), refuse)
             with pytest.raises(Interrupted):
-                retrieve(corpus, resolved(task=TASK), HashingProvider(), once)
+                retrieve(corpus, resolved(task=TASK), HashingProvider(), interrupted)
             assert retrieve_reranked(db).diagnostics.rerank_cached == 2
 
 
@@ -410,19 +410,19 @@ class TestDegraded:
 
     def test_without_the_model_the_answer_is_the_plain_one(self, db: Path) -> None:
         with known(self.fault("model_server_unreachable")):
-            ill, plain = retrieve_reranked(db), retrieve_reranked(db, rerank=None)
-        assert rerank_warnings(ill) == {
+            degraded, plain = retrieve_reranked(db), retrieve_reranked(db, rerank=None)
+        assert rerank_warnings(degraded) == {
             "RERANK_DEGRADED": "the answer is not reranked: the model is ill; start it"
         }
-        assert ill.rerank is None
-        assert ill.selected == plain.selected and ill.rejected == plain.rejected
-        assert ill.fallback == plain.fallback and ill.summary == plain.summary
+        assert degraded.rerank is None
+        assert degraded.selected == plain.selected and degraded.rejected == plain.rejected
+        assert degraded.fallback == plain.fallback and degraded.summary == plain.summary
 
     def test_a_model_that_fails_on_every_text_is_called_twice(self, db: Path) -> None:
         with known(self.fault("server_error")) as model:
-            ill = retrieve_reranked(db)
+            degraded = retrieve_reranked(db)
         assert len(model.batches) == 2  # The first passage, and the text that harms nobody.
-        assert "RERANK_DEGRADED" in rerank_warnings(ill) and ill.rerank is None
+        assert "RERANK_DEGRADED" in rerank_warnings(degraded) and degraded.rerank is None
 
     def test_a_text_that_cannot_be_embedded_keeps_its_score(self, db: Path) -> None:
         with known(self.fault("input_too_long", "moon")):
@@ -477,19 +477,19 @@ class TestPolicy:
         set_policy(db, policy)
         alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
         with known() as model:
-            mine = retrieve_reranked(alone, agent="ada")
+            of_ada = retrieve_reranked(alone, agent="ada")
             assert not any("salaries" in text for text in model.texts)
             retrieve_reranked(db, agent="hugo")
             assert any("salaries" in text for text in model.texts)
             after_hugo = retrieve_reranked(db, agent="ada")
-        assert mine.diagnostics.rerank_ms is not None
-        assert mine.diagnostics.rerank_question_embedded is None
-        mine, after_hugo = (bundle.model_dump() for bundle in (mine, after_hugo))
-        for plain in (mine, after_hugo):
+        assert of_ada.diagnostics.rerank_ms is not None
+        assert of_ada.diagnostics.rerank_question_embedded is None
+        of_ada, after_hugo = (bundle.model_dump() for bundle in (of_ada, after_hugo))
+        for plain in (of_ada, after_hugo):
             for name in ("latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"):
                 del plain["diagnostics"][name]
         # Whether a vector was there is nowhere in the answer.
-        assert mine == after_hugo
+        assert of_ada == after_hugo
 
     @few_examples
     @given(corpora(), overlays(), requests(), st.booleans())

@@ -171,8 +171,8 @@ class TestRescored:
         shuffled = pool[:]
         chance.shuffle(shuffled)
         mixed = dict(chance.sample(sorted(cosines.items()), len(cosines)))
-        one_way, other_way = (
+        in_order, other_way = (
             rescored(pool, cosines, None, fusion),
             rescored(shuffled, mixed, None, fusion),
         )
-        assert semantics(one_way) == semantics(other_way)
+        assert semantics(in_order) == semantics(other_way)

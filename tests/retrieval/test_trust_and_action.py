@@ -68,7 +68,7 @@ def selected(bundle: RetrievalBundle) -> set[str]:
     return {passage.document_id for passage in bundle.selected}
 
 
-def left_out(bundle: RetrievalBundle) -> dict[str, str]:
+def rejection_codes(bundle: RetrievalBundle) -> dict[str, str]:
     return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
 
 
@@ -92,7 +92,7 @@ class TestTheBundle:
         self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
     ) -> None:
         bundle = about(three, role, **fields)
-        assert left_out(bundle) == rejected
+        assert rejection_codes(bundle) == rejected
         assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
         warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
         assert warned == bool(rejected)
@@ -138,9 +138,9 @@ class TestTheBundle:
         tight = TrustTable.from_mapping(
             {"origins": {"untrusted": 0}, "actions": {"execute": 4}}, "p"
         )
-        assert left_out(about(three, trust=tight)) == {"web": "taint_blocked"}
+        assert rejection_codes(about(three, trust=tight)) == {"web": "taint_blocked"}
         bundle = about(three, trust=tight, action="execute", approval="Ana")
-        assert left_out(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
+        assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
         assert bundle.approvals is not None
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
@@ -169,7 +169,7 @@ class TestTheBundle:
         with built(tmp_path, documents) as corpus:
             bundle = about(corpus, action="execute")
         assert selected(bundle) == {"ours"}
-        assert left_out(bundle) == {"a-web": "taint_blocked"}
+        assert rejection_codes(bundle) == {"a-web": "taint_blocked"}
 
 
 class TestOtherCommands:
@@ -177,8 +177,8 @@ class TestOtherCommands:
         bundle = about(three, action="execute", approval="Ana", agent="bot-7")
         request = request_of(bundle)
         assert (request.action, request.approval, request.agent) == ("execute", "Ana", "bot-7")
-        again = retrieve(three, resolve_request(request, NOW))
-        assert compare_bundles(bundle, again).same
+        second_bundle = retrieve(three, resolve_request(request, NOW))
+        assert compare_bundles(bundle, second_bundle).same
 
     def test_a_comparison_names_the_code(self, three: Corpus) -> None:
         roles = [overlay(role_id=name) for name in ("one", "two")]

@@ -31,7 +31,7 @@ from rolebundle.retrieval.rerank import fill_cache
 from rolebundle.retrieval.rerank.background import Warming
 from rolebundle.retrieval.rerank.fill_cache import WarmReport
 from rolebundle.storage.content.passages import first_texts, texts_after
-from rolebundle.storage.files.lock import only_one
+from rolebundle.storage.files.lock import try_lock
 from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import rerank_cache_path, warming_path
 from rolebundle.storage.opening import open_reader
@@ -86,7 +86,7 @@ def hashes(db: Path) -> list[str]:
         return [input_hash(embedding_text(*row[1:])) for row in first_texts(corpus, 100)]
 
 
-def left_out(db: Path) -> int:
+def count_waiting(db: Path) -> int:
     """How many chunks of the corpus are not in the cache."""
     texts = hashes(db)
     return len(texts) - len(rerank_cache.load(rerank_cache_path(db), CONTEXTUAL, texts))
@@ -113,9 +113,9 @@ class TestEmbedWarm:
             request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
             cold = engine.retrieve(request)
             rerank_cache.erase(db)
-            first, again = (embed(db, "--json").json() for _ in range(2))
+            first, second_report = (embed(db, "--json").json() for _ in range(2))
             assert (first["embedded"], first["waiting"]) == (FULL, 0)
-            assert (again["embedded"], again["waiting"]) == (0, 0)
+            assert (second_report["embedded"], second_report["waiting"]) == (0, 0)
             texts = len(model.texts)
             answer = engine.retrieve(request)
             assert len(model.texts) == texts and not answer.diagnostics.rerank_embedded
@@ -170,7 +170,7 @@ class TestEmbedWarm:
         assert db.read_bytes() == before
 
     def test_only_one_process_does_it(self, db: Path) -> None:
-        with known(), only_one(warming_path(db)) as is_alone:
+        with known(), try_lock(warming_path(db)) as is_alone:
             assert is_alone
             run = embed(db)
         assert run.code == 5 and "[rerank_cache_filling]" in run.err
@@ -193,7 +193,7 @@ class TestEmbedWarm:
                 "recall": None,
                 "fast": None,
             }
-        assert left_out(db) == 0 and len(hashes(db)) == FULL + 1
+        assert count_waiting(db) == 0 and len(hashes(db)) == FULL + 1
 
     def test_what_was_purged_meanwhile_is_not_stored(self, db: Path) -> None:
         texts = hashes(db)
@@ -205,7 +205,7 @@ class TestEmbedWarm:
 
         with known(RecordingProvider(refuse=purge)):
             embed(db)
-        assert len(hashes(db)) == FULL - 1 and left_out(db) == 0
+        assert len(hashes(db)) == FULL - 1 and count_waiting(db) == 0
         assert len(rerank_cache.load(rerank_cache_path(db), CONTEXTUAL, texts)) == FULL - 1
 
 
@@ -218,15 +218,15 @@ class TestIngest:
             first = ingest(notes, db, "--json")
             assert json.loads(first.out)["added"] == FULL
             assert "4 texts embedded into the rerank cache" in first.err
-            assert left_out(db) == 0
+            assert count_waiting(db) == 0
             write(notes, 0, "token rotation changed")
             write(notes, 9, "a new token")
             seen = len(model.texts)
             assert invoke("update", "--lexical-only", "--workers", "1", "--db", db).code == 0
-            assert len(model.texts) == seen + 2 and left_out(db) == 0
+            assert len(model.texts) == seen + 2 and count_waiting(db) == 0
             write(notes, 9, "a newer token")
             assert invoke("watch", "--once", "--lexical-only", "--db", db).code == 0
-            assert left_out(db) == 0
+            assert count_waiting(db) == 0
             assert ingest(notes, db).err == ""
 
     @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ class TestIngest:
         assert cached(db) == 2
         with known() as model:
             ingest(notes, db)
-        assert len(model.texts) == 2 and left_out(db) == 0
+        assert len(model.texts) == 2 and count_waiting(db) == 0
 
     def test_what_was_killed_is_continued(
         self, notes: Path, db: Path, monkeypatch: pytest.MonkeyPatch
@@ -281,7 +281,7 @@ class TestIngest:
         assert cached(db) == 2
         with known():
             assert "2 texts embedded" in ingest(notes, db).err
-        assert left_out(db) == 0
+        assert count_waiting(db) == 0
 
     def test_a_missing_model_is_a_warning(
         self, notes: Path, db: Path, monkeypatch: pytest.MonkeyPatch
@@ -300,7 +300,7 @@ class TestIngest:
             assert "not complete: the rerank cache is full" in ingest(notes, db).err
 
     def test_another_process_that_does_it_is_left_alone(self, notes: Path, db: Path) -> None:
-        with known() as model, only_one(warming_path(db)):
+        with known() as model, try_lock(warming_path(db)):
             assert "[rerank_cache_filling]" in ingest(notes, db).err
         assert not model.texts
 
@@ -309,7 +309,7 @@ class TestIngest:
         (notes / "bad.md").write_text(bad, encoding="utf-8")
         with known():
             run = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
-        assert run.code == 10 and left_out(db) == 0
+        assert run.code == 10 and count_waiting(db) == 0
 
 
 @dataclass
@@ -377,11 +377,11 @@ class TestBackground:
             watcher = admin.watcher(
                 options, messages.append, stop, lexical_only=True, warming=warming
             )
-            until(lambda: left_out(db) == 0)
+            until(lambda: count_waiting(db) == 0)
             write(notes, 9, "a new token")
             thread = Thread(target=watcher.run)
             thread.start()
-            until(lambda: len(hashes(db)) == FULL + 1 and left_out(db) == 0)
+            until(lambda: len(hashes(db)) == FULL + 1 and count_waiting(db) == 0)
             stop.set()
             thread.join(PATIENCE)
             until(lambda: not warming.is_running)

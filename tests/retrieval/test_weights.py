@@ -32,7 +32,7 @@ def policies(draw: st.DrawFn) -> RetrievalPolicy:
 
 
 factors = st.sampled_from([0.0, 1.0, MAX_ROLE_FACTOR]) | st.floats(0, MAX_ROLE_FACTOR)
-one_term = [policy(*(float(n == term) for n in range(4))) for term in range(4)]
+single_terms = [policy(*(float(n == term) for n in range(4))) for term in range(4)]
 
 
 def share_of(weights: Weights) -> float:
@@ -76,10 +76,10 @@ class TestDefault:
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)
 @given(of=policies(), factor=factors)
-@example(of=one_term[0], factor=2.2)
-@example(of=one_term[1], factor=2.2)
-@example(of=one_term[2], factor=2.2)
-@example(of=one_term[3], factor=0.0)
+@example(of=single_terms[0], factor=2.2)
+@example(of=single_terms[1], factor=2.2)
+@example(of=single_terms[2], factor=2.2)
+@example(of=single_terms[3], factor=0.0)
 @example(of=policy(1e-320, 0.0, 1.0, 0.0), factor=1.0)
 @example(of=policy(1.0, 0.0, 1e-320, 0.0), factor=1.0)
 def test_they_sum_to_1_and_the_role_has_at_most_its_maximum(

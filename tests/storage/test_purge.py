@@ -38,19 +38,21 @@ COMMON = tuple(f"common{number}" for number in range(400))
 
 @dataclass
 class CanaryCorpus:
-    """A corpus of canaries, and the traces of those that are to go and of those that stay."""
+    """A corpus of canaries, and the traces of those that are purged and of those that stay."""
 
     db: Path
-    doomed: list[Canary]
-    staying: list[Canary]
-    gone_traces: set[bytes]
+    to_purge: list[Canary]
+    to_stay: list[Canary]
+    purged_traces: set[bytes]
     kept_traces: set[bytes]
 
 
-def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryCorpus:
+def canary_corpus(folder: Path, seed: int, purged_count: int, staying_count: int) -> CanaryCorpus:
     """Documents that came in small portions, were changed, moved and embedded by two models."""
     chance = Random(seed)
-    canaries = [make_canary(chance, COMMON, number) for number in range(doomed + staying)]
+    canaries = [
+        make_canary(chance, COMMON, number) for number in range(purged_count + staying_count)
+    ]
     db = build(folder, [])
     size = max(5, len(canaries) // 40)
     with open_writer(db) as corpus:
@@ -61,14 +63,14 @@ def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryC
         _change_some(corpus, chance, canaries)
         _move_some(corpus, chance)
     chance.shuffle(canaries)
-    going, remaining = canaries[:doomed], canaries[doomed:]
+    purged_canaries, remaining = canaries[:purged_count], canaries[purged_count:]
     with open_reader(db) as corpus:
-        gone_traces, kept_traces = (
+        purged_traces, kept_traces = (
             {trace for canary in group for trace in canary.traces}
             | vector_traces(corpus, [canary.document.metadata.document_id for canary in group])
-            for group in (going, remaining)
+            for group in (purged_canaries, remaining)
         )
-    return CanaryCorpus(db, going, remaining, gone_traces - kept_traces, kept_traces)
+    return CanaryCorpus(db, purged_canaries, remaining, purged_traces - kept_traces, kept_traces)
 
 
 def _second_index(corpus: Corpus) -> None:
@@ -115,13 +117,13 @@ def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None
 
 def _move_some(corpus: Corpus, chance: Random) -> None:
     places = [number for (number,) in corpus.rows("SELECT id FROM compartment")]
-    for row, here in corpus.rows("SELECT id, compartment FROM document"):
+    for row, old_compartment in corpus.rows("SELECT id, compartment FROM document"):
         if chance.random() < 0.2:
-            there = chance.choice(places)
+            new_compartment = chance.choice(places)
             with corpus.writing():
-                if there != here:
-                    move_documents(corpus, [row], here, there)
-                    move_documents(corpus, [row], there, here)
+                if new_compartment != old_compartment:
+                    move_documents(corpus, [row], old_compartment, new_compartment)
+                    move_documents(corpus, [row], new_compartment, old_compartment)
 
 
 def names(canaries: list[Canary]) -> list[str]:
@@ -136,23 +138,23 @@ def purged(db: Path, selection: PurgeSelection) -> Receipt:
 @rounds(5, 1000)
 def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
     with scratch_folder() as folder:
-        here = canary_corpus(folder, 1, rounds, rounds)
-        assert found_in(files_of(here.db), here.gone_traces) == here.gone_traces, (
+        planted = canary_corpus(folder, 1, rounds, rounds)
+        assert found_in(files_of(planted.db), planted.purged_traces) == planted.purged_traces, (
             "the look finds what is there"
         )
-        portions = [here.doomed[start::4] for start in range(4)]
+        portions = [planted.to_purge[start::4] for start in range(4)]
         for portion in portions:
-            receipt = purged(here.db, PurgeSelection(names(portion)))
+            receipt = purged(planted.db, PurgeSelection(names(portion)))
             assert (receipt.state, receipt.documents) == ("done", len(portion))
             assert receipt.chunks == sum(len(canary.document.chunks) for canary in portion)
-        files = files_of(here.db)
-        assert found_in(files, here.gone_traces) == set()
+        files = files_of(planted.db)
+        assert found_in(files, planted.purged_traces) == set()
         # Words of those that stay still stand where they were, also in the indexes alone.
-        assert found_in(files, here.kept_traces) == here.kept_traces
-        assert_sound(here.db)
-        with open_reader(here.db) as corpus:
+        assert found_in(files, planted.kept_traces) == planted.kept_traces
+        assert_sound(planted.db)
+        with open_reader(planted.db) as corpus:
             assert {metadata.document_id for _, metadata in stored.all_documents(corpus)} == set(
-                names(here.staying)
+                names(planted.to_stay)
             )
             assert vector_cache.cache_size(corpus) == (0, 0)
 
@@ -160,8 +162,8 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
 def test_the_search_for_canaries_finds_words_in_an_index() -> None:
     """Were the text searched for only as it was written, postings would be passed over."""
     with scratch_folder() as folder:
-        here = canary_corpus(folder, 2, 8, 8)
-        with open_reader(here.db) as corpus:
+        planted = canary_corpus(folder, 2, 8, 8)
+        with open_reader(planted.db) as corpus:
             blocks = [
                 block
                 for (table,) in corpus.rows(
@@ -172,26 +174,26 @@ def test_the_search_for_canaries_finds_words_in_an_index() -> None:
         (folder / "blocks").write_bytes(b"".join(blocks))
         words = {
             canary.document.chunks[0].tags[0].casefold()[5:13].encode()[:8]
-            for canary in here.doomed
+            for canary in planted.to_purge
         }
         assert found_in([folder / "blocks"], words) == words
 
 
 @pytest.mark.parametrize(
-    ("module", "left_out"),
+    ("module", "step"),
     [
         pytest.param(erasure.lexical_index, "rebuild", id="rebuild"),
         pytest.param(erasure.vector_cache, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
     ],
 )
 def test_each_step_is_necessary(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
 ) -> None:
     with scratch_folder() as folder:
-        here = canary_corpus(folder, 3, 12, 24)
-        monkeypatch.setattr(module, left_out, lambda *_: None)
-        assert purged(here.db, PurgeSelection(names(here.doomed))).state == "done"
-        assert found_in(files_of(here.db), here.gone_traces)
+        planted = canary_corpus(folder, 3, 12, 24)
+        monkeypatch.setattr(module, step, lambda *_: None)
+        assert purged(planted.db, PurgeSelection(names(planted.to_purge))).state == "done"
+        assert found_in(files_of(planted.db), planted.purged_traces)
 
 
 def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
@@ -303,17 +305,17 @@ class TestTheApproximateIndex:
     def test_its_buckets_are_erased(self) -> None:
         """A bucket of one vector is that vector."""
         with scratch_folder() as folder:
-            here = canary_corpus(folder, 4, 12, 24)
-            with open_writer(here.db) as corpus:
+            planted = canary_corpus(folder, 4, 12, 24)
+            with open_writer(planted.db) as corpus:
                 if not approximate_index.is_available(corpus):
                     pytest.skip("this build of apsw has no vec1")
                 with corpus.writing():
                     for index in vector_index.all_indexes(corpus):
                         for part in index.parts:
                             build_approximate_index(corpus, part)
-            purged(here.db, PurgeSelection(names(here.doomed)))
-            assert found_in(files_of(here.db), here.gone_traces) == set()
-            assert_sound(here.db)
+            purged(planted.db, PurgeSelection(names(planted.to_purge)))
+            assert found_in(files_of(planted.db), planted.purged_traces) == set()
+            assert_sound(planted.db)
 
     def test_an_index_that_never_had_it_stays(self, tmp_path: Path) -> None:
         db = self.with_approximate_indexes(tmp_path)
@@ -361,21 +363,23 @@ class TestObstacles:
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
         with scratch_folder() as folder:
-            here = canary_corpus(folder, 5, 6, 6)
-            with open_reader(here.db) as reader, reader.reading():
+            planted = canary_corpus(folder, 5, 6, 6)
+            with open_reader(planted.db) as reader, reader.reading():
                 before = reader.value("SELECT count(*) FROM document")
-                receipt = purged(here.db, PurgeSelection(names(here.doomed)))
+                receipt = purged(planted.db, PurgeSelection(names(planted.to_purge)))
                 assert (receipt.state, receipt.waiting_for) == ("pending", "reader")
-                assert found_in(files_of(here.db), here.gone_traces) == here.gone_traces
-                with open_writer(here.db) as corpus:
-                    [again] = finish_purges(corpus)
-                    assert (again.id, again.state) == (receipt.id, "pending")
+                assert (
+                    found_in(files_of(planted.db), planted.purged_traces) == planted.purged_traces
+                )
+                with open_writer(planted.db) as corpus:
+                    [second_receipt] = finish_purges(corpus)
+                    assert (second_receipt.id, second_receipt.state) == (receipt.id, "pending")
                     assert find_problems(corpus) == []
                 # Writes go on, and the reader has what it had.
-                with open_writer(here.db) as corpus:
+                with open_writer(planted.db) as corpus:
                     fill(corpus, [document("new", ["a new text"])], PROVIDER)
                 assert reader.value("SELECT count(*) FROM document") == before
-            with open_writer(here.db) as corpus:
+            with open_writer(planted.db) as corpus:
                 [finished] = finish_purges(corpus)
                 assert (finished.id, finished.state, finished.waiting_for) == (
                     receipt.id,
@@ -383,8 +387,8 @@ class TestObstacles:
                     "",
                 )
                 assert finish_purges(corpus) == []
-            assert found_in(files_of(here.db), here.gone_traces) == set()
-            assert_sound(here.db)
+            assert found_in(files_of(planted.db), planted.purged_traces) == set()
+            assert_sound(planted.db)
 
     def test_the_next_purge_completes_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,7 @@ from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
 
-LEFT_OUT = {
+NOT_RESTRICTED = {
     "embedding_index": "which models there are, and nothing of what they embedded",
     "policy": "asked for what may be shown, before anything is",
 }
@@ -93,8 +93,8 @@ def seen(corpus: Corpus) -> dict[str, int]:
 class TestEveryTable:
     def test_is_behind_a_view_or_named_here(self, restricted: Corpus) -> None:
         behind = {name for name, kind in views().items() if kind == "VIEW"}
-        assert plain_tables(restricted) == behind | LEFT_OUT.keys()
-        assert behind & LEFT_OUT.keys() == set()
+        assert plain_tables(restricted) == behind | NOT_RESTRICTED.keys()
+        assert behind & NOT_RESTRICTED.keys() == set()
         assert len(views()) == len(RESTRICTING_VIEWS)
         assert views().keys() - behind == {"allowed_compartment", "restricted_state"}
 
@@ -119,7 +119,7 @@ class TestEveryTable:
     def test_that_is_left_out_reveals_nothing(self, restricted: Corpus) -> None:
         columns = {
             name: {row[1] for row in restricted.rows(f"PRAGMA main.table_info({name})")}
-            for name in LEFT_OUT
+            for name in NOT_RESTRICTED
         }
         assert columns["embedding_index"] == {
             "id", "provider", "model", "model_digest", "dimensions", "query_prefix",
@@ -132,7 +132,7 @@ class TestEveryTable:
 
 
 class TestNothing:
-    def assert_nothing(self, corpus: Corpus) -> None:
+    def assert_nothing_visible(self, corpus: Corpus) -> None:
         assert {name for name, count in seen(corpus).items() if count} == {"corpus_state"}
         counts = corpus_counts(corpus)
         assert (counts.documents, counts.chunks) == (0, 0)
@@ -144,33 +144,33 @@ class TestNothing:
         assert passages_by_rowid(corpus, [1, 2, 3, 4]) == {}
 
     def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:
-        self.assert_nothing(restricted)
+        self.assert_nothing_visible(restricted)
         with restricted.reading():
-            self.assert_nothing(restricted)
+            self.assert_nothing_visible(restricted)
 
     def test_is_visible_after_the_reading(self, restricted: Corpus) -> None:
         with restricted.reading():
             restricted.restrict_to_compartments(places(restricted).values())
             assert len(search_everywhere(restricted, '"token"')) == 4
-        self.assert_nothing(restricted)
+        self.assert_nothing_visible(restricted)
         with restricted.reading():
-            self.assert_nothing(restricted)
+            self.assert_nothing_visible(restricted)
 
     def test_is_visible_after_a_failed_reading(self, restricted: Corpus) -> None:
         for failure in (ZeroDivisionError, KeyboardInterrupt):
             with pytest.raises(failure), restricted.reading():
                 restricted.restrict_to_compartments(places(restricted).values())
                 raise failure
-            self.assert_nothing(restricted)
+            self.assert_nothing_visible(restricted)
         with pytest.raises(CorpusCorrupt), restricted.reading():
             restricted.restrict_to_compartments(places(restricted).values())
             restricted.rows("SELECT * FROM nowhere")
-        self.assert_nothing(restricted)
+        self.assert_nothing_visible(restricted)
 
     def test_can_be_allowed_outside_of_a_reading(self, restricted: Corpus) -> None:
         with pytest.raises(AssertionError):
             restricted.restrict_to_compartments(places(restricted).values())
-        self.assert_nothing(restricted)
+        self.assert_nothing_visible(restricted)
 
     def test_can_be_allowed_on_an_unrestricted_connection(self, db: Path) -> None:
         with open_reader(db) as corpus, corpus.reading():

@@ -150,7 +150,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
 
 
 _numbers = count()
-_MAX_KEPT, _MAX_KEPT_BYTES = 128, 1_000_000
+_MAX_TEMPLATES, _MAX_KEPT_BYTES = 128, 1_000_000
 _BUILT: OrderedDict[tuple[str, bytes], bytes] = OrderedDict()
 """What was built last: most tests of a file ask for the same corpus."""
 
@@ -182,7 +182,7 @@ def build(
         fill(corpus, documents, provider, waiting=waiting)
     if key and path.stat().st_size <= _MAX_KEPT_BYTES:
         _BUILT[key] = path.read_bytes()
-        if len(_BUILT) > _MAX_KEPT:
+        if len(_BUILT) > _MAX_TEMPLATES:
             _BUILT.popitem(last=False)
     return path
 

@@ -530,10 +530,10 @@ def honest(rnd: random.Random) -> Iterator[Case]:
             passages = _neighbours(rnd, own)
             source = next(p for p in passages if p.content == own)
             cited = (source,) if rnd.random() < 0.5 else ()
-            yield Case(kind, worn(rnd, words), passages, cited, quote)
+            yield Case(kind, reformatted(rnd, words), passages, cited, quote)
 
 
-def worn(rnd: random.Random, quote: str) -> str:
+def reformatted(rnd: random.Random, quote: str) -> str:
     """A draft with the quote in one of many styles."""
     inner = quote.replace("“", "‘").replace("”", "’")
     style = rnd.randrange(6)

@@ -178,7 +178,7 @@ def retrieval(
 ) -> Retrieval:
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
     selection = selection or Selection()
-    left_out = [rejection.candidate for rejection in (*filtered, *selection.rejected)]
+    not_selected = [rejection.candidate for rejection in (*filtered, *selection.rejected)]
     settings: dict[str, Any] = {
         "query": query(request.task, request.overlay),
         "evidence": SUPPORTED,
@@ -187,7 +187,7 @@ def retrieval(
         "semantic": SemanticReport(),
         "rerank": None,
         "pool": Pool(),
-        "candidates": [*selection.selected, *left_out],
+        "candidates": [*selection.selected, *not_selected],
         "rejected": filtered,
         "ranked": selection.selected,
         "selection": selection,

@@ -75,8 +75,8 @@ def test_suggestions_are_known_names_in_any_order_of_the_documents(
 def test_locations_of_a_path(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    here = str(tmp_path)
-    assert locations("link/a.md", here) == [f"{here}/link/a.md", f"{here}/real/a.md"]
-    assert locations(f"{here}/link/../a.md", None) == [f"{here}/a.md"]
+    folder = str(tmp_path)
+    assert locations("link/a.md", folder) == [f"{folder}/link/a.md", f"{folder}/real/a.md"]
+    assert locations(f"{folder}/link/../a.md", None) == [f"{folder}/a.md"]
     assert locations("a.md", None) == []
-    assert locations("a\0.md", here) == []
+    assert locations("a\0.md", folder) == []

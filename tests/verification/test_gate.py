@@ -81,7 +81,7 @@ def command(*words: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected"),
     [
         ("[[criteria", "is not TOML"),
         ("purpose = 1\n" + CHANGED_REPORT, "purpose: must be a text"),
@@ -111,19 +111,19 @@ def command(*words: str, more: str = "") -> str:
     ],
 )
 def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
-    contract: Path, text: str, says: str
+    contract: Path, text: str, expected: str
 ) -> None:
     contract.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError) as error:
         load_contract(contract)
     assert error.value.code == "bad_contract"
     assert f"{contract}: " in error.value.message
-    assert says in error.value.message
+    assert expected in error.value.message
     assert error.value.hint
 
 
 @pytest.mark.parametrize(
-    ("files", "says"),
+    ("files", "expected"),
     [
         ({}, "does not exist"),
         ({"s.json": "{"}, "is not JSON"),
@@ -133,13 +133,13 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
     ],
 )
 def test_a_gate_does_not_start_with_a_schema_that_is_none(
-    db: Path, contract: Path, files: dict[str, str], says: str
+    db: Path, contract: Path, files: dict[str, str], expected: str
 ) -> None:
     write(contract.parent, files)
     text = criteria('check = "schema"\nfile = "a.json"\nschema_file = "s.json"')
     with pytest.raises(ConfigurationError, match="bad_contract") as error:
         start(db, contract, text)
-    assert says in error.value.message
+    assert expected in error.value.message
 
 
 def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
@@ -325,11 +325,11 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     (tmp_path / "large").write_bytes(b"12345")
-    for name, says in [
+    for name, expected in [
         ("pipe", "special file"), ("link", "symbolic link"), (".", "folder"),
         ("none", "does not exist"), ("large", "over 4 bytes"), ("a\x00b", "name"),
     ]:  # fmt: skip
-        with pytest.raises(NotReadable, match=says):
+        with pytest.raises(NotReadable, match=expected):
             read_regular(tmp_path / name, 4)
 
 
@@ -395,7 +395,7 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
 @pytest.mark.sample(3)
 @on_posix
 @pytest.mark.parametrize(
-    ("words", "more", "result", "says"),
+    ("words", "more", "result", "expected"),
     [
         (["true"], "", "met", "exit code 0"),
         (["false"], "", "not_met", "exit code 1, needed is 0"),
@@ -410,7 +410,7 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     ],
 )
 def test_a_command_s_exit_code_decides(
-    db: Path, contract: Path, words: list[str], more: str, result: str, says: str,
+    db: Path, contract: Path, words: list[str], more: str, result: str, expected: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(criteria_module, "MAX_COMMAND_OUTPUT_BYTES", 10_000)
@@ -419,7 +419,7 @@ def test_a_command_s_exit_code_decides(
     write(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[1].result == result, report.criteria[1]
-    assert says in report.criteria[1].reason
+    assert expected in report.criteria[1].reason
     assert report.verdict == {"met": "success", "not_met": "failed", "unknown": "suspect"}[result]
     assert not (contract.parent / "pwned").exists()
 
@@ -525,9 +525,9 @@ def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: P
     assert check(policed, contract, "bob").verdict == "failed"
     with pytest.raises(AccessDenied):
         check(policed, contract, "eve")
-    nobody = check(policed, contract)
-    assert (nobody.verdict, codes(nobody)) == ("suspect", ["unknown_result"])
-    assert "name an agent" in nobody.criteria[1].reason
+    unnamed_report = check(policed, contract)
+    assert (unnamed_report.verdict, codes(unnamed_report)) == ("suspect", ["unknown_result"])
+    assert "name an agent" in unnamed_report.criteria[1].reason
 
 
 def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) -> None:

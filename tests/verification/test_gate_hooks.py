@@ -239,6 +239,6 @@ def test_every_answer_ends_within_the_retries(
     )
 )
 def test_every_event_is_read(fields: dict[str, Any]) -> None:
-    given_event = HookInput.of_claude_code(fields)
-    assert (given_event.event == "stop") == (fields.get("hook_event_name") == "Stop")
-    assert given_event.is_retry == (fields.get("stop_hook_active", False) is not False)
+    hook_input = HookInput.of_claude_code(fields)
+    assert (hook_input.event == "stop") == (fields.get("hook_event_name") == "Stop")
+    assert hook_input.is_retry == (fields.get("stop_hook_active", False) is not False)

@@ -25,7 +25,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("judge"), [document("tokens", [TEXT])])
 
 
-def says(answer: Any) -> Callable[[Handler], None]:
+def answering(answer: Any) -> Callable[[Handler], None]:
     return lambda handler: handler.json({"choices": [{"message": {"content": answer}}]})
 
 
@@ -51,7 +51,7 @@ def verified(db: Path, judge: Judge | None, draft: str = f"{TEXT}\n\n{FALSE}") -
 def test_opinions_on_covered_sentences_only(
     db: Path, server: EmbeddingServer, kind: str, answer: str, supported: bool | None
 ) -> None:
-    server.faults[CHAT] = says(answer)
+    server.faults[CHAT] = answering(answer)
     judged = verified(db, Judge(f"{kind}:some-model:8b", server.url))
     [opinion] = judged.opinions
     assert opinion.supported is supported
@@ -66,7 +66,7 @@ def test_no_answer_changes_the_verdict(db: Path, server: EmbeddingServer) -> Non
     for draft in (TEXT, FALSE, f"{TEXT} {FALSE}"):
         plain = verified(db, None, draft)
         for answer in ("Yes", "No", None, 7):
-            server.faults[CHAT] = says(answer)
+            server.faults[CHAT] = answering(answer)
             judged = verified(db, Judge("ollama:m", server.url), draft)
             fields = {"judge", "judge_problem", "opinions"}
             assert judged.model_dump(exclude=fields) == plain.model_dump(exclude=fields)
@@ -112,7 +112,7 @@ def test_a_key_goes_to_the_server_that_it_is_for(
     db: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", "the-key")
-    server.faults[CHAT] = says("Yes")
+    server.faults[CHAT] = answering("Yes")
     for kind, expected in (("openai", "Bearer the-key"), ("ollama", None)):
         server.seen.clear()
         verified(db, Judge(f"{kind}:m", server.url), TEXT)

@@ -198,8 +198,8 @@ def test_an_attack_is_quarantined(db: Path) -> None:
     assert "instruction_override" in (fact.flags or [])
     assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     # Whoever files it again learns nothing of the one in quarantine.
-    again = file_as("agent", db, ATTACK)
-    assert (again.state, again.count, again.document_id) == ("quarantined", 1, fact.document_id)
+    second = file_as("agent", db, ATTACK)
+    assert (second.state, second.count, second.document_id) == ("quarantined", 1, fact.document_id)
     assert listed(db)[ATTACK].count == 2
     assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
     with Admin(db) as admin:
@@ -238,12 +238,12 @@ def test_hidden_text_is_removed(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "again",
+    "repeated_fact",
     ["the token LIMIT is\u00a0forty  requests", "Ｔhe token limit is forty\nrequests.", FACT],
 )
-def test_the_same_fact_is_counted(db: Path, again: str) -> None:
+def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
     first = file_as_owner(db)
-    second = file_as("agent", db, again, "limits#1")
+    second = file_as("agent", db, repeated_fact, "limits#1")
     assert (second.state, second.count) == ("counted", 2)
     assert (second.document_id, second.fact, second.source) == (
         first.document_id,
@@ -369,9 +369,9 @@ def test_a_person_promotes_a_fact(db: Path) -> None:
     with Admin(db) as admin:
         promoted = admin.facts.promote(fact.document_id, "Ben")
         assert (promoted.trust_tier, promoted.promoted_by) == ("general", "Ben")
-        again = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
-    assert again[1] == "already_promoted"
-    assert "Ben" in again[2]
+        refused = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
+    assert refused[1] == "already_promoted"
+    assert "Ben" in refused[2]
     [chunk] = [chunk for chunk in bundle_for(db).selected if chunk.chunk_id == fact.chunk_id]
     assert chunk.metadata.trust_tier == "general"
     # As an external document, and no more.

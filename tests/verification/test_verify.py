@@ -46,13 +46,13 @@ def verified(
     return engine.verify(VerifyRequest(draft=draft, now=NOW, **evidence, **fields))
 
 
-both_kinds_of_evidence = pytest.mark.parametrize(
+with_both_kinds_of_evidence = pytest.mark.parametrize(
     "whole_corpus", [False, True], ids=["named", "whole corpus"]
 )
 
 
 class TestTheVerdict:
-    @both_kinds_of_evidence
+    @with_both_kinds_of_evidence
     def test_a_true_draft_passes(self, engine: Engine, whole_corpus: bool) -> None:
         answer = verified(
             engine, f'They wrote "{LIFETIME}" And: {HELMET}', whole_corpus=whole_corpus
@@ -60,7 +60,7 @@ class TestTheVerdict:
         assert (answer.verdict, answer.validated_draft) == ("pass", None)
         assert answer.counts["exact"] == 1 and answer.counts["covered"] >= 1
 
-    @both_kinds_of_evidence
+    @with_both_kinds_of_evidence
     @pytest.mark.parametrize(
         ("draft", "code"),
         [
@@ -79,7 +79,7 @@ class TestTheVerdict:
         assert answer.validated_draft not in (None, draft)
 
     @pytest.mark.parametrize("draft", ["", " \n ", "# Heading\n", "```\ncode\n```\n", "Thanks!"])
-    @both_kinds_of_evidence
+    @with_both_kinds_of_evidence
     def test_nothing_to_verify_is_no_pass(
         self, engine: Engine, draft: str, whole_corpus: bool
     ) -> None:

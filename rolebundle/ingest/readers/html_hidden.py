@@ -153,8 +153,8 @@ def _suspects(rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
         has_own = own is not None and own.alpha > 0
         text_color = color(rule.declared.get("color", "black" if has_own else ""))
         if text_color is not None:
-            behind_it = [(own, "")] if own is not None and has_own else backgrounds
-            for background, name in behind_it:
+            tested_backgrounds = [(own, "")] if own is not None and has_own else backgrounds
+            for background, name in tested_backgrounds:
                 if text_color.over(background).distance(background) <= SIMILAR_COLOR:
                     yield rule, name
 

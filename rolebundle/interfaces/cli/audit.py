@@ -330,9 +330,9 @@ def _print_collected(log: CollectedAudit) -> None:
 
 
 def _line(row: AuditRow) -> str:
-    who = " · ".join(one_line(name) for name in (row.agent, row.role, row.action) if name)
+    names = " · ".join(one_line(name) for name in (row.agent, row.role, row.action) if name)
     blocked = ", ".join(f"{one_line(code)} {count}" for code, count in sorted(row.blocked.items()))
-    parts = [f"{row.seq:>6}  {one_line(row.time)}  {one_line(row.kind):<9}", who or "–"]
+    parts = [f"{row.seq:>6}  {one_line(row.time)}  {one_line(row.kind):<9}", names or "–"]
     if row.bundle_digest or row.allowed or blocked:
         parts.append(f"{row.allowed} allowed" + (f"; blocked: {blocked}" if blocked else ""))
     parts += [one_line(row.query, _QUERY_CHARS)] if row.query else []

@@ -58,6 +58,6 @@ def _lines(bridge: BridgePair) -> str:
 def _summary(report: BridgeReport) -> str:
     if report.scopes < 2:
         return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
-    shown = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
+    pairs = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
     more = "; there are more, see --limit" if report.more else ""
-    return f"{shown}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"
+    return f"{pairs}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"

@@ -78,9 +78,9 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     if as_json:
         print_json(started)
         return
-    again = f", restart {started.restarts}" if started.restarts else ""
+    restarts = f", restart {started.restarts}" if started.restarts else ""
     click.echo(
-        f"{one_line(contract.name)}: started at {started.started_at}{again}; "
+        f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
         f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
     )
     if not started.others_complete:

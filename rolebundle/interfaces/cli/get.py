@@ -47,7 +47,7 @@ def get(
     rolebundle get ~/docs/security/token-lifecycle-audit.md
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     """
-    with engine_for(db, here=True) as engine:
+    with engine_for(db, in_working_folder=True) as engine:
         lookup = engine.get(reference, **fields)
     if as_json:
         click.echo(writable(json.dumps(shaped_lookup(lookup), ensure_ascii=False, indent=2)))

@@ -47,7 +47,7 @@ def ls(
     rolebundle ls "product/**" --json
     """
     request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **fields})
-    with engine_for(db, here=True) as engine:
+    with engine_for(db, in_working_folder=True) as engine:
         listing = engine.ls(request)
     if as_json:
         values = listing.model_dump(exclude_none=True)

@@ -54,7 +54,7 @@ def multi_get(
     rolebundle multi-get "security/*.md" --max-chars 20000 --json
     """
     request = parsed(MultiGetRequest, {"ids": [*references], **fields})
-    with engine_for(db, here=True) as engine:
+    with engine_for(db, in_working_folder=True) as engine:
         answer = engine.multi_get(request.ids, request.agent)
     shaped = shaped_lookups(answer, request.max_chars)
     if as_json:

@@ -359,13 +359,13 @@ def engine_for(
     approvals: str = "request",
     judge: str = "",
     judge_url: str = "",
-    here: bool = False,
+    in_working_folder: bool = False,
     models: Models | None = None,
 ) -> Engine:
     """The engine for a command's options.
 
-    With ``here``, relative paths in references begin in the working folder, too. Engines in
-    several threads may share ``models``.
+    With ``in_working_folder``, relative paths in references begin in the working folder, too.
+    Engines in several threads may share ``models``.
     """
     path = corpus_path(db)
     return Engine(
@@ -376,7 +376,7 @@ def engine_for(
         rerank_url=rerank_url_setting(),
         approvals=Approvals.parse(approvals),
         judge=_judge(judge, judge_url, allow_host) if judge else None,
-        folder=str(Path.cwd()) if here else None,
+        folder=str(Path.cwd()) if in_working_folder else None,
     )
 
 

@@ -13,7 +13,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.cli.store_history import print_erased, print_left
+from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
@@ -177,7 +177,7 @@ def _print(report: PublishReport) -> None:
         click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
     if report.history is not None:
         print_erased([report.history])
-        print_left([report.history])
+        print_not_erased([report.history])
 
 
 @publish.command()

@@ -13,7 +13,7 @@ from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.cli.store_history import print_erased, print_left
+from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
@@ -137,9 +137,9 @@ def purge(
         print_erased(stores)
     _warn(returning, backups_left)
     _print_publications(receipt.publications for receipt in receipts)
-    print_left(stores)
+    print_not_erased(stores)
     _refuse_pending(receipts, admin.workspace.path)
-    _refuse_left(stores)
+    _refuse_if_not_erased(stores)
 
 
 def _other_removals(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
@@ -224,7 +224,7 @@ def _show_plan(
         _print_publications([plan.publications])
     for backup in backup_names:
         click.echo(writable(f"backup: {backup}"))
-    print_left(stores or ())
+    print_not_erased(stores or ())
 
 
 def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) -> None:
@@ -298,7 +298,7 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
         )
 
 
-def _refuse_left(stores: Sequence[StoreHistory]) -> None:
+def _refuse_if_not_erased(stores: Sequence[StoreHistory]) -> None:
     targets = [store.target for store in stores if store.problem]
     if targets:
         raise StorageError(

@@ -21,7 +21,7 @@ def print_erased(stores: Sequence[StoreHistory]) -> None:
             click.echo(f"and {len(store.erased) - _MAX_LISTED} more")
 
 
-def print_left(stores: Sequence[StoreHistory]) -> None:
+def print_not_erased(stores: Sequence[StoreHistory]) -> None:
     """Print what is left, and why, to standard error."""
     for store in stores:
         for state in store.left[:_MAX_LISTED]:

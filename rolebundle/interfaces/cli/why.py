@@ -77,7 +77,7 @@ def why(
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
     request = request_from({"task": task, **fields})
     with engine_for(
-        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, here=True
+        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, in_working_folder=True
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)

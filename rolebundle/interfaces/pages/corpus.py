@@ -169,10 +169,10 @@ def _remarks(
         )
     yield from _replication_remarks(status)
     if quarantined := owner.verdicts.get("quarantine", 0):
-        is_one = quarantined == 1
+        is_single = quarantined == 1
         yield (
             "caution",
-            f"{counted(quarantined, 'document')} {'is' if is_one else 'are'} in quarantine.",
+            f"{counted(quarantined, 'document')} {'is' if is_single else 'are'} in quarantine.",
             "look at each below, and release or drop it",
         )
     for index in status.indexes:

@@ -219,7 +219,7 @@ def _passages(
     for number, (chunk_id, locator) in enumerate(named.items(), start=1):
         passage = passages.get(chunk_id)
         content = passage.content if passage else ""
-        text = marked_parts(content, _taken_parts(content, findings[chunk_id])) if passage else None
+        text = marked_parts(content, _cited_parts(content, findings[chunk_id])) if passage else None
         shown_passages.append(
             ShownPassage(
                 number,
@@ -234,7 +234,7 @@ def _passages(
     return shown_passages
 
 
-def _taken_parts(content: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:
+def _cited_parts(content: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:
     """Where the passage has what the draft took from it: quotes and figures, else the sentences."""
     precise = [f for f in findings if f.check in ("quotes", "figures")]
     texts = dict.fromkeys(f.true_text or f.text for f in precise or findings)

@@ -147,10 +147,10 @@ class Forwarder:
         while not (self.signals or self._has_ended.wait(0.02)):
             pass
         if self.signals:
-            self._refuse_rest()
+            self._refuse_remaining()
         elif self.code:
             # They came after the end. After a `shutdown` nothing more is accepted.
-            self._answer_rest("server_gone", _EMBEDDER_CODE)
+            self._answer_remaining("server_gone", _EMBEDDER_CODE)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.signals.append(number)
@@ -182,7 +182,7 @@ class Forwarder:
                 else:
                     self.code = int(end is not None and not end["is_finished"])
                     is_over = self._is_input_over or (end is not None and not end["is_stopped"])
-                self._answer_rest("server_gone", _EMBEDDER_CODE)
+                self._answer_remaining("server_gone", _EMBEDDER_CODE)
                 is_over = is_over or not self._start_alone()
             if is_over:
                 self._has_ended.set()
@@ -246,7 +246,7 @@ class Forwarder:
 
     # -- the end -------------------------------------------------------------------------------
 
-    def _answer_rest(self, code: str, number: int) -> None:
+    def _answer_remaining(self, code: str, number: int) -> None:
         with self._delivering, suppress(OutputClosed):
             for request_id in self._outstanding.ids():
                 self.code = 1
@@ -255,11 +255,11 @@ class Forwarder:
                 self._outstanding.note_answer(line)
                 self._writer.write(line)
 
-    def _refuse_rest(self) -> None:
+    def _refuse_remaining(self) -> None:
         def refuse() -> None:
             with self._delivering:
                 self._is_refused = True
-            self._answer_rest("interrupted", _INTERRUPTED_CODE)
+            self._answer_remaining("interrupted", _INTERRUPTED_CODE)
 
         # In a thread, because nobody may read the answers.
         refuser = Thread(target=refuse, daemon=True)

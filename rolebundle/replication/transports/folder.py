@@ -228,10 +228,10 @@ def _path_of(target: str) -> Path:
         return Path(target)
     try:
         parts = urlsplit(target)
-        is_here = parts.netloc in ("", "localhost") and parts.path
+        is_local = parts.netloc in ("", "localhost") and parts.path
     except ValueError:
-        is_here = False
-    if not is_here or parts.query or parts.fragment:
+        is_local = False
+    if not is_local or parts.query or parts.fragment:
         raise UsageError(
             "bad_target",
             f"{target}: names no folder of this machine",

@@ -184,15 +184,15 @@ class _Host:
             is_part = (start, end) != (0, size)
             with self._answer("GET", DATABASE, (start, end) if is_part else None) as answer:
                 if answer.status == _PARTIAL:
-                    is_as_asked = (
+                    is_requested_range = (
                         _header(answer, b"content-range") == f"bytes {start}-{end - 1}/{size}"
                     )
                 else:
                     start, end = 0, size
                     length = _header(answer, b"content-length") or str(size)
-                    is_as_asked = answer.status == _OK and length == str(size)
+                    is_requested_range = answer.status == _OK and length == str(size)
                 # Without content the caller knows that another file has come.
-                yield Span(start, end, answer.iter_stream() if is_as_asked else iter(()))
+                yield Span(start, end, answer.iter_stream() if is_requested_range else iter(()))
 
         return read
 

@@ -40,7 +40,7 @@ from rolebundle.replication.transports.program import (
 )
 from rolebundle.storage.files.sqlite_programs import (
     is_same_generation,
-    log_kept,
+    keeping_log,
     make_private_rollback_file,
     sqlite3_rsync,
 )
@@ -145,7 +145,7 @@ class LitestreamTransport:
         program = sqlite3_rsync()
         if working.exists() and program is not None:
             try:
-                with log_kept(working):
+                with keeping_log(working):
                     # A name with a colon would be that of a file on another machine.
                     run_program(
                         self.target,

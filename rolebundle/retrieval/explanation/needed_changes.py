@@ -77,8 +77,8 @@ def lane_changes(
 
 def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
     measure = "cosine" if lane.by == "meaning" else "BM25"
-    whose = {"task_words": " for the task's words", "role_words": " for the role's words"}
-    label = f"{measure}{whose.get(lane.by, '')}"
+    suffixes = {"task_words": " for the task's words", "role_words": " for the role's words"}
+    label = f"{measure}{suffixes.get(lane.by, '')}"
     if lane.score is None:
         return "a vector, which `rolebundle embed` makes: it has none yet"
     lacking = ""

@@ -15,7 +15,7 @@ from rolebundle.retrieval.rerank.scorers import passage_vector
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import ChunkText, texts_after
 from rolebundle.storage.corpus_state import corpus_counts, true_generation
-from rolebundle.storage.files.lock import only_one
+from rolebundle.storage.files.lock import try_lock
 from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import warming_path
 
@@ -63,7 +63,7 @@ def warm_cache(
     """
     embedded = 0
     while True:
-        with only_one(warming_path(corpus.path)) as is_alone:
+        with try_lock(warming_path(corpus.path)) as is_alone:
             if not is_alone:
                 raise CorpusBusy(
                     "rerank_cache_filling",

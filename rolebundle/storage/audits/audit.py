@@ -155,8 +155,8 @@ def open_foreign_audit(path: Path) -> SqliteFile:
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError, UsageError: it cannot be read.
     """
-    is_open_here = is_there(Path(f"{path}-shm"))
-    log = SqliteFile.open_read_only(path, AUDIT_FORMAT, frozen=not is_open_here)
+    is_open_locally = is_there(Path(f"{path}-shm"))
+    log = SqliteFile.open_read_only(path, AUDIT_FORMAT, frozen=not is_open_locally)
     # A page of rows then fits into memory, whatever somebody wrote into them.
     log.db.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     return log

@@ -159,7 +159,7 @@ def put_fact(
     return fact
 
 
-def count_again(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
+def count_repetition(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
     """Count a fact that was filed again. Call it inside a write transaction.
 
     Args:
@@ -171,7 +171,7 @@ def count_again(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
     record = fact.record._replace(filings=fact.record.filings + 1, last_at=at)
     _put_record(corpus, fact.row, record)
     if renew:
-        with digests.kept_true(corpus, [fact.row]):
+        with digests.renewing(corpus, [fact.row]):
             corpus.run("UPDATE document SET updated_at = ? WHERE id = ?", (at, fact.row))
     increment_generation(corpus)
     return fact._replace(record=record)
@@ -181,7 +181,7 @@ def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
     """Raise a fact to the trust tier general. Call it inside a write transaction."""
     record = fact.record._replace(promoted_by=promoted_by)
     _put_record(corpus, fact.row, record)
-    with digests.kept_true(corpus, [fact.row]):
+    with digests.renewing(corpus, [fact.row]):
         corpus.run("UPDATE document SET trust_tier = 'general' WHERE id = ?", (fact.row,))
     increment_generation(corpus)
     return fact._replace(record=record, trust_tier="general")

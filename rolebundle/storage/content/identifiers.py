@@ -89,7 +89,7 @@ def _settle_stored_documents(
         renamed.append(Renamed(path, claim))
         new_id = _fallback(document_id, source_id, path)
         claims = (*parse_strings(refused, "a list of a document"), claim)
-        with digests.kept_true(corpus, [row]):
+        with digests.renewing(corpus, [row]):
             corpus.run(
                 "UPDATE document SET document_id = ?, self_declared = ?, refused_claims = ? "
                 "WHERE id = ?",

@@ -148,7 +148,7 @@ def release(corpus: Corpus, document: Flagged) -> None:
         if compartment.id == current
     )
     target = partition.find_or_create(corpus, scope, sensitivity, denied)
-    with digests.kept_true(corpus, [document.row]):
+    with digests.renewing(corpus, [document.row]):
         partition.move_documents(corpus, [document.row], current, target)
         corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))
     partition.remove_empty(corpus)

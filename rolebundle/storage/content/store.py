@@ -85,7 +85,7 @@ def put_files(
             problems.append(None)
         except DocumentError as problem:
             problems.append(problem)
-    batch.insert_what_is_new()
+    batch.insert_new_rows()
     partition.remove_empty(corpus)
     return problems
 
@@ -184,7 +184,7 @@ class _Batch:
     def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
         known = self.file_rows.get(file.location)
         file_row = self.next_file if known is None else known
-        self._refuse_taken_ids(file_row, file, documents)
+        self._refuse_used_ids(file_row, file, documents)
         before: dict[str, int] = {}
         if known is None:
             self.next_file += 1
@@ -198,7 +198,7 @@ class _Batch:
                 self.chunk_owners[chunk.chunk_id] = file_row
             self._put_document(file_row, file, document, before.get(document_id))
 
-    def insert_what_is_new(self) -> None:
+    def insert_new_rows(self) -> None:
         insert(self.corpus, f"file ({FILE_ROW}, digest)", self.new_files)
         insert(
             self.corpus,
@@ -218,7 +218,7 @@ class _Batch:
         for compartment, count in Counter(row[-2] for row in self.new_documents).items():
             compartments.add_to_counts(self.corpus, compartment, documents=count)
 
-    def _refuse_taken_ids(
+    def _refuse_used_ids(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
     ) -> None:
         document_ids: set[str] = set()

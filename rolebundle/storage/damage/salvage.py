@@ -96,12 +96,12 @@ def open_damaged(path: Path) -> SqliteFile | None:
         # Also a schema that is not complete. The connection cannot write.
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         db.pragma("writable_schema", True)
-        is_ours = db.pragma("application_id") == APPLICATION_ID
+        is_corpus = db.pragma("application_id") == APPLICATION_ID
         tables = _tables(db)
     except (apsw.Error, UnicodeDecodeError):
         db.close()
         return None
-    if not (is_ours or tables >= _OWN_TABLES):
+    if not (is_corpus or tables >= _OWN_TABLES):
         db.close()
         raise WrongFile(
             "foreign_file",
@@ -279,7 +279,7 @@ def _copy(new: Corpus, table: str, columns: str, rows: Iterator[Row]) -> None:
 # -- what stays ------------------------------------------------------------------------------------
 
 
-def keep_what_is_proven(old: SqliteFile | None, new: Corpus, is_sealed: bool) -> Salvaged:
+def keep_proven_rows(old: SqliteFile | None, new: Corpus, is_sealed: bool) -> Salvaged:
     """Remove what is not what was stored from copied rows, inside a write transaction."""
     recorded, corpus_id, generation = _state(old)
     lost = _remove_unproven(new)

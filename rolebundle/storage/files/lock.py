@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.02
 
 
 @contextmanager
-def only_one(path: Path) -> Iterator[bool]:
+def try_lock(path: Path) -> Iterator[bool]:
     """Whether no other process, and nothing else in this one, is in such a block for a path.
 
     Where there are no locks, or no such file can be made, it is always true.

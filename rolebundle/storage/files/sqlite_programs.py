@@ -30,7 +30,7 @@ def sqlite3_rsync() -> str | None:
 
 
 @contextmanager
-def log_kept(path: Path) -> Iterator[None]:
+def keeping_log(path: Path) -> Iterator[None]:
     """Keep what another program writes to a file in its write-ahead log.
 
     The last connection to a file moves its log into it. Litestream then no longer knows what

@@ -82,7 +82,7 @@ def find_or_create(
 
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
-    with digests.kept_true(corpus, rows):
+    with digests.renewing(corpus, rows):
         _move(corpus, rows, source, target)
 
 

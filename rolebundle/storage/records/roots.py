@@ -169,7 +169,7 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
         f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {is_moved}", chosen
     )
     intact = [row.rowid for row in digests.checked_rows(corpus, "file", files) if row.is_intact]
-    with digests.kept_true(corpus, [row for (row,) in documents]):
+    with digests.renewing(corpus, [row for (row,) in documents]):
         corpus.run_many(
             "UPDATE file SET location = ? WHERE location = ?",
             ((new, old) for old, new in moves.items()),

@@ -77,7 +77,7 @@ def synchronize(
         for name, state in now.items()
         if name not in before or before[name].digest != state.digest
     )
-    _remove_gone_chunks(
+    _remove_stale_chunks(
         source,
         replica,
         [now[name].row for name in changed if name in before],
@@ -184,7 +184,7 @@ def _put_documents(
     digests.write(replica, "document", digests.checked_documents(replica, written))
 
 
-def _remove_gone_chunks(
+def _remove_stale_chunks(
     source: Corpus, replica: Corpus, source_rows: Sequence[int], rows: Sequence[int]
 ) -> None:
     """Remove the chunks that documents no longer have, so that others may have their ids."""

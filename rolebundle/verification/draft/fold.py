@@ -74,10 +74,10 @@ def fold(text: str, *, joins_lines: bool = False) -> Folded:
     if joins_lines:
         folded = _replace(folded, _HYPHENATION, "")
     for _ in range(_MAX_ROUNDS):
-        again = _fold_once(folded)
-        if again.text == folded.text:
+        refolded = _fold_once(folded)
+        if refolded.text == folded.text:
             break
-        folded = again
+        folded = refolded
     return folded
 
 

@@ -133,8 +133,8 @@ class TestRotation:
             file.rename(file.with_name(file.name.replace(Path(first).stem, "c-20260101-000000")))
         foreign = folder / "c-20260101-010000.db"
         foreign.write_text("mine")
-        again = invoke("backup", "--backups", folder, "--db", db, "--json").json()
-        assert again["removed"] == []  # another week, another day
+        second_backup = invoke("backup", "--backups", folder, "--db", db, "--json").json()
+        assert second_backup["removed"] == []  # another week, another day
         for file in sorted(folder.glob("c-20260101-000000*")):
             file.rename(
                 file.with_name(
@@ -143,7 +143,7 @@ class TestRotation:
                     )
                 )
             )
-        Path(again["location"]).unlink()
+        Path(second_backup["location"]).unlink()
         last = invoke("backup", "--rotate", folder, "--db", db, "--json").json()
         assert len(last["removed"]) == 1
         assert foreign.read_text() == "mine"

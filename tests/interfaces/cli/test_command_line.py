@@ -305,9 +305,9 @@ def test_ingest_reports(tmp_path: Path) -> None:
     assert "1 added" in first.out
     assert "1 skipped (1 binary)" in first.out
     assert "skipped [binary] b.xyz: binary data" in first.err
-    again = invoke(*common, "--json")
-    assert again.err == ""
-    report = again.json()
+    second_outcome = invoke(*common, "--json")
+    assert second_outcome.err == ""
+    report = second_outcome.json()
     assert (report["added"], report["unchanged"]) == (0, 1)
     assert report["skipped"] == [
         {"path": "b.xyz", "code": "binary", "message": report["skipped"][0]["message"]}

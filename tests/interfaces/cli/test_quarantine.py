@@ -153,8 +153,8 @@ def test_secrets_in_names_are_masked_and_the_document_is_still_found(tmp_path: P
     )
     first = ingest(db, tree, "--secrets", "mask", "--json").json()
     assert (first["added"], first["quarantined"]) == (1, 0)
-    again = ingest(db, tree, "--secrets", "mask", "--json").json()
-    assert (again["unchanged"], again["updated"]) == (1, 0)
+    second_report = ingest(db, tree, "--secrets", "mask", "--json").json()
+    assert (second_report["unchanged"], second_report["updated"]) == (1, 0)
     outcome = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db)
     [passage] = outcome.json()["selected"]
     masked_id = "wiki/sub/key-of-[masked: github_token].md"

@@ -204,8 +204,8 @@ class TestCompare:
         assert all(standing.reason for standing in lacking if standing.state == "rejected")
 
     def test_the_same_twice(self, sample_db: Path) -> None:
-        first, again = (self.compare(sample_db, "--json").out for _ in range(2))
-        assert first == again
+        first, second_output = (self.compare(sample_db, "--json").out for _ in range(2))
+        assert first == second_output
 
     def test_what_two_of_three_see(self, sample_db: Path, tmp_path: Path) -> None:
         for role, limit in (("a", 4), ("b", 4), ("c", 1)):

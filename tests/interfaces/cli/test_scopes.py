@@ -76,8 +76,8 @@ def test_set_shows_what_came_of_it_and_warns_of_every_scope(db: Path, policy: Pa
     assert selected(db, "--agent", "ada") == ["plan"]
     assert selected(db, "--agent", "boss") == ["attic/old", "pay", "plan"]
     assert selected(db) == selected(db, "--agent", "eve") == selected(db, "--agent", "ADA") == 4
-    again = scopes(db, "set", policy, "--json")
-    assert again.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
+    second_outcome = scopes(db, "set", policy, "--json")
+    assert second_outcome.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
 
 
 def test_set_remembers_where_the_file_lies_and_not_how_it_was_called(
@@ -183,8 +183,8 @@ def test_no_agent_reads_the_policy(db: Path, policy: Path) -> None:
     ingest = ("ingest", policy.parent, "--lexical-only", "--meta", "scope=engineering", "--db", db)
     assert "1 added" in invoke(*ingest).out
     scopes(db, "set", policy)
-    again = invoke(*ingest)
-    assert "1 removed" in again.out and "the policy of this corpus" in again.err
+    second_outcome = invoke(*ingest)
+    assert "1 removed" in second_outcome.out and "the policy of this corpus" in second_outcome.err
 
 
 def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:

@@ -89,9 +89,9 @@ def test_an_answer_says_nothing_of_rules_without_a_match(db: Path, tmp_path: Pat
 def test_a_corpus_without_declared_trust_is_said_once(db: Path, tmp_path: Path) -> None:
     """Each of its answers would warn of the same."""
     trusted = build(tmp_path, [document("plan", ["a plan"], trust_tier="preferred")], name="t.db")
-    for corpus, is_said in ((db, True), (trusted, False)):
+    for corpus, is_reported in ((db, True), (trusted, False)):
         outcome = invoke("status", "--db", corpus)
-        assert ("trust: no document is declared preferred" in outcome.out) == is_said
+        assert ("trust: no document is declared preferred" in outcome.out) == is_reported
         answer = invoke(
             "retrieve",
             "plan",
@@ -104,4 +104,4 @@ def test_a_corpus_without_declared_trust_is_said_once(db: Path, tmp_path: Path) 
             corpus,
         ).json()
         assert "NO_HIGH_TRUST_MATCH" not in {warning["code"] for warning in answer["warnings"]}
-        assert (answer["fallback"]["message"] == UNDECLARED) == is_said
+        assert (answer["fallback"]["message"] == UNDECLARED) == is_reported

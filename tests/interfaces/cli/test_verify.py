@@ -64,8 +64,8 @@ def test_redact_prints_what_is_left_of_the_draft(db: Path, tmp_path: Path) -> No
     path.write_text(f"{LIFETIME}\n\n{FALSE}\n", encoding="utf-8")
     common = ("verify", path, "--chunk", "tokens#0", "--db", db)
     assert "--redact prints the draft without what fails" in invoke(*common).out
-    _, _, rest = invoke(*common, "--redact").out.partition("the draft without what fails:")
-    assert LIFETIME in rest and FALSE not in rest
+    _, _, draft_left = invoke(*common, "--redact").out.partition("the draft without what fails:")
+    assert LIFETIME in draft_left and FALSE not in draft_left
 
 
 def test_a_bundle_from_a_file(db: Path, draft: Path, tmp_path: Path) -> None:

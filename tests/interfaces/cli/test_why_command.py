@@ -92,8 +92,8 @@ def test_an_overlay_file_governs_instead_of_a_role(tmp_path: Path) -> None:
         '"source_policy": {"forbidden_sources": [{"pattern": "blog"}]}}',
         encoding="utf-8",
     )
-    mine = ("--overlay", tmp_path / "mine.json")
-    answer = invoke("why", "post", "token", *WORDS, *mine, "--json", "--db", db).json()
+    overlay_options = ("--overlay", tmp_path / "mine.json")
+    answer = invoke("why", "post", "token", *WORDS, *overlay_options, "--json", "--db", db).json()
     assert (answer["code"], answer["role_id"]) == ("forbidden_source", "mine")
 
 

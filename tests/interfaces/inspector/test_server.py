@@ -296,14 +296,14 @@ def test_connections_that_send_half_a_request_stop_nobody(server: Inspecting) ->
 
 
 def test_one_connection_too_many_waits_for_another_one(server: Inspecting) -> None:
-    open_ones = [connect(server) for _ in range(MAX_CONNECTIONS)]
+    connections = [connect(server) for _ in range(MAX_CONNECTIONS)]
     try:
         with connect(server) as last:
             last.sendall(request_of(server, "GET", server.path, host(server)))
-            open_ones.pop().close()
+            connections.pop().close()
             assert status(last.recv(65_536)) == 200
     finally:
-        for connection in open_ones:
+        for connection in connections:
             connection.close()
 
 

@@ -178,8 +178,10 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
         tools = {tool.name: tool.annotations for tool in (await session.list_tools()).tools}
         assert all(not tools[name].read_only_hint for name in ("mark", "remember", "ingest"))
         assert tools["ingest"].destructive_hint and not tools["mark"].destructive_hint
-        taken_in = await session.call_tool("ingest", {"paths": [str(folder)], "lexical_only": True})
-        assert not taken_in.is_error, text_of(taken_in)
+        ingest_result = await session.call_tool(
+            "ingest", {"paths": [str(folder)], "lexical_only": True}
+        )
+        assert not ingest_result.is_error, text_of(ingest_result)
         found = await session.call_tool("retrieve", {"task": "zebra", "lexical_only": True})
         chunk_id = found.structured_content["selected"][0]["chunk_id"]
         mark = {"id": chunk_id, "state": "disputed", "reason": "Is it?"}
@@ -275,7 +277,7 @@ def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "expected"),
     [
         (("--port", "7000"), 2, "need --http"),
         (("--token-file", "x"), 2, "need --http"),
@@ -284,8 +286,12 @@ def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
     ],
 )
 def test_options_that_cannot_be_used(
-    sample_without_vectors: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
+    sample_without_vectors: Path,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    expected: str,
 ) -> None:
     options = [argument.format(tmp_path) for argument in arguments]
     outcome = invoke("mcp", *options, "--db", sample_without_vectors)
-    assert (outcome.code, says in outcome.err) == (code, True), outcome.err
+    assert (outcome.code, expected in outcome.err) == (code, True), outcome.err

@@ -20,7 +20,7 @@ definitions, mistake_in, read_tasks = (
     TASKS[name] for name in ("definitions", "mistake_in", "read_tasks")
 )
 MAX_BYTES = 20_000
-each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+for_each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
 class AllTools:
@@ -46,7 +46,7 @@ def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
     assert len(text.encode()) <= MAX_BYTES
 
 
-@each_tool
+@for_each_tool
 def test_a_schema_is_plain(tool: Tool) -> None:
     schema = tool.input_schema()
     Draft202012Validator.check_schema(schema)
@@ -60,7 +60,7 @@ def test_a_schema_is_plain(tool: Tool) -> None:
     assert set(schema.get("required", ())) == required
 
 
-@each_tool
+@for_each_tool
 def test_a_description_says_when_to_call_it_and_shows_how(tool: Tool) -> None:
     assert "Call it" in tool.text
     Draft202012Validator(tool.input_schema()).validate(tool.example)
@@ -77,7 +77,7 @@ def texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@each_tool
+@for_each_tool
 def test_an_example_does_not_give_away_the_answer_to_a_task(tool: Tool) -> None:
     example_texts = [
         text for text in texts(tool.example) if text not in ("1.0", "rejected", "execute")
@@ -137,7 +137,7 @@ def test_thirty_tasks_can_be_solved_and_use_every_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "expected"),
     [
         (None, "no answer"),
         ({"tool": "search"}, "there is no tool"),
@@ -147,7 +147,7 @@ def test_thirty_tasks_can_be_solved_and_use_every_tool() -> None:
         ({"arguments": {}}, "required property"),
     ],
 )
-def test_a_wrong_call_is_counted_as_wrong(change: dict[str, Any] | None, says: str) -> None:
+def test_a_wrong_call_is_counted_as_wrong(change: dict[str, Any] | None, expected: str) -> None:
     task = read_tasks()[0]
     answer = None if change is None else a_right_answer(task) | change
-    assert says in mistake_in(answer, task)
+    assert expected in mistake_in(answer, task)

@@ -22,7 +22,7 @@ ROLE = overlay()
 def decided(
     *warned: WarningCode,
     selected: list[SelectedChunk] | None = None,
-    left_out: list[RejectedCandidate] | None = None,
+    not_selected: list[RejectedCandidate] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
     chunks: int = 9,
@@ -30,7 +30,7 @@ def decided(
     request = resolved(role)
     return decide_fallback(
         [answer_passage()] if selected is None else selected,
-        left_out or [],
+        not_selected or [],
         [BundleWarning(code=code, message="m") for code in warned],
         request,
         retrieval(
@@ -95,7 +95,7 @@ class TestFallback:
             "FORBIDDEN_SOURCE_HIT",
             "NO_HIGH_TRUST_MATCH",
             selected=[],
-            left_out=[rejected("forbidden_source")],
+            not_selected=[rejected("forbidden_source")],
         )
         assert found.states == ["no_strong_match", "forbidden_hit"]
         assert (found.action, found.verdict) == ("block", "all_forbidden")
@@ -125,7 +125,9 @@ class TestFallback:
     def test_an_empty_answer_blocks_with_a_reason(self) -> None:
         state, action, message = fallback(
             selected=[],
-            left_out=[rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")],
+            not_selected=[
+                rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")
+            ],
         )
         assert (state, action) == ("no_strong_match", "block")
         assert message == (

@@ -217,8 +217,8 @@ def test_no_text_ends_its_block_and_the_budget_holds(
         assert "The passage is cut here. To read all of it, call get with id" in text
     numbered = [line for line in outside if re.match(r"\[\d+\] ", line)]
     assert len(numbered) == len(passages)
-    left_out = [int(n) for n in re.findall(r"^\((\d+) passages? left out here", text, re.M)]
-    assert sum(left_out) == len(contents) - len(passages)
+    omitted_counts = [int(n) for n in re.findall(r"^\((\d+) passages? left out here", text, re.M)]
+    assert sum(omitted_counts) == len(contents) - len(passages)
     if budget is None:
         assert complete == contents.keys()
         assert "left out here" not in "\n".join(outside)
@@ -360,6 +360,6 @@ def test_max_chars_bounds_it_too(engine: Engine, detail: Any) -> None:
         answer = shaped_bundle(bundle, detail, most)
         assert characters(answer) <= most
         assert answer.get("packet") == (bundle.packet if most >= size + 999 else None)
-    left_out = shaped_bundle(bundle, "ids", size + 900)
+    shortened = shaped_bundle(bundle, "ids", size + 900)
     note = f"the packet of {len(bundle.packet)} characters did not fit in max_chars"
-    assert left_out["more"]["notes"][0] == note
+    assert shortened["more"]["notes"][0] == note

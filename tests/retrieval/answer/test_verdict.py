@@ -35,7 +35,7 @@ FORBIDS = overlay(
     source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
     retrieval_policy=FLOOR,
 )
-NO_OLD_ONES = overlay(
+EXCLUDING_OLD = overlay(
     retrieval_policy={"freshness_max_age_days": 365.0, "stale_penalty": 1.0, **FLOOR}
 )
 
@@ -193,7 +193,7 @@ class TestEachVerdict:
     def test_all_stale(self) -> None:
         verdict, message = empty(
             [document("d", ["token rotation"], updated_at=OLD), document("bread", ["flour"])],
-            NO_OLD_ONES,
+            EXCLUDING_OLD,
         )
         assert verdict == "all_stale"
         assert "1 stale, 1 low_score; for one: 2861 days old, the limit is 365" in message
@@ -262,7 +262,7 @@ class TestEachVerdict:
     def test_rejected_by_policy_by_another_rule_or_by_several(self, also: dict[str, Any]) -> None:
         excluding = document("d", ["a token"], excluded_roles=("reviewer",))
         more = [document("old", ["token rotation"], **also)] if also else []
-        verdict, message = empty([excluding, *more], NO_OLD_ONES)
+        verdict, message = empty([excluding, *more], EXCLUDING_OLD)
         assert verdict == "rejected_by_policy"
         assert "d excludes the role reviewer" in message or "days old" in message
 
@@ -317,7 +317,7 @@ NEITHER = {"bm25": 0.0, "bm25_expansion": 2.0, "cosine": None}
 
 class TestRule:
     @pytest.mark.parametrize(
-        ("left_out", "verdict"),
+        ("rejections", "verdict"),
         [
             ([], "nothing_found"),
             ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
@@ -344,8 +344,8 @@ class TestRule:
             ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
         ],
     )
-    def test_what_counts(self, left_out: list[Any], verdict: EmptyReason) -> None:
-        candidates = [rejected(code, **found) for code, found in left_out]
+    def test_what_counts(self, rejections: list[Any], verdict: EmptyReason) -> None:
+        candidates = [rejected(code, **found) for code, found in rejections]
         assert empty_verdict(candidates, 9, is_incomplete=False) == verdict
         assert empty_verdict(candidates, 0, is_incomplete=True) == "corpus_empty"
         half = empty_verdict(candidates, 9, is_incomplete=True)

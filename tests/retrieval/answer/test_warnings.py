@@ -158,8 +158,8 @@ class TestWarnings:
         }
 
     def test_conflicting_evidence_once_for_two_documents(self) -> None:
-        again = conflict("a", "b")._replace(relevance=1, values=("1 day", "2 days"))
-        conflicts = [conflict("a", "b"), again, conflict("a", "c")]
+        repeated = conflict("a", "b")._replace(relevance=1, values=("1 day", "2 days"))
+        conflicts = [conflict("a", "b"), repeated, conflict("a", "c")]
         assert codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"] == (
             "a says '1 day', b says '2 days'; a says '30 days', c says '90 days'"
         )

@@ -120,8 +120,8 @@ def test_overlap_is_symmetric_and_whole_with_itself(
     with built(tmp_path_factory.getbasetemp(), documents, HashingProvider()) as corpus:
         first = ask(corpus, role, HashingProvider(), **fields)
         second = ask(corpus, second_role, HashingProvider(), **fields)
-    there, back = overlap(first, second), overlap(second, first)
-    assert (there.chunks, there.documents) == (back.chunks, back.documents)
+    forward, back = overlap(first, second), overlap(second, first)
+    assert (forward.chunks, forward.documents) == (back.chunks, back.documents)
     assert (overlap(first, first).chunks, overlap(first, first).documents) == (1.0, 1.0)
     itself, comparison = compare_roles([first, first]), compare_roles([first, second])
     assert itself.shared == [chunk.chunk_id for chunk in first.selected]

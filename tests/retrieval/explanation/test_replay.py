@@ -37,7 +37,7 @@ NOTES = {
 }
 
 
-class House:
+class Workplace:
     """A folder of documents, a folder of overlays, a corpus, and what was once answered."""
 
     def __init__(self, root: Path) -> None:
@@ -74,12 +74,12 @@ class House:
 
 @pytest.fixture(scope="module")
 def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("house"), lambda folder: House(folder).make())
+    return Template(tmp_path_factory.mktemp("house"), lambda folder: Workplace(folder).make())
 
 
 @pytest.fixture
-def house(_template: Template) -> House:
-    return House(_template.put_back())
+def workplace(_template: Template) -> Workplace:
+    return Workplace(_template.put_back())
 
 
 def kinds(replay: Replay) -> list[str]:
@@ -112,32 +112,32 @@ class TestToday:
         ],
         ids=str,
     )
-    def test_the_same_bundle(self, house: House, fields: dict[str, Any]) -> None:
-        replay = house.replay(house.ask(**fields))
+    def test_the_same_bundle(self, workplace: Workplace, fields: dict[str, Any]) -> None:
+        replay = workplace.replay(workplace.ask(**fields))
         assert replay.same
         assert replay.same_selection
         assert (replay.differs, replay.causes, replay.passages) == ([], [], [])
         assert replay.kept == replay.selected_before == replay.selected_after > 0
 
-    def test_the_time_is_the_bundles_to_the_second(self, house: House) -> None:
+    def test_the_time_is_the_bundles_to_the_second(self, workplace: Workplace) -> None:
         # An age of exactly 100 days is not over 100 days; half a second more would be.
-        (house.notes / "tokens.md").write_text(
+        (workplace.notes / "tokens.md").write_text(
             "---\nupdated_at: 2026-01-01T00:00:00Z\n---\n" + NOTES["tokens.md"], encoding="utf-8"
         )
-        house.ingest()
+        workplace.ingest()
         write(
-            house.roles,
+            workplace.roles,
             "reviewer",
             retrieval_policy={"freshness_max_age_days": 100, "stale_penalty": 1.0},
         )
-        bundle = house.ask(now=datetime(2026, 4, 11, 0, 0, 0, 500_000, tzinfo=UTC))
+        bundle = workplace.ask(now=datetime(2026, 4, 11, 0, 0, 0, 500_000, tzinfo=UTC))
         assert bundle.query.generated_at == "2026-04-11T00:00:00Z"
         assert "stale" not in bundle.rejected_summary
-        assert house.replay(bundle).same
+        assert workplace.replay(bundle).same
 
-    def test_an_overlay_from_a_file(self, house: House, tmp_path: Path) -> None:
+    def test_an_overlay_from_a_file(self, workplace: Workplace, tmp_path: Path) -> None:
         overlay = load_file(write(tmp_path, "elsewhere", retrieval_policy={"min_score": 0.0}), [])
-        with house.engine() as engine:
+        with workplace.engine() as engine:
             bundle = engine.retrieve(RetrievalRequest(task="token"), overlay)
             assert engine.replay(bundle, overlay).same
             with pytest.raises(OverlayError, match="elsewhere"):
@@ -145,12 +145,12 @@ class TestToday:
 
 
 class TestAnotherCorpus:
-    def test_a_document_was_edited(self, house: House) -> None:
-        bundle = house.ask()
+    def test_a_document_was_edited(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
         text = NOTES["tokens.md"].replace("week", "day")
-        (house.notes / "tokens.md").write_text(text, encoding="utf-8")
-        house.ingest()
-        replay = house.replay(bundle)
+        (workplace.notes / "tokens.md").write_text(text, encoding="utf-8")
+        workplace.ingest()
+        replay = workplace.replay(bundle)
         assert (replay.same, replay.same_selection, kinds(replay)) == (False, False, ["generation"])
         edited = {change.kinds[0]: change for change in changes(replay)["tokens.md"]}
         assert {*edited} == {"gone", "new"}
@@ -159,24 +159,24 @@ class TestAnotherCorpus:
         assert edited["gone"].after is edited["new"].before is None
         assert replay.kept == replay.selected_before - 1
 
-    def test_a_document_was_deleted(self, house: House) -> None:
-        bundle = house.ask()
-        (house.notes / "audit.md").unlink()
-        house.ingest()
-        replay = house.replay(bundle)
+    def test_a_document_was_deleted(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
+        (workplace.notes / "audit.md").unlink()
+        workplace.ingest()
+        replay = workplace.replay(bundle)
         (deleted,) = changes(replay)["audit.md"]
         assert (deleted.kinds, deleted.whereabouts) == (["gone"], "document_gone")
         assert kinds(replay) == ["generation"]
         assert "3 documents" in replay.causes[0].message
         assert replay.selected_after == replay.selected_before - 1
 
-    def test_a_document_was_added(self, house: House) -> None:
-        bundle = house.ask(limit=2)
-        (house.notes / "new.md").write_text(
+    def test_a_document_was_added(self, workplace: Workplace) -> None:
+        bundle = workplace.ask(limit=2)
+        (workplace.notes / "new.md").write_text(
             "# New\n\nToken rotation audit, token rotation audit.\n", encoding="utf-8"
         )
-        house.ingest()
-        replay = house.replay(bundle)
+        workplace.ingest()
+        replay = workplace.replay(bundle)
         (new,) = changes(replay)["new.md"]
         assert (new.kinds, new.before, new.whereabouts) == (["new"], None, None)
         assert new.after.rank in (1, 2)
@@ -185,40 +185,42 @@ class TestAnotherCorpus:
         ]
         assert any("rank" in change.kinds or "rejected" in change.kinds for change in moved)
 
-    def test_metadata_of_a_document_changed(self, house: House) -> None:
-        bundle = house.ask()
+    def test_metadata_of_a_document_changed(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
         text = f"---\ntags: [kept]\n---\n{NOTES['bread.md']}"
-        (house.notes / "bread.md").write_text(text, encoding="utf-8")
-        house.ingest()
-        (bread,) = changes(house.replay(bundle))["bread.md"]
+        (workplace.notes / "bread.md").write_text(text, encoding="utf-8")
+        workplace.ingest()
+        (bread,) = changes(workplace.replay(bundle))["bread.md"]
         assert "metadata" in bread.kinds
 
-    def test_a_rejected_passage_that_is_gone(self, house: House) -> None:
-        bundle = house.ask(limit=1)
+    def test_a_rejected_passage_that_is_gone(self, workplace: Workplace) -> None:
+        bundle = workplace.ask(limit=1)
         assert len(bundle.rejected) == 2
-        for path in house.notes.iterdir():
+        for path in workplace.notes.iterdir():
             path.unlink()
-        house.ingest()
-        selected, *rejected = house.replay(bundle).passages
+        workplace.ingest()
+        selected, *rejected = workplace.replay(bundle).passages
         assert (selected.whereabouts, selected.document_id is None) == ("document_gone", False)
         assert [change.whereabouts for change in rejected] == ["not_in_corpus"] * 2
         assert [rejection.before.reason for rejection in rejected if rejection.before] == [
             "budget_cut"
         ] * 2
 
-    def test_one_that_is_no_candidate_any_more(self, house: House) -> None:
-        bundle = house.ask(lexical_only=True)
+    def test_one_that_is_no_candidate_any_more(self, workplace: Workplace) -> None:
+        bundle = workplace.ask(lexical_only=True)
         altered = bundle.model_copy(
             update={"query": bundle.query.model_copy(update={"task_text": "bread"})}
         )
-        dropped = [change for change in house.replay(altered).passages if change.kinds == ["gone"]]
+        dropped = [
+            change for change in workplace.replay(altered).passages if change.kinds == ["gone"]
+        ]
         assert dropped
         assert {change.whereabouts for change in dropped} == {"in_corpus"}
 
-    def test_another_file(self, house: House) -> None:
-        bundle = house.ask()
-        house.ingest(db="other.db")
-        replay = house.replay(bundle, db="other.db")
+    def test_another_file(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
+        workplace.ingest(db="other.db")
+        replay = workplace.replay(bundle, db="other.db")
         assert kinds(replay) == ["corpus", "file"]
         assert replay.same_selection
         assert replay.differs == ["corpus"]
@@ -226,23 +228,25 @@ class TestAnotherCorpus:
 
 
 class TestAnotherPolicy:
-    def test_another_overlay(self, house: House) -> None:
-        bundle = house.ask()
+    def test_another_overlay(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
         write(
-            house.roles, "reviewer", retrieval_policy={"min_score": 0.0, "max_selected_chunks": 1}
+            workplace.roles,
+            "reviewer",
+            retrieval_policy={"min_score": 0.0, "max_selected_chunks": 1},
         )
-        replay = house.replay(bundle)
+        replay = workplace.replay(bundle)
         assert kinds(replay) == ["overlay"]
         assert replay.causes[0].before == bundle.overlay.digest  # type: ignore[union-attr]
         dropped = [passage for passage in replay.passages if passage.kinds == ["rejected"]]
         assert {change.after.reason for change in dropped if change.after} == {"budget_cut"}
         assert len(dropped) == replay.selected_before - 1
 
-    def test_an_overlay_that_is_no_more(self, house: House) -> None:
-        bundle = house.ask()
-        (house.roles / "reviewer.json").unlink()
+    def test_an_overlay_that_is_no_more(self, workplace: Workplace) -> None:
+        bundle = workplace.ask()
+        (workplace.roles / "reviewer.json").unlink()
         with pytest.raises(OverlayError) as caught:
-            house.replay(bundle)
+            workplace.replay(bundle)
         assert caught.value.code == "overlay_missing"
 
 
@@ -253,27 +257,27 @@ class TestTheSemanticLane:
 
         return BrokenProvider(down)
 
-    def test_down_today(self, house: House) -> None:
-        replay = house.replay(house.ask(), self.broken())
+    def test_down_today(self, workplace: Workplace) -> None:
+        replay = workplace.replay(workplace.ask(), self.broken())
         assert kinds(replay) == ["semantic_lane"]
         assert replay.causes[0].after == "degraded"
         assert "the model is down" in replay.causes[0].message
 
-    def test_down_then(self, house: House) -> None:
-        with house.engine(self.broken()) as engine:
+    def test_down_then(self, workplace: Workplace) -> None:
+        with workplace.engine(self.broken()) as engine:
             bundle = engine.retrieve(RetrievalRequest(task="token", role="reviewer"))
-        replay = house.replay(bundle)
+        replay = workplace.replay(bundle)
         assert (replay.causes[0].kind, replay.causes[0].before) == ("semantic_lane", "degraded")
 
-    def test_down_but_not_asked_for(self, house: House) -> None:
-        assert house.replay(house.ask(lexical_only=True), self.broken()).same
+    def test_down_but_not_asked_for(self, workplace: Workplace) -> None:
+        assert workplace.replay(workplace.ask(lexical_only=True), self.broken()).same
 
 
 class TestWhatCannotBeAskedAgain:
     @pytest.mark.parametrize("name", ["corpus", "request", "overlay"])
-    def test_a_field_is_missing(self, house: House, name: str) -> None:
+    def test_a_field_is_missing(self, workplace: Workplace, name: str) -> None:
         with pytest.raises(UsageError) as caught:
-            request_of(house.ask().model_copy(update={name: None}))
+            request_of(workplace.ask().model_copy(update={name: None}))
         assert caught.value.code == "bundle_not_replayable"
         assert caught.value.message.startswith(f"{name}: is missing")
 
@@ -299,9 +303,9 @@ class TestWhatCannotBeAskedAgain:
         ],
     )
     def test_a_field_has_what_no_request_may_have(
-        self, house: House, place: str, value: object
+        self, workplace: Workplace, place: str, value: object
     ) -> None:
-        plain = json.loads(house.ask().to_json())
+        plain = json.loads(workplace.ask().to_json())
         room, _, name = place.partition(".")
         plain[room][name] = value
         with pytest.raises(UsageError) as caught:
@@ -311,8 +315,8 @@ class TestWhatCannotBeAskedAgain:
 
 
 @pytest.fixture
-def bundle(house: House) -> RetrievalBundle:
-    return house.ask(limit=2)
+def bundle(workplace: Workplace) -> RetrievalBundle:
+    return workplace.ask(limit=2)
 
 
 class TestTwoBundles:
@@ -407,8 +411,8 @@ def test_nothing_that_differs_goes_unsaid(
     assert {change.chunk_id for change in replay.passages} == {
         change.chunk_id for change in back.passages
     }
-    mine, theirs = pools(first, second)
-    assert {c.chunk_id for c in replay.passages if c.kinds == ["gone"]} == mine - theirs
-    assert {c.chunk_id for c in replay.passages if c.kinds == ["new"]} == theirs - mine
+    first_pool, theirs = pools(first, second)
+    assert {c.chunk_id for c in replay.passages if c.kinds == ["gone"]} == first_pool - theirs
+    assert {c.chunk_id for c in replay.passages if c.kinds == ["new"]} == theirs - first_pool
     if not replay.passages:
         assert first.selected == second.selected

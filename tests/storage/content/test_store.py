@@ -303,7 +303,7 @@ def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
     chunks = [c.chunk_id for document in documents for c in document.chunks]
     other_files = [content for file, content in model.items() if file != name]
     used_ids = {document_id for content in other_files for document_id in content}
-    taken_chunks = {
+    used_chunks = {
         c
         for content in other_files
         for chunks_of_document in content.values()
@@ -313,7 +313,7 @@ def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
         len({*ids}) < len(ids)
         or len({*chunks}) < len(chunks)
         or bool(used_ids & {*ids})
-        or bool(taken_chunks & {*chunks})
+        or bool(used_chunks & {*chunks})
     )
 
 

@@ -182,17 +182,19 @@ class TestChanges:
         moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
         for corpus in (fast, exact):
             fill(corpus, [moved])
-        here, there = active(fast).parts
-        assert (here.compartment, here.vectors, there.vectors) == (
+        first_part, second_part = active(fast).parts
+        assert (first_part.compartment, first_part.vectors, second_part.vectors) == (
             before.compartment,
             COUNT - 100,
             100,
         )
-        state = ApproximateState.read(here.approximate)
+        state = ApproximateState.read(first_part.approximate)
         assert state is not None
         assert (state.changed, state.is_stale) == (100, False)
-        assert approximate_index.is_usable(fast, here)
-        assert not set(approximate_index.nearest(fast, here, vector(5), COUNT)) & {*range(1, 101)}
+        assert approximate_index.is_usable(fast, first_part)
+        assert not set(approximate_index.nearest(fast, first_part, vector(5), COUNT)) & {
+            *range(1, 101)
+        }
         assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
         assert [row for row, _ in ours] == [row for row, _ in truth]
@@ -224,7 +226,7 @@ class TestChanges:
 class TestStaleReason:
     """Every doubt gives the exact answer and INDEX_STALE with the reason."""
 
-    def assert_exact_and_said(self, fast: Corpus, exact: Corpus, reason: str) -> None:
+    def assert_exact_with_reason(self, fast: Corpus, exact: Corpus, reason: str) -> None:
         assert not approximate_index.is_usable(fast, only_share(fast))
         assert found(fast, 640, 50) == found(exact, 640, 50)
         bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
@@ -237,7 +239,7 @@ class TestStaleReason:
 
     def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
         approximate_index.store_state(fast, only_share(fast), replace(state(fast), recall=0.9))
-        self.assert_exact_and_said(fast, exact, "only 0.90 of the exact neighbours")
+        self.assert_exact_with_reason(fast, exact, "only 0.90 of the exact neighbours")
 
     @pytest.mark.sample(3)
     @pytest.mark.parametrize(
@@ -255,7 +257,7 @@ class TestStaleReason:
     )
     def test_a_damaged_record(self, fast: Corpus, exact: Corpus, record: str) -> None:
         fast.run("UPDATE embedding_share SET fast = ?", (record,))
-        self.assert_exact_and_said(fast, exact, "record is damaged")
+        self.assert_exact_with_reason(fast, exact, "record is damaged")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
         assert only_share(fast).approximate == ""
@@ -264,7 +266,7 @@ class TestStaleReason:
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
-        self.assert_exact_and_said(fast, exact, "no vec1 extension")
+        self.assert_exact_with_reason(fast, exact, "no vec1 extension")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
         assert only_share(fast).approximate == "", (
@@ -274,7 +276,7 @@ class TestStaleReason:
     def test_no_table(self, fast: Corpus, exact: Corpus) -> None:
         approximate_index.is_available(fast)
         fast.run(f"DROP TABLE {only_share(fast).approximate_table}")
-        self.assert_exact_and_said(fast, exact, "table is gone")
+        self.assert_exact_with_reason(fast, exact, "table is gone")
 
     def test_a_damaged_table_answers_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch

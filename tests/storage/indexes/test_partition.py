@@ -91,7 +91,7 @@ def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
     }
 
 
-def assert_whole(corpus: Corpus) -> None:
+def assert_consistent(corpus: Corpus) -> None:
     assert find_problems(corpus) == []
     assert_compartments_are_separate(corpus)
 
@@ -112,7 +112,7 @@ class TestWhereADocumentBelongs:
             "d": ("hr", "confidential", ()),
         }
         assert len(compartments.searchable_compartments(corpus)) == 4
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_other_metadata_does_not(self, corpus: Corpus) -> None:
         put(
@@ -123,14 +123,14 @@ class TestWhereADocumentBelongs:
         )
         assert set(kinds(corpus).values()) == {OPEN}
         assert counted(corpus) == {"shared": (3, 3)}
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
         scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
         put(corpus, *(document(f"d{n}", ["x"], scope=scope) for n, scope in enumerate(scopes)))
         assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
         assert len(by_kind(corpus)) == len(scopes)
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_matching_deny_patterns_separate_documents(self, corpus: Corpus) -> None:
         names = ("a", "hr-b", "hr-secret", "secret")
@@ -145,13 +145,13 @@ class TestWhereADocumentBelongs:
             "hr-secret": ("*secret.md", "hr-*"),
             "secret": ("*secret.md",),
         }
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_patterns_are_a_set(self, corpus: Corpus) -> None:
         put(corpus, document("hr-secret", ["x"]), denied=denied_by("hr-*", "*secret.md"))
         put(corpus, document("hr-more-secret", ["x"]), denied=denied_by("*secret.md", "hr-*"))
         assert len(by_kind(corpus)) == 1
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
         with corpus.writing():
@@ -161,15 +161,15 @@ class TestWhereADocumentBelongs:
                 [document("a", ["token"]), document("b", ["token"], scope="hr")],
             )
         assert kinds(corpus) == {"a": OPEN, "b": ("hr", "internal", ())}
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_its_index_has_only_its_own_words(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token key"]), document("b", ["token secret"], scope="hr"))
         found = by_kind(corpus)
-        here, there = found[OPEN].id, found["hr", "internal", ()].id
-        assert lexical_index.frequencies(corpus, here, ['"secret"']) == [0]
-        assert lexical_index.frequencies(corpus, there, ['"secret"']) == [1]
-        for place in (here, there):
+        first, second = found[OPEN].id, found["hr", "internal", ()].id
+        assert lexical_index.frequencies(corpus, first, ['"secret"']) == [0]
+        assert lexical_index.frequencies(corpus, second, ['"secret"']) == [1]
+        for place in (first, second):
             assert lexical_index.extent(corpus, place).chunks == 1
             assert lexical_index.frequencies(corpus, place, ['"token"']) == [1]
             vocabulary = f"terms_{place}"
@@ -178,7 +178,7 @@ class TestWhereADocumentBelongs:
                 f"(main, lexical_{place}, row)"
             )
             terms = {term for (term,) in corpus.rows(f"SELECT term FROM {vocabulary}")}
-            assert ("secret" in terms) == (place == there)
+            assert ("secret" in terms) == (place == second)
             corpus.run(f"DROP TABLE {vocabulary}")
 
     def test_malformed_patterns_are_reported_as_damage(self, corpus: Corpus) -> None:
@@ -221,18 +221,23 @@ class TestMoving:
         assert index is not None
         assert sorted(part.vectors for part in index.parts) == [1, 2]
         assert len(search_everywhere(corpus, '"token"')) == 3
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_nothing_of_it_stays_in_the_old_compartment(self, corpus: Corpus) -> None:
-        here = only_compartment(corpus)
+        compartment = only_compartment(corpus)
         put(corpus, document("d", self.TEXTS, scope="hr"))
-        assert lexical_index.frequencies(corpus, here, ['"alpha"']) == [0]
-        assert lexical_index.frequencies(corpus, here, ['"token"']) == [1]
-        assert lexical_index.extent(corpus, here) == (1, 3)  # "gamma token", and the title "e"
+        assert lexical_index.frequencies(corpus, compartment, ['"alpha"']) == [0]
+        assert lexical_index.frequencies(corpus, compartment, ['"token"']) == [1]
+        assert lexical_index.extent(corpus, compartment) == (
+            1,
+            3,
+        )  # "gamma token", and the title "e"
         index = vector_index.active_index(corpus)
         assert index is not None
         [part] = [
-            part_of_index for part_of_index in index.parts if part_of_index.compartment == here
+            part_of_index
+            for part_of_index in index.parts
+            if part_of_index.compartment == compartment
         ]
         assert corpus.rows(f"SELECT rowid FROM {part.table}") == [(3,)]
 
@@ -241,7 +246,7 @@ class TestMoving:
         assert search_everywhere(corpus, '"beta"') == []
         assert len(search_everywhere(corpus, '"new"')) == 3
         assert counted(corpus) == {"shared": (1, 1), "hr": (1, 3)}
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_moving_back_restores_everything(self, corpus: Corpus) -> None:
         before, tables_before = self.rows(corpus), tables(corpus)
@@ -251,7 +256,7 @@ class TestMoving:
         assert self.rows(corpus) == before
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
         assert tables(corpus) == tables_before, "the emptied compartment went with its tables"
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_every_index_moves(self, corpus: Corpus) -> None:
         with corpus.writing():
@@ -266,7 +271,7 @@ class TestMoving:
         assert sorted(first.values()) == [1, 2]
         # One chunk of "d" had a vector there; "e" still waits, and so does the other of "d".
         assert sum(second.values()) == 1
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_a_policy_moves_unchanged_documents(self, corpus: Corpus) -> None:
         before, moved = self.rows(corpus), []
@@ -274,7 +279,7 @@ class TestMoving:
             with corpus.writing():
                 moved.append(assign_compartments(corpus, denied))
             assert self.rows(corpus) == before
-            assert_whole(corpus)
+            assert_consistent(corpus)
         assert moved == [1, 0, 2, 2]
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
 
@@ -285,7 +290,7 @@ class TestMoving:
             assert kinds(corpus) != before
             raise ZeroDivisionError
         assert (kinds(corpus), tables(corpus)) == (before, tables_before)
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_a_reader_keeps_its_snapshot(self, corpus: Corpus) -> None:
         with open_reader(corpus.path) as reader, reader.reading():
@@ -312,17 +317,17 @@ class TestQuarantine:
         assert [
             compartment.chunks for compartment in compartments.searchable_compartments(corpus)
         ] == [2]
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_findings_move_a_document_there_and_no_findings_back(self, corpus: Corpus) -> None:
         fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
         tables_before = tables(corpus)
         put(corpus, flagged(document("b", ["token"])))
         assert quarantined_documents(corpus) == {"b"}
-        assert_whole(corpus)
+        assert_consistent(corpus)
         put(corpus, document("b", ["token"]))
         assert (quarantined_documents(corpus), tables(corpus)) == (set(), tables_before)
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_a_policy_leaves_it_there(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
@@ -330,7 +335,7 @@ class TestQuarantine:
             with corpus.writing():
                 assert assign_compartments(corpus, denied) == 2
             assert quarantined_documents(corpus) == {"b"}
-            assert_whole(corpus)
+            assert_consistent(corpus)
 
     def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
@@ -340,12 +345,12 @@ class TestQuarantine:
             quarantine.release(corpus, flagged_document)
         assert quarantined_documents(corpus) == set()
         assert len(compartments.visible_compartments(corpus)) == 1
-        assert_whole(corpus)
+        assert_consistent(corpus)
         put(corpus, flagged(document("b", ["token, edited"])))
         assert quarantined_documents(corpus) == set()
         put(corpus, flagged(document("b", ["token"]), found="other"))
         assert quarantined_documents(corpus) == {"b"}
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
 
 class TestEmptyOnes:
@@ -355,7 +360,7 @@ class TestEmptyOnes:
             store.remove_files(corpus, [file_of("d").location])
             store.drop_unused(corpus)
         assert set(by_kind(corpus)) == {OPEN}
-        assert_whole(corpus)
+        assert_consistent(corpus)
         assert not any("hr" in row for row in corpus.rows("SELECT scope FROM compartment"))
 
     def test_the_last_one_is_removed_too(self, corpus: Corpus) -> None:
@@ -368,13 +373,13 @@ class TestEmptyOnes:
         assert search_everywhere(corpus, '"x"') == []
         fill(corpus, [document("d", ["y"])], PROVIDER)
         assert len(search_everywhere(corpus, '"y"')) == 1
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
     def test_one_with_documents_and_no_chunks_stays(self, corpus: Corpus) -> None:
         put(corpus, document("d", [], scope="hr"))
         assert counted(corpus) == {"hr": (1, 0)}
         assert compartments.searchable_compartments(corpus) == []
-        assert_whole(corpus)
+        assert_consistent(corpus)
 
 
 class TestCounts:
@@ -411,9 +416,9 @@ class TestCounts:
 def test_of_chunks_and_of_range(corpus: Corpus) -> None:
     put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"), document("c", ["z"]))
     found = by_kind(corpus)
-    here, there = found[OPEN].id, found["hr", "internal", ()].id
-    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {here: [1, 4], there: [3]}
-    assert compartments.count_by_compartment(corpus, 2, 4) == {here: 2, there: 1}
+    first, second = found[OPEN].id, found["hr", "internal", ()].id
+    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {first: [1, 4], second: [3]}
+    assert compartments.count_by_compartment(corpus, 2, 4) == {first: 2, second: 1}
     assert compartments.count_by_compartment(corpus, 9, 12) == {}
 
 
@@ -492,7 +497,7 @@ def test_everything_is_consistent_after_any_steps(steps: list[tuple[str, object]
             policy: tuple[str, ...] = ()
             for step, argument in steps:
                 policy = _apply(corpus, held, policy, step, argument)
-                assert_whole(corpus)
+                assert_consistent(corpus)
                 denied = denied_by(*policy)
                 assert kinds(corpus) == {
                     name: (*kind, tuple(sorted(denied(file_of(name).path, ""))))

@@ -40,7 +40,7 @@ def traces_in(db: Path) -> set[bytes]:
 
 
 def test_a_purge_erases_the_staged_replicas_that_carried_it(db: Path) -> None:
-    with_it, without = stage(db, "/one", ["a", "b"]), stage(db, "/two", ["b"])
+    carrying, without = stage(db, "/one", ["a", "b"]), stage(db, "/two", ["b"])
     for copy in without.rglob("*"):
         if copy.is_file():
             copy.write_bytes(b"nothing of a")
@@ -49,7 +49,7 @@ def test_a_purge_erases_the_staged_replicas_that_carried_it(db: Path) -> None:
     assert receipt.state == "done"
     assert [copy.target for copy in receipt.publications] == ["/one"]
     assert not traces_in(db)
-    assert not with_it.exists()
+    assert not carrying.exists()
     assert without.exists()
 
 
