@@ -27,7 +27,7 @@ WEIGHTS: Mapping[str, float] = {
     "metadata_weight": 0.02,
     "rerank_weight": 0.2,
 }
-"""Where little metadata is declared, the role's words tell more than sources.
+"""If little metadata is declared, the role's words tell more than sources.
 
 The role's part is 0.22: enough for vague tasks, and natural questions keep their documents. Words
 have 0.6 of it, because the ranking counts them 0.15 times (decision 0021).

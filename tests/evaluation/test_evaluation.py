@@ -195,7 +195,7 @@ class TestReport:
             del plain["seconds"], plain["latency_ms"], plain["questions"][0]["latency_ms"]
         assert first == second
 
-    def test_a_lane_that_is_down_is_said(self, engine: Engine) -> None:
+    def test_a_lane_that_is_down_is_reported(self, engine: Engine) -> None:
         class Broken:
             workspace = Workspace(
                 engine.workspace.path,

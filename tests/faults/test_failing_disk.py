@@ -216,7 +216,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
     assert "Traceback" not in result.stderr
 
 
-def test_the_shim_sees_what_it_should() -> None:
+def test_the_wrapper_sees_all_operations() -> None:
     """Without this the rows above would pass on a layer that nobody writes through."""
     with scratch_folder() as folder, shimmed_disk() as disk, open_writer(folder / "c.db") as corpus:
         assert corpus.db.pragma("journal_mode") == "wal"

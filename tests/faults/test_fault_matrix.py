@@ -268,8 +268,8 @@ FAULTS = {
             "interfaces/servers/test_serve_sessions.py"
             "::test_every_request_is_answered_or_interrupted_at_a_signal",
             "interfaces/servers/test_mcp_process.py::test_a_signal_ends_a_call_that_runs",
-            "interfaces/servers/test_attach.py::test_a_killed_server_is_said_and_the_client_goes_on_alone",
-            "interfaces/servers/test_attach.py::test_a_server_that_is_told_to_end_answers_with_interrupted",
+            "interfaces/servers/test_attach.py::test_a_killed_server_is_reported_and_the_client_continues_alone",
+            "interfaces/servers/test_attach.py::test_a_server_that_gets_a_signal_answers_with_interrupted",
             "interfaces/servers/test_serve_end.py::test_a_broken_pipe_ends_it",
             "interfaces/servers/test_serve_end.py::test_a_signal_ends_it",
         ),

@@ -663,7 +663,7 @@ def test_no_manifests(tree: Tree) -> None:
 # -- what is said --------------------------------------------------------------------------------
 
 
-def test_refused_claims_are_said(tree: Tree) -> None:
+def test_refused_claims_are_reported(tree: Tree) -> None:
     tree.write(
         "rolebundle.toml",
         "[defaults]\ntrust_tier = 'general'\n[[rule]]\nglob='o*'\ntrust_tier='preferred'",

@@ -241,7 +241,7 @@ def test_manifests_that_were_ignored_stay_ignored(world: World) -> None:
     assert world.documents()["a.md"].scope == "granted"
 
 
-def test_limits_are_said_and_listed(world: World) -> None:
+def test_limits_are_reported_and_listed(world: World) -> None:
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
     assert (

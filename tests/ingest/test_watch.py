@@ -381,7 +381,7 @@ class TestStatus:
         ]
         assert check.startswith("warning" if warns else "ok")
 
-    def test_the_owner_is_told_and_an_agent_is_not(self, db: Path) -> None:
+    def test_the_owner_is_informed_and_an_agent_is_not(self, db: Path) -> None:
         self.write_heartbeat(db)
         assert json.loads(invoke("status", "--json", "--db", db).out)["watch"]["process"] == 1
         with Engine(db) as engine:

@@ -234,9 +234,7 @@ def test_undo_keeps_what_others_changed_since(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [CLAUDE, "{}", CONFLICTING, None])
-def test_undo_works_after_the_host_has_written_the_file_anew(
-    tmp_path: Path, text: str | None
-) -> None:
+def test_undo_works_after_the_host_has_rewritten_the_file(tmp_path: Path, text: str | None) -> None:
     file = host_file(tmp_path, text)
     file.write("rolebundle", ENTRY)
     now = json.loads(file.path.read_text())
@@ -295,7 +293,7 @@ def test_a_change_while_it_writes_is_not_overwritten(
 
 
 @pytest.mark.parametrize("fails", ["open", "replace", "mkdir"])
-def test_no_permission_is_said_and_changes_nothing(
+def test_a_missing_permission_is_reported_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     file = host_file(tmp_path, CLAUDE)
@@ -338,7 +336,7 @@ def test_a_write_that_fails_leaves_the_way_back(
     assert file.path.read_text() == CLAUDE
 
 
-def test_a_file_that_cannot_be_written_anew_as_it_is_stays(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_rewritten_without_loss_stays(tmp_path: Path) -> None:
     file = host_file(tmp_path, '{"far": 1e999}')
     file.write("rolebundle", ENTRY)
     # Written anew by another program, so that the piece of text is not there.

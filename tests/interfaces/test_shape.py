@@ -283,7 +283,7 @@ class TestBounds:
         assert all(rejections == 0 for shown_count, rejections, _ in seen if shown_count < 8)
         assert all(shown_count >= 1 for shown_count, _, _ in seen)
 
-    def test_passages_left_out_are_said(self, sample: Engine) -> None:
+    def test_omitted_passages_are_reported(self, sample: Engine) -> None:
         answer = shaped_bundle(bundle_for(sample), "compact", 3000)
         omitted = answer["more"]["omitted"]["passages"]
         assert omitted > 0

@@ -55,7 +55,7 @@ def file(replica: Path) -> Path:
 # -- sound audits --------------------------------------------------------------------------------
 
 
-def test_rows_come_home_as_they_are_and_the_next_time_only_the_new_ones(
+def test_rows_are_collected_unchanged_and_the_next_time_only_the_new_rows(
     home: Path, replica: Path, file: Path
 ) -> None:
     first = collect_one(home, file)
@@ -257,7 +257,7 @@ def test_a_chain_that_breaks(
     assert collected(home, report.log_id) == sound[: report.rows]
 
 
-def test_a_row_that_was_altered_and_hashed_anew(home: Path, replica: Path, file: Path) -> None:
+def test_a_row_that_was_altered_and_hashed_again(home: Path, replica: Path, file: Path) -> None:
     report = collect_one(home, file)
     with AuditLog(replica) as log:
         row = log.row(7)

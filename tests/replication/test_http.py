@@ -278,7 +278,7 @@ def test_a_range_that_is_answered_wrongly(
     assert [bool(requested) for requested in ranges(host)] == [True, True, False]
 
 
-def test_a_body_that_is_longer_than_was_said(
+def test_a_body_that_is_longer_than_declared(
     transport: HttpTransport, host: StaticHost, copy: Path
 ) -> None:
     (host.folder / "replica.blocks").unlink()

@@ -115,7 +115,7 @@ def test_a_fetched_replica_is_private_and_has_no_log(
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("case", ["behind", "lost", "damaged", "half", "without log"])
-def test_a_working_copy_is_made_anew(
+def test_a_working_copy_is_made_again(
     store: LitestreamTransport, replica: Replica, copy: Path, case: str
 ) -> None:
     push(store, replica)

@@ -61,7 +61,7 @@ def flip_index(staged: Path) -> None:
         lambda staged: shutil.copy(staged.parents[2] / "c.db", staged),
     ],
 )
-def test_a_staged_replica_that_was_changed_is_built_anew(
+def test_a_changed_staged_replica_is_built_again(
     change: Callable[[Path], object], tmp_path: Path
 ) -> None:
     site = Site(tmp_path / "site")

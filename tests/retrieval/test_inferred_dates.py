@@ -104,7 +104,7 @@ def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
     assert "by the date of its file" in str(rejection.notes)
 
 
-def test_it_is_said_that_a_date_is_inferred(tmp_path: Path) -> None:
+def test_an_inferred_date_is_marked_as_inferred(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, inferred_at=RECENT)
     [chunk] = bundle.selected
     assert (chunk.metadata.freshness.updated_at, chunk.metadata.freshness.inferred_at) == (

@@ -215,7 +215,7 @@ class TestContentWords:
             "rotate", "token", "src", "auth", "py",
         ]  # fmt: skip
 
-    def test_a_task_of_stop_words_has_these(self) -> None:
+    def test_a_task_of_stop_words_keeps_its_words(self) -> None:
         assert self.content("Who are we?") == ["who", "are", "we"]
 
     @pytest.mark.parametrize(

@@ -301,7 +301,7 @@ class TestDiversity:
         ranked = rerank(self.of_sources("w", "v", "w", "v"), self.ROLE)
         assert [candidate.score.diversity_penalty for candidate in ranked] == [0, 0, 0, 0]
 
-    def test_not_where_it_is_not_required(self) -> None:
+    def test_no_penalty_if_diversity_is_not_required(self) -> None:
         assert all(
             not candidate.score.diversity_penalty
             for candidate in rerank(self.of_sources(*"wwwww"), overlay())

@@ -292,7 +292,7 @@ class TestIngest:
         monkeypatch.setenv("ROLEBUNDLE_RERANK", "nonsense")
         assert "[unknown_provider]" in ingest(notes, db).err
 
-    def test_a_full_cache_is_said(
+    def test_a_full_cache_is_reported(
         self, notes: Path, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(rerank_cache, "MAX_BYTES", 90)
@@ -339,7 +339,7 @@ class TestBackground:
         warming.start()
         assert not warming.is_running
 
-    def test_the_same_hindrance_is_told_once(self) -> None:
+    def test_the_same_problem_is_reported_once(self) -> None:
         reported: list[str] = []
         problems = ["is full", "is full", "", "is full"]
         reports: list[str] = []

@@ -284,7 +284,7 @@ def test_white_space_is_no_size(db: Path, contract: Path, content: bytes, is_met
     assert (check(db, contract).criteria[0].result == "met") == is_met
 
 
-def test_too_many_neighbours_are_said(
+def test_too_many_neighbours_are_reported(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rolebundle.verification.gate.files._MAX_OTHERS", 2)

@@ -68,7 +68,7 @@ def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, contract:
     assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
 
-def test_stop_hook_active_lets_go_and_claims_nothing(db: Path, contract: Path) -> None:
+def test_stop_hook_active_allows_the_stop_and_claims_nothing(db: Path, contract: Path) -> None:
     outcome = hook("claude-code", contract, "--db", db, stdin=stop(active=True))
     assert outcome.code == 0
     assert "NO success" in json.loads(outcome.out)["systemMessage"]
@@ -77,7 +77,7 @@ def test_stop_hook_active_lets_go_and_claims_nothing(db: Path, contract: Path) -
 
 
 @pytest.mark.parametrize("active", [False, True])
-def test_a_hook_lets_go_after_its_retries_and_a_prompt_begins_again(
+def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
     db: Path, contract: Path, active: bool
 ) -> None:
     def ask() -> Outcome:
@@ -103,7 +103,9 @@ def test_a_success_begins_again(db: Path, contract: Path) -> None:
     assert hook("exit-code", contract, "--db", db).code == 2
 
 
-def test_the_exit_code_form_lets_go_without_claiming_success(db: Path, contract: Path) -> None:
+def test_the_exit_code_form_allows_the_stop_without_claiming_success(
+    db: Path, contract: Path
+) -> None:
     outcome = hook("exit-code", contract, "--retries", "0", "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err

@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.02
 def try_lock(path: Path) -> Iterator[bool]:
     """Whether no other process, and nothing else in this one, is in such a block for a path.
 
-    Where there are no locks, or no such file can be made, it is always true.
+    If there are no locks, or if no such file can be made, it is always true.
 
     Args:
         path: the file of the lock; it is created if it is missing, and stays.

@@ -336,7 +336,7 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     assert "skipped [ignored] .3: hidden file" in every
 
 
-def test_a_refused_document_is_said_and_the_others_are_taken(tmp_path: Path) -> None:
+def test_a_refused_document_is_reported_and_the_others_are_stored(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n", encoding="utf-8")
     (tmp_path / "notes" / "b.md").write_text("---\ntrust_teir: x\n---\n", encoding="utf-8")

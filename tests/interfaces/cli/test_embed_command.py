@@ -125,7 +125,7 @@ class TestEmbed:
 
 
 class TestDryRun:
-    def test_says_what_it_would_take(self, db: Path, server: EmbeddingServer) -> None:
+    def test_it_estimates_the_work(self, db: Path, server: EmbeddingServer) -> None:
         before = db.read_bytes()
         outcome = new(db, server, "--dry-run")
         assert outcome.code == 0
@@ -157,7 +157,7 @@ class TestOptimize:
     @pytest.mark.parametrize(
         ("is_kept", "verdict"), [(True, "kept"), (False, "dropped, because its recall is too low")]
     )
-    def test_says_what_came_of_it(
+    def test_it_reports_the_result(
         self,
         db: Path,
         server: EmbeddingServer,

@@ -56,7 +56,7 @@ def test_json_and_harm_with_embeddings(collection: Path) -> None:
     assert report.corpus.index is not None
 
 
-def test_a_corpus_is_kept_where_it_is_named(collection: Path, tmp_path: Path) -> None:
+def test_a_corpus_is_kept_if_it_is_named(collection: Path, tmp_path: Path) -> None:
     db = tmp_path / "kept.db"
     for _ in range(2):
         assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0

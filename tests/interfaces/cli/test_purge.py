@@ -203,7 +203,7 @@ def test_the_next_ingest_completes_it(
     assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
 
 
-def test_backups_are_said_and_deleted_where_asked(db: Path) -> None:
+def test_backups_are_listed_and_deleted_if_requested(db: Path) -> None:
     backup = db.with_name("c.db.schema-1.bak")
     backup.write_bytes(db.read_bytes())
     outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
@@ -274,7 +274,7 @@ class TestPublications:
         assert receipt["publications"] == []
         assert "published" not in outcome.err
 
-    def test_a_replica_that_stays_is_said(
+    def test_a_remaining_replica_is_reported(
         self, published: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(path: Path) -> None:
@@ -292,7 +292,7 @@ class TestPublications:
             staged_replica(published, "/share/other").parent.name
         }
 
-    def test_a_publish_that_is_running_is_said(
+    def test_a_running_publish_is_reported(
         self, published: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
@@ -319,7 +319,7 @@ class TestPublications:
         assert "the present replica may hold what was purged" in outcome.err
         assert not older.exists()
 
-    def test_a_store_that_cannot_be_reached_is_said(self, db: Path) -> None:
+    def test_a_store_that_cannot_be_reached_is_reported(self, db: Path) -> None:
         stage(db, "unknown://store", ["docs/hr/pay.md"])
         outcome = invoke("purge", "hr/pay.md", "--erase-published", "--yes", "--json", "--db", db)
         assert outcome.code == 6

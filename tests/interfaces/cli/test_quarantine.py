@@ -83,7 +83,7 @@ def test_what_weighs_too_much_is_stored_listed_and_shown_to_nobody(db: Path, tre
     assert invoke("get", "wiki/never-was.md", "--db", db).code == 2
 
 
-def test_the_owner_is_told_what_was_kept_back(db: Path) -> None:
+def test_the_owner_sees_what_was_kept_back(db: Path) -> None:
     chunk_id = _chunk_ids(db)["wiki/poisoned.md"]
     for name in ("wiki/poisoned.md", "poisoned.md:1-3", chunk_id, "#wiki/poisoned.md:1:1"):
         for command in (("get", name), ("why", name, "token", "--lexical-only")):
@@ -113,7 +113,7 @@ def test_equal_documents_are_kept_back_in_the_order_of_their_ids(tmp_path: Path)
 
 
 @pytest.mark.parametrize("has_policy", [True, False])
-def test_an_agent_is_not_told_what_was_kept_back(
+def test_an_agent_does_not_see_what_was_kept_back(
     db: Path, tmp_path: Path, has_policy: bool
 ) -> None:
     if has_policy:

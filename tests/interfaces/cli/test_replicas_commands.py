@@ -142,7 +142,7 @@ def test_a_publisher_has_a_plain_name(name: str, db: Path) -> None:
     assert targets(db) == []
 
 
-def test_a_reader_is_told_for_which_agent_it_is(db: Path) -> None:
+def test_a_reader_sees_for_which_agent_it_is(db: Path) -> None:
     replica = db.parent / "reader" / "r.db"
     publish(db, db.parent / "share", "--agent", "ada", "--name", "head\noffice")
     assert "generation 1 of head office for the agent ada, 1 document" in (
@@ -176,7 +176,7 @@ def test_a_published_replica_is_not_ingested(db: Path) -> None:
     assert ingested.code == 0 and "files: 2 added" in ingested.out + ingested.err
 
 
-def test_a_publisher_is_told_that_readers_need_another_key(db: Path) -> None:
+def test_a_publisher_is_warned_that_readers_need_another_key(db: Path) -> None:
     share = db.parent / "share"
     publish(db, share, "--agent", "ada")
     invoke("publish", "keygen", db.parent / "next.key")

@@ -67,7 +67,7 @@ def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def test_set_shows_what_came_of_it_and_warns_of_every_scope(db: Path, policy: Path) -> None:
+def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -> None:
     outcome = scopes(db, "set", policy)
     assert outcome.code == 0
     assert "2 agents named; all other agents see nothing" in outcome.out
@@ -161,7 +161,7 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
-def test_who_names_no_agent_is_told_to(db: Path, policy: Path) -> None:
+def test_a_request_without_an_agent_is_refused_with_that_reason(db: Path, policy: Path) -> None:
     scopes(db, "set", policy)
     for more in ([], ["--agent", "nobody"]):
         denied = invoke("retrieve", "token", "--lexical-only", "--db", db, *more)

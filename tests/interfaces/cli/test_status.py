@@ -86,7 +86,7 @@ def test_an_answer_says_nothing_of_rules_without_a_match(db: Path, tmp_path: Pat
     assert "zebra" not in str(outcome.json()["warnings"])
 
 
-def test_a_corpus_without_declared_trust_is_said_once(db: Path, tmp_path: Path) -> None:
+def test_a_corpus_without_declared_trust_is_reported_once(db: Path, tmp_path: Path) -> None:
     """Each of its answers would warn of the same."""
     trusted = build(tmp_path, [document("plan", ["a plan"], trust_tier="preferred")], name="t.db")
     for corpus, is_reported in ((db, True), (trusted, False)):

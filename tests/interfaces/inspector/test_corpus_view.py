@@ -72,7 +72,7 @@ def test_the_owner_sees_sources_with_size_trust_and_age(app: Inspector) -> None:
     assert "3 have no date" in section(page, "freshness")
 
 
-def test_what_needs_the_owner_is_said_first(app: Inspector) -> None:
+def test_what_needs_the_owner_comes_first(app: Inspector) -> None:
     page = page_of(app)
     assert "1 document is in quarantine." in section(page, "order")
     assert "1 passage without a vector" in section(page, "order")

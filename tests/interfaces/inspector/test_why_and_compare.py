@@ -158,7 +158,7 @@ def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: 
         assert ("task_too_long" in answer.page) == is_refused
 
 
-def test_the_owner_is_told_to_ask_for_an_agent_under_a_policy(app: Inspector) -> None:
+def test_under_a_policy_the_owner_must_name_an_agent(app: Inspector) -> None:
     answer = response_of(app, "answer", agent="")
     assert answer.status == 403 and "name an agent that the policy allows" in answer.page
 

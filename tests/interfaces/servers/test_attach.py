@@ -224,7 +224,7 @@ def test_connections_have_their_own_agents_and_cannot_cancel_each_other(
 
 
 @pytest.mark.parametrize("protocol", ["serve", "mcp"])
-def test_a_killed_server_is_said_and_the_client_goes_on_alone(
+def test_a_killed_server_is_reported_and_the_client_continues_alone(
     db: Path, place: Path, protocol: str
 ) -> None:
     if protocol == "mcp":
@@ -257,7 +257,7 @@ def test_a_killed_server_is_said_and_the_client_goes_on_alone(
         assert code == 1
 
 
-def test_a_server_that_is_told_to_end_answers_with_interrupted(db: Path, place: Path) -> None:
+def test_a_server_that_gets_a_signal_answers_with_interrupted(db: Path, place: Path) -> None:
     with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
         client.send(request(1, "roles.list"))
         assert client.next()["id"] == 1
@@ -284,7 +284,7 @@ def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
         assert client.end() == ([], 0)
 
 
-def test_a_client_whose_server_reads_nothing_can_be_told_to_end(db: Path, place: Path) -> None:
+def test_a_signal_ends_a_client_whose_server_reads_nothing(db: Path, place: Path) -> None:
     with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
         client.send(request(0, "status"))
         wait_until_begun(server)
@@ -309,7 +309,7 @@ def feed(client: Attached, lines: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_client_that_is_told_to_end_answers_with_interrupted(
+def test_a_client_that_gets_a_signal_answers_with_interrupted(
     db: Path, place: Path, number: signal.Signals
 ) -> None:
     with serving(db, place, before=BLOCKED), Attached(db) as client:
@@ -445,7 +445,7 @@ def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
         assert place.exists()
 
 
-def test_what_a_server_fails_with_is_not_said_of_its_socket(place: Path) -> None:
+def test_the_error_of_a_server_is_not_reported_as_one_of_its_socket(place: Path) -> None:
     with pytest.raises(BrokenPipeError), listening(place):
         raise BrokenPipeError
     assert not place.exists()

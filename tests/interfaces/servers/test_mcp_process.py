@@ -179,7 +179,7 @@ def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -
     assert result.returncode == (0 if number == signal.SIGTERM else 130)
 
 
-def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> None:
+def test_a_signal_ends_it_if_the_client_does_not_read(sample_db: Path) -> None:
     talk = Conversation(sample_db, program=f"{IMPATIENT}\n{SERVE}")
     full_request = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
     for number in range(5):
@@ -307,7 +307,7 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
     assert talk.ended(time.monotonic()).returncode == 0
 
 
-def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Path) -> None:
+def test_preloading_a_missing_corpus_is_reported_and_survived(tmp_path: Path) -> None:
     talk = Conversation(tmp_path / "none.db", "--preload")
     talk.send({**CALL, "params": {"name": "list_roles", "arguments": {}}})
     assert json.loads(talk.line())["result"]["structuredContent"]["roles"]

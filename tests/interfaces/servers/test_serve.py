@@ -182,7 +182,7 @@ def test_a_corpus_that_comes_changes_is_replaced_and_goes(tmp_path: Path) -> Non
         assert error["data"]["code"] == "corpus_missing"
 
 
-def test_ingest_where_it_may_write(tmp_path: Path) -> None:
+def test_ingest_if_it_may_write(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for n in range(30):

@@ -36,7 +36,7 @@ def headed(*headings: str) -> StoredDocument:
 
 class TestEvidenceKinds:
     @pytest.mark.parametrize(
-        "documentation",
+        "evidence",
         [
             document("d", ["token"], document_type="abuse-case"),
             document("d", ["token"], document_type="Abuse Cases"),
@@ -46,8 +46,8 @@ class TestEvidenceKinds:
             headed("Threats", "3. Known abuse cases (draft)", "T1"),
         ],
     )
-    def test_what_shows_a_kind(self, tmp_path: Path, documentation: StoredDocument) -> None:
-        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), documentation)
+    def test_documents_that_show_a_kind(self, tmp_path: Path, evidence: StoredDocument) -> None:
+        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), evidence)
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [["abuse-case"]]
         assert missing(bundle) == ["no passage shows what the role requires: finding"]
 
@@ -61,7 +61,9 @@ class TestEvidenceKinds:
             document("d", ["token"], attributes=(("kind", ("abuse-case",)),)),
         ],
     )
-    def test_what_does_not(self, tmp_path: Path, unrelated: StoredDocument) -> None:
+    def test_documents_that_do_not_show_a_kind(
+        self, tmp_path: Path, unrelated: StoredDocument
+    ) -> None:
         bundle = bundle_for(tmp_path, requiring("abuse-case"), unrelated)
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
         assert len(missing(bundle)) == 1

@@ -170,7 +170,7 @@ class TestWarnings:
         assert message.count("a says '30 days'") == 5
         assert message.endswith("; so do 2 further pairs of documents")
 
-    def test_a_claim_that_is_ignored_is_said_once(self) -> None:
+    def test_an_ignored_claim_is_reported_once(self) -> None:
         old = passage("a", document_id="d", ignored_claims=("mail", "note"))
         assert codes(SOUND, role=ROLE, passages=[old, old, passage("b")]) == {
             "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "

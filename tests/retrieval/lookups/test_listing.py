@@ -53,7 +53,7 @@ def test_a_prefix_is_a_folder_a_path_a_source_or_a_glob(
 
 
 @pytest.mark.parametrize("prefix", ["/docs/guides", "/docs/guides/*.md", ".", "a.md", "../guides"])
-def test_a_path_on_this_machine_counts_only_where_it_may(corpus: Corpus, prefix: str) -> None:
+def test_a_path_on_this_machine_counts_only_if_allowed(corpus: Corpus, prefix: str) -> None:
     assert set(listed(corpus, prefix, OWNER)) <= {"guides/a", "guides/b"}
     if prefix == ".":
         return
@@ -62,7 +62,7 @@ def test_a_path_on_this_machine_counts_only_where_it_may(corpus: Corpus, prefix:
     assert error.value.code == "not_found"
 
 
-def test_files_are_named_only_where_they_may_be(corpus: Corpus) -> None:
+def test_paths_of_files_are_shown_only_if_allowed(corpus: Corpus) -> None:
     [listed] = list_documents(corpus, ListRequest(prefix="guides/a"), OWNER).documents
     [hidden] = list_documents(corpus, ListRequest(prefix="guides/a"), IDS_AND_PATHS).documents
     assert (listed.absolute_path, hidden.absolute_path) == ("/docs/guides/a.md", None)

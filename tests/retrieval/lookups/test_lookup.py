@@ -182,7 +182,7 @@ class TestLookUp:
             (IDS_AND_PATHS, "/docs/guide.md", False),
         ],
     )
-    def test_a_path_on_this_machine_counts_only_where_it_may(
+    def test_a_path_on_this_machine_counts_only_if_allowed(
         self, tmp_path: Path, scope: ReferenceScope, reference: str, is_found: bool
     ) -> None:
         path = build(tmp_path, [])
