@@ -264,7 +264,7 @@ def kind_of_document(path: str, reader: str, headings: Sequence[str]) -> KindFou
     """The kind of a document; ``None`` if nothing tells it.
 
     The format counts before the name of the file, that before the folders, the innermost first, and
-    those before the headings. Code is told by its format, and tests by their names or folders.
+    those before the headings. Code is known by its format, and tests by their names or folders.
 
     Args:
         path: relative to the folder that is looked at.

@@ -212,7 +212,7 @@ class Watcher:
             )
 
     def _fail(self, error: RolebundleError) -> None:
-        """Decide how a pass that failed goes on.
+        """Decide how a pass that failed continues.
 
         Raises:
             RolebundleError: it does not.
@@ -338,7 +338,7 @@ class _Events:
             self._give_up(error)
             return True
         if changes is None:
-            # A folder vanished; the next look at the roots begins anew.
+            # A folder vanished; the next look at the roots begins again.
             self._changes = None
             return True
         return any(self._is_news(path) for _, path in changes)

@@ -276,7 +276,7 @@ class HostFile:
                     return undone
         if self._host.is_toml:
             raise self._refused(f"the entry {change.server!r} was edited since")
-        # Another program has written the file anew since.
+        # Another program has rewritten the file since.
         new_text = json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
         if self._parsed(new_text) != expected:
             raise self._refused("would lose something")
@@ -317,7 +317,7 @@ class HostFile:
         return text
 
     def _replace(self, read: str, changed: str) -> None:
-        """Write the file anew as a whole, if it is still as it was read."""
+        """Write the whole file again, if it is still as it was read."""
 
         def write() -> None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ def publish(
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
-        # Older states may hold what this one was built anew to be without, or the one of a publish
+        # Older states may hold what this one was built again to be without, or the one of a publish
         # that was not completed.
         is_first = not last.generation
         may_have_history = not is_first and not staged.recorded.published_at
@@ -221,7 +221,7 @@ def _record_before_push(
         file_digest: the SHA-256 of its file.
         names: what it holds.
         purges: the ids of the purges before that.
-        is_rebuilt: whether its file was built anew. Then older states are still to be removed.
+        is_rebuilt: whether its file was built again. Then older states are still to be removed.
 
     Returns:
         What was recorded; ``None`` if there was another purge since then. Then the replica may hold

@@ -1,8 +1,8 @@
 """Pulling a replica: fetch it beside the one at hand, verify it, and let it take its place.
 
 The file that is fetched starts as a copy of the one at hand, so that a transport moves little. An
-interrupted fetch goes on where it was. Whenever the process is killed, the path names the complete
-old replica or the complete new one.
+interrupted fetch continues where it was. Whenever the process is killed, the path names the
+complete old replica or the complete new one.
 """
 
 from __future__ import annotations

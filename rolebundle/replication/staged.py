@@ -1,7 +1,7 @@
 """The staged replica of a target: whether it can be changed in place, and what was removed from it.
 
 Erased rows leave traces in a file: words in the segments of an index, copies of rows in pages that
-were split. So a replica is built anew if anything that it held since it was built must not be seen
+were split. So a replica is built again if anything that it held since it was built must not be seen
 any more.
 """
 
@@ -41,7 +41,7 @@ class ReusableReplica(NamedTuple):
 def find_reusable(
     source: Corpus, staged_path: Path, audience: Audience, last: Publication, key: PrivateKey
 ) -> tuple[ReusableReplica | None, str]:
-    """The staged replica, if it can be changed in place; else the reason to build it anew.
+    """The staged replica, if it can be changed in place; else the reason to build it again.
 
     Nothing is signed that was not built here: it must be the file that was recorded, or is verified
     as by `pull`.

@@ -129,7 +129,7 @@ def with_role(
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``;
-      0 if the passage begins with fenced code. It goes on with what another passage explains, and
+      0 if the passage begins with fenced code. It continues with what another passage explains, and
       names in an example do not tell what it is about.
 
     A mark then multiplies both with :func:`mark_factor`. What counts for a vague task comes last.

@@ -10,7 +10,7 @@ its choice of words.
 pseudo-relevance feedback (Rocchio, "Relevance feedback in information retrieval", 1971).
 If the first ten have little in common, the feedback has little weight.
 
-Both are about the task: the role has no say in which passages represent it. Only candidates that
+Both are about the task: the role does not decide which passages represent it. Only candidates that
 policy allows take part, and no corpus is read: term frequencies are counted
 among the candidates. Words are compared by their first five letters, which works like a stemmer
 for many languages; scripts without spaces are compared by pairs of letters.

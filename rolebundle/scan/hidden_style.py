@@ -25,8 +25,8 @@ _MAX_OPACITY = 0.05
 _OFF_SCREEN = 500.0
 _MAYBE_OFF_SCREEN = 100.0
 _BEYOND_WINDOW = 3_000.0
-# The largest difference of a channel, of 255, at which a text cannot be told from its background,
-# and at which it hardly can.
+# The largest difference of a channel, of 255, at which a text cannot be distinguished from its
+# background, and at which it hardly can.
 SAME_COLOR = 20.0
 SIMILAR_COLOR = 40.0
 

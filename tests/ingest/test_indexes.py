@@ -570,7 +570,7 @@ def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(tree: Path, db: Path) -> None:
-    """Its vectors lack the tags: those chunks are embedded anew, and no other."""
+    """Its vectors lack the tags: those chunks are embedded again, and no other."""
     for name in ("n1", "n2"):
         path = tree / f"{name}.md"
         path.write_text(f"---\ntags: [zebra]\n---\n{path.read_text('utf-8')}", encoding="utf-8")

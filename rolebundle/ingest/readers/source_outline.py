@@ -120,7 +120,7 @@ _PATTERNS = {
     ".yaml .yml": r"([\w.-]+):(?:\s|$)",
 }
 _BY_SUFFIX = {suffix: p for suffixes, p in _PATTERNS.items() for suffix in suffixes.split()}
-# In these, a definition goes on to the next one.
+# In these, a definition continues to the next one.
 _FLAT = frozenset({".ini", ".toml", ".cfg", ".properties", ".hs"})
 _PYTHON = frozenset({".py", ".pyi"})
 _WITH_DIRECTIVES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .m .mm .cs".split())

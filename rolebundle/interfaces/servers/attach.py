@@ -139,7 +139,7 @@ def connect_to_server(
 ) -> socket.socket | None:
     """A connection to the corpus's server, if there is one and it serves the same.
 
-    Why a server does not serve the same is said on standard error.
+    Why a server does not serve the same is written to standard error.
     """
     # A program that approves must run in the folder and with the variables of its own host.
     if operations.engine.answering.approvals.source == "command":

@@ -158,7 +158,7 @@ class LitestreamTransport:
                 if is_same_generation(replica, working):
                     return
             except RolebundleError:
-                pass  # A damaged working copy is made anew, too.
+                pass  # A damaged working copy is made again, too.
         shutil.rmtree(working.parent, ignore_errors=True)
         working.parent.mkdir(mode=0o700)
         partial = working.with_suffix(".partial")
@@ -205,7 +205,7 @@ class LitestreamTransport:
 
         A snapshot of the published state is stored first, and then the older links are deleted. So
         the state can be restored at each moment. The working copy, whose log holds older pages, is
-        made anew if this object has pushed; call it after a push.
+        made again if this object has pushed; call it after a push.
         """
         if self._folder is None:
             return

@@ -98,7 +98,7 @@ class RsyncTransport:
         """See :meth:`Transport.fetch`. The count is what was received.
 
         What an interrupted fetch wrote is rolled back, and the next one begins with the replica
-        that the copy was before. A copy that SQLite cannot open is fetched anew.
+        that the copy was before. A copy that SQLite cannot open is fetched again.
         """
         try:
             received = self._transfer(copy, is_push=False)

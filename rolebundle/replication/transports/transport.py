@@ -60,7 +60,7 @@ class Transport(Protocol):
     def fetch(self, copy: Path) -> int:
         """Make a file equal to the published replica.
 
-        It is called again with what an interrupted fetch left, and goes on from there.
+        It is called again with what an interrupted fetch left, and continues from there.
 
         Args:
             copy: a private file that nobody else has open: empty, a copy of an earlier replica,

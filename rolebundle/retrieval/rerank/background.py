@@ -1,4 +1,4 @@
-"""Fills the rerank cache in the background of a process that goes on: a watch, or a server."""
+"""Fills the rerank cache in the background of a process that continues: a watch, or a server."""
 
 from __future__ import annotations
 

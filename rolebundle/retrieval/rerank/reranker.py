@@ -294,7 +294,7 @@ class Reranker:
     def _results_in_time(
         self, texts: Mapping[str, str], until: float
     ) -> Iterator[ModelIdentity | Score]:
-        """The results that are there in time. The model goes on with what it has begun."""
+        """The results that are there in time. The model continues with what it has begun."""
         if perf_counter() >= until:
             return
         results: SimpleQueue[ModelIdentity | Score | Exception | None] = SimpleQueue()

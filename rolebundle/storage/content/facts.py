@@ -1,7 +1,7 @@
 """Remembered facts: documents of one passage that agents and people filed.
 
 The text is a document like any other, so that searches, compartments and purges need to know
-nothing of facts. Its file row names no file: its location begins with ``REMEMBERED``, and goes on
+nothing of facts. Its file row names no file: its location begins with ``REMEMBERED``, and continues
 with the location of the source. So deny patterns that match the source also match the fact.
 """
 
@@ -135,7 +135,7 @@ def put_fact(
 ) -> Fact:
     """Store a fact, also instead of one with the same id. Call it inside a write transaction.
 
-    If there is one, its count goes on and its record stays.
+    If there is one, its count continues and its record stays.
 
     Raises:
         DocumentError: its id is taken.

@@ -1,7 +1,7 @@
 """The staged replicas of a publisher: the last one of each target, in a private folder.
 
 `publish` changes a staged replica and sends it. A purge erases those that may hold what was purged,
-so that the next publish builds them anew.
+so that the next publish builds them again.
 """
 
 from __future__ import annotations

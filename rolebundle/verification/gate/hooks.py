@@ -1,7 +1,7 @@
 """What a hook answers to the host of an agent that wants to stop. Pure.
 
-Only exit code 2 blocks. A hook lets go after a bound, and if its own setup is broken; then it says
-that this is no success.
+Only exit code 2 blocks. A hook allows the stop after a bound, and if its own setup is broken. Then
+it says that this is no success.
 """
 
 from __future__ import annotations
