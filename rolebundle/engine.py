@@ -1,6 +1,6 @@
-"""The engine of one corpus: retrieve, why, get, verify, compare, replay, status and documents.
+"""What agents may ask of one corpus: retrieve, why, get, compare, check, verify and more.
 
-The command line and the servers call these methods for agents. The methods for the owner of the
+The command line and the servers call these methods. The methods for the owner of the
 corpus are in ``admin.py``.
 """
 
@@ -146,9 +146,9 @@ class Engine:
                     inputs.corpus,
                     inputs.request,
                     reference,
+                    self.access.reference_scope(inputs.view),
                     inputs.provider,
                     inputs.reranker,
-                    self.access.reference_scope(inputs.view),
                 )
             self.workspace.recorder.note(
                 self.workspace.corpus,

@@ -38,7 +38,7 @@ from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.policy_file import level_rank
 from rolebundle.policy.trust import AgentView
-from rolebundle.retrieval.lookups.lookup import find_reference
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.connection import Corpus
@@ -186,7 +186,7 @@ def embed_passage(corpus: Corpus, provider: EmbeddingProvider, chunk: int) -> No
 
 def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     try:
-        resolved = find_reference(seen, reference)
+        resolved = find_reference(seen, reference, ReferenceScope())
     except UsageError as error:
         if error.code != "not_found":
             raise

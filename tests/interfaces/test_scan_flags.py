@@ -28,7 +28,7 @@ from rolebundle.interfaces.shape_lookup import shaped_lookup
 from rolebundle.retrieval.answer.packet import packet
 from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lookups.lookup import look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder
 
@@ -75,17 +75,17 @@ class TestFlags:
     @pytest.mark.parametrize("most", [None, 1000])
     @pytest.mark.parametrize("reference", ["bad", "bad#0", "bad.md:1-1"])
     def test_get_has_them(self, corpus: Corpus, reference: str, most: int | None) -> None:
-        lookup = shaped_lookup(look_up(corpus, reference), most)
+        lookup = shaped_lookup(look_up(corpus, reference, ReferenceScope()), most)
         assert [passage["flags"] for passage in lookup["passages"]] == [[FLAG]]
         assert LABEL in answer_text("get", lookup)
 
     def test_why_has_them(self, corpus: Corpus) -> None:
         request = resolved(task="token", lexical_only=True)
-        answer = explain(corpus, request, "bad")
+        answer = explain(corpus, request, "bad", ReferenceScope())
         assert answer.flags == [FLAG]
         assert LABEL in why_text(answer)
         assert LABEL in answer_text("why", answer.model_dump(exclude_none=True))
-        assert explain(corpus, request, "good").flags is None
+        assert explain(corpus, request, "good", ReferenceScope()).flags is None
 
     def test_compare_has_them(self, corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
         compared = compare_roles([about(corpus, role) for role in ("one", "two")])

@@ -31,7 +31,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.lookups.lookup import look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"
@@ -134,7 +134,7 @@ def lookups() -> Iterator[Callable[[str], Lookup]]:
         document("long", ["word " * 2000, "end"], attributes=(("key", ("value " * 500,)),)),
     ]
     with scratch_folder() as folder, built(folder, documents) as corpus:
-        yield lambda reference: look_up(corpus, reference)
+        yield lambda reference: look_up(corpus, reference, ReferenceScope())
 
 
 class TestDetails:
@@ -320,7 +320,10 @@ class TestBounds:
         ]
         with scratch_folder() as folder, built(folder, documents) as corpus:
             bundle = ask(corpus, role if on else None, task=task, limit=limit, lexical_only=True)
-            lookups = [look_up(corpus, passage.document_id) for passage in bundle.selected]
+            lookups = [
+                look_up(corpus, passage.document_id, ReferenceScope())
+                for passage in bundle.selected
+            ]
         for detail in DETAILS:
             answer = shaped_bundle(bundle, detail, most)
             assert size(answer) <= most

@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.lookups.lookup import look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from support.commands import SAMPLE, invoke, run
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 
@@ -191,7 +191,7 @@ def test_get_shows_no_control_characters(tmp_path: Path) -> None:
         scratch_folder() as folder,
         built(folder, [document("d", [text], title="t\x1b")]) as corpus,
     ):
-        found = look_up(corpus, "d")
+        found = look_up(corpus, "d", ReferenceScope())
     output = "\n".join(lookup_lines(found, COLORS))
     assert "�[2J �31m � a\tb\n用户 end" in output
     assert "\x1b" not in click.unstyle(output)

@@ -15,6 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, build, built, document, overlay, resolved
 
@@ -189,7 +190,7 @@ class TestSuperseding:
 class TestWhy:
     def why(self, folder: Path, *documents: StoredDocument, of: str = "d", **fields: Any) -> Why:
         with built(folder, documents) as corpus:
-            return explain(corpus, resolved(task="token", **fields), of)
+            return explain(corpus, resolved(task="token", **fields), of, ReferenceScope())
 
     @pytest.mark.parametrize(
         ("dates", "fields", "window"),

@@ -10,6 +10,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from support.corpora import ask, built, document, overlay, resolved
 from support.fake_embedder import HashingProvider
@@ -124,7 +125,7 @@ class TestWhy:
     def test_a_passage_that_was_seen(self, shelf: Corpus) -> None:
         best = ids(ask(shelf, None, task="token", lexical_only=True))[0]
         fields = {"task": "token", "lexical_only": True}
-        found = explain(shelf, resolved(seen=[best], **fields), best)
+        found = explain(shelf, resolved(seen=[best], **fields), best, ReferenceScope())
         assert (found.step, found.code) == ("filter", "already_seen")
         assert (found.filter.allowed, found.filter.code) == (False, "already_seen")
         assert found.needs == [f"a `seen` without '{best}'"]
@@ -133,6 +134,6 @@ class TestWhy:
 
     def test_a_copy_of_one(self, tmp_path: Path) -> None:
         with built(tmp_path, [document(name, ["token one"]) for name in "ab"]) as corpus:
-            found = explain(corpus, resolved(task="token", seen=["a#0"]), "b#0")
+            found = explain(corpus, resolved(task="token", seen=["a#0"]), "b#0", ReferenceScope())
         assert found.code == "already_seen"
         assert found.needs[0].startswith("a different text: it has the same text as a#0")

@@ -24,6 +24,7 @@ from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
 from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
@@ -61,7 +62,7 @@ def why(
     **fields: Any,
 ) -> Why:
     fields = {"task": "token", "lexical_only": True} | fields
-    return explain(corpus, resolved(role, AgentView(trust), **fields), reference)
+    return explain(corpus, resolved(role, AgentView(trust), **fields), reference, ReferenceScope())
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:

@@ -12,6 +12,7 @@ import pytest
 from rolebundle.contracts.why import Why
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents, store
 from rolebundle.storage.opening import open_reader, open_writer
@@ -169,7 +170,7 @@ class TestNothingMatches:
 
 class TestWhy:
     def why(self, shelf: Corpus, reference: str, **fields: Any) -> Why:
-        return explain(shelf, resolved(NO_FLOOR, **fields), reference, PROVIDER)
+        return explain(shelf, resolved(NO_FLOOR, **fields), reference, ReferenceScope(), PROVIDER)
 
     def test_the_keys_that_exclude_a_document_are_named(self, shelf: Corpus) -> None:
         where = {"domain": "platform", "tags": "oncall", "updated_after": "2026-01-01"}

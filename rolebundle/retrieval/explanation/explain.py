@@ -58,7 +58,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookups.lookup import IDS_AND_PATHS, ReferenceScope, resolve_reference
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order
@@ -77,9 +77,9 @@ def explain(
     corpus: Corpus,
     request: ResolvedRequest,
     reference: str,
+    scope: ReferenceScope,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
-    scope: ReferenceScope = IDS_AND_PATHS,
 ) -> Why:
     """Explain what happened to a passage in the answer to a request.
 
@@ -88,9 +88,9 @@ def explain(
         request: the resolved request.
         reference: a chunk id, a document id, a path, or ``path:start-end``. If it names several
             passages, the one that ranks best is explained.
+        scope: what the reference may name.
         provider: embeds the query; ``None`` for the lexical lane alone.
         reranker: scores the best candidates again; ``None`` for no reranking.
-        scope: what the reference may name.
 
     Raises:
         UsageError: nothing has this reference.

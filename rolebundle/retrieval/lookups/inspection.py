@@ -9,7 +9,6 @@ from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.index import Noise
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.lookups.lookup import (
-    IDS_AND_PATHS,
     ReferenceScope,
     readable_passages,
     resolve_reference,
@@ -121,9 +120,9 @@ class DocumentInspection(NamedTuple):
 def inspect_document(
     corpus: Corpus,
     reference: str,
-    chunk_id: str = "",
-    first: int = 1,
-    scope: ReferenceScope = IDS_AND_PATHS,
+    chunk_id: str,
+    first: int,
+    scope: ReferenceScope,
 ) -> DocumentInspection:
     """Describe a document.
 

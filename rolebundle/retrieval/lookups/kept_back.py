@@ -8,7 +8,7 @@ from shlex import quote
 from rolebundle.contracts.bundle import KeptBack
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lexical import match_expression
-from rolebundle.retrieval.lookups.lookup import IDS_AND_PATHS, ReferenceScope
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import quarantine
@@ -53,9 +53,7 @@ def _kinds(document: Flagged) -> list[str]:
     return kinds
 
 
-def quarantined_error(
-    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
-) -> UsageError | None:
+def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> UsageError | None:
     """The error for a reference that names a quarantined document; ``None`` if it names none."""
     if not may_be_stored(reference):
         return None

@@ -51,11 +51,7 @@ class ReferenceScope(NamedTuple):
         return locations(path, self.folder) if self.absolute else []
 
 
-IDS_AND_PATHS = ReferenceScope()
-"""References may name what answers name: ids, and paths in the corpus."""
-
-
-def look_up(corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS) -> Lookup:
+def look_up(corpus: Corpus, reference: str, scope: ReferenceScope) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
     Args:
@@ -97,7 +93,7 @@ def readable_passages(
 
 
 def resolve_reference(
-    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
+    corpus: Corpus, reference: str, scope: ReferenceScope
 ) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
     """The kind of a reference, the passages that it names, and the lines if it names any.
 
@@ -119,7 +115,7 @@ def resolve_reference(
 
 
 def find_reference(
-    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
+    corpus: Corpus, reference: str, scope: ReferenceScope
 ) -> tuple[LookupKind, list[Passage], tuple[int, int] | None] | None:
     """As :func:`resolve_reference`; ``None`` if nothing has this reference.
 

@@ -11,6 +11,7 @@ from rolebundle.contracts.why import Why
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.why import steps_of, why_page
 from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from support.commands import invoke
 from support.corpora import built, document, overlay, resolved
@@ -46,7 +47,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
 
 
 def why(corpus: Corpus, reference: str, **fields: object) -> Why:
-    return explain(corpus, resolved(ROLE, **fields), reference)
+    return explain(corpus, resolved(ROLE, **fields), reference, ReferenceScope())
 
 
 @pytest.mark.parametrize(

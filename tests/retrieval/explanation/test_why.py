@@ -21,7 +21,7 @@ from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.explanation.needed_changes import distinct_decimals
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader
@@ -42,7 +42,13 @@ def why(
     **fields: Any,
 ) -> Why:
     request = resolved(role, **fields)
-    return explain(corpus, request, reference, None if request.echo.lexical_only else provider)
+    return explain(
+        corpus,
+        request,
+        reference,
+        ReferenceScope(),
+        None if request.echo.lexical_only else provider,
+    )
 
 
 def lane(found: Why, by: str) -> LaneTrace:
@@ -392,7 +398,7 @@ class TestReferences:
         with pytest.raises(UsageError) as ours:
             why(listed, reference, task="token")
         with pytest.raises(UsageError) as theirs:
-            look_up(listed, reference)
+            look_up(listed, reference, ReferenceScope())
         assert str(ours.value) == str(theirs.value)
 
     def test_a_documents_best_placed_passage(self, listed: Corpus) -> None:

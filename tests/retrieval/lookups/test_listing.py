@@ -10,12 +10,13 @@ import pytest
 from rolebundle.contracts.operation_requests import MAX_REFERENCES, ListRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
-from rolebundle.retrieval.lookups.lookup import IDS_AND_PATHS, ReferenceScope
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document
 
 OWNER = ReferenceScope(absolute=True, folder="/docs/guides")
+IDS_AND_PATHS = ReferenceScope()
 NAMES = ("guides/a", "guides/b", "guides-old/c", "notes/deep/d")
 
 

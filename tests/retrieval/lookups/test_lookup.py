@@ -10,7 +10,6 @@ import pytest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookups.lookup import (
-    IDS_AND_PATHS,
     ReferenceScope,
     look_up,
 )
@@ -47,14 +46,14 @@ def corpus(path: Path) -> Iterator[Corpus]:
 
 class TestLookUp:
     def test_a_chunk(self, corpus: Corpus) -> None:
-        found = look_up(corpus, "guide#b")
+        found = look_up(corpus, "guide#b", ReferenceScope())
         assert (found.kind, found.reference) == ("chunk", "guide#b")
         assert [passage.content for passage in found.passages] == ["five\nsix"]
         assert found.passages[0].locator == "guide.md:5-6"
         assert found.document.superseded_by == ["guide-2"]
 
     def test_a_document_with_its_chunks_in_order(self, corpus: Corpus) -> None:
-        found = look_up(corpus, "guide")
+        found = look_up(corpus, "guide", ReferenceScope())
         assert found.kind == "document"
         assert [passage.chunk_id for passage in found.passages] == ["guide#a", "guide#b"]
         assert (found.document.title, found.document.source_id) == ("Guide", "wiki")
@@ -71,16 +70,16 @@ class TestLookUp:
     def test_lines_are_cut_out_of_the_passages_that_contain_them(
         self, corpus: Corpus, lines: str, contents: list[str]
     ) -> None:
-        found = look_up(corpus, f"guide.md:{lines}")
+        found = look_up(corpus, f"guide.md:{lines}", ReferenceScope())
         assert found.kind == "lines"
         assert [passage.content for passage in found.passages] == contents
 
     def test_the_locator_names_the_lines_that_were_cut_out(self, corpus: Corpus) -> None:
-        (found,) = look_up(corpus, "guide.md:2-4").passages
+        (found,) = look_up(corpus, "guide.md:2-4", ReferenceScope()).passages
         assert (found.locator, found.content) == ("guide.md:2-3", "two\nthree")
 
     def test_extracted_text_is_returned_whole(self, corpus: Corpus) -> None:
-        (found,) = look_up(corpus, "page.md:12-13").passages
+        (found,) = look_up(corpus, "page.md:12-13", ReferenceScope()).passages
         assert (found.locator, found.content) == ("page.md:10-20", "all of it")
 
     @pytest.mark.parametrize(
@@ -95,28 +94,34 @@ class TestLookUp:
     def test_passages_of_a_document_counted_from_one(
         self, corpus: Corpus, reference: str, chunk_ids: list[str]
     ) -> None:
-        found = look_up(corpus, reference)
+        found = look_up(corpus, reference, ReferenceScope())
         assert (found.kind, found.reference) == ("passages", reference)
         assert [passage.chunk_id for passage in found.passages] == chunk_ids
-        assert found.passages[0] in look_up(corpus, "guide").passages
+        assert found.passages[0] in look_up(corpus, "guide", ReferenceScope()).passages
 
     def test_a_passage_has_its_number_in_the_document(self, corpus: Corpus) -> None:
-        assert [passage.place for passage in look_up(corpus, "guide").passages] == [1, 2]
-        assert [passage.place for passage in look_up(corpus, "guide#b").passages] == [2]
-        assert [passage.place for passage in look_up(corpus, "guide.md:5-5").passages] == [2]
+        assert [
+            passage.place for passage in look_up(corpus, "guide", ReferenceScope()).passages
+        ] == [1, 2]
+        assert [
+            passage.place for passage in look_up(corpus, "guide#b", ReferenceScope()).passages
+        ] == [2]
+        assert [
+            passage.place for passage in look_up(corpus, "guide.md:5-5", ReferenceScope()).passages
+        ] == [2]
 
     @pytest.mark.parametrize("reference", ["#guide:3:1", "#guide:0:1", "#guide:1:0"])
     def test_numbers_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
         with pytest.raises(UsageError) as error:
-            look_up(corpus, reference)
+            look_up(corpus, reference, ReferenceScope())
         assert error.value.code == "not_found"
         assert "#guide:1:2" in error.value.hint
 
     def test_an_id_that_looks_like_counted_passages_is_an_id(self, tmp_path: Path) -> None:
         documents = [document("a", ["x", "y"]), document("#a:1:1", ["z"])]
         with open_reader(build(tmp_path, documents)) as corpus:
-            assert look_up(corpus, "#a:1:1").kind == "document"
-            assert look_up(corpus, "##a:1:1:1:1").document.document_id == "#a:1:1"
+            assert look_up(corpus, "#a:1:1", ReferenceScope()).kind == "document"
+            assert look_up(corpus, "##a:1:1:1:1", ReferenceScope()).document.document_id == "#a:1:1"
 
     @pytest.mark.sample(3)
     @pytest.mark.parametrize(
@@ -127,19 +132,19 @@ class TestLookUp:
     )  # fmt: skip
     def test_an_unknown_reference_is_an_error(self, corpus: Corpus, reference: str) -> None:
         with pytest.raises(UsageError) as error:
-            look_up(corpus, reference)
+            look_up(corpus, reference, ReferenceScope())
         assert error.value.code == "not_found"
         assert error.value.hint
 
     def test_lines_that_end_before_they_begin(self, corpus: Corpus) -> None:
         with pytest.raises(UsageError, match="end before they begin") as error:
-            look_up(corpus, "guide.md:3-1")
+            look_up(corpus, "guide.md:3-1", ReferenceScope())
         assert error.value.hint == "ask for guide.md:1-3"
 
     def test_a_document_without_text(self, tmp_path: Path) -> None:
         with open_reader(build(tmp_path, [document("empty", [])])) as corpus:
             with pytest.raises(UsageError, match="has no text") as error:
-                look_up(corpus, "empty")
+                look_up(corpus, "empty", ReferenceScope())
             assert error.value.code == "no_text"
 
     def test_lines_that_belong_to_several_documents(self, tmp_path: Path) -> None:
@@ -153,21 +158,24 @@ class TestLookUp:
         with open_writer(path) as corpus, corpus.writing():
             store.put_file(corpus, file_of("both"), documents)
         with open_reader(path) as corpus, pytest.raises(UsageError) as error:
-            look_up(corpus, "both.md:1-1")
+            look_up(corpus, "both.md:1-1", ReferenceScope())
         assert error.value.code == "ambiguous_reference"
         assert "d1, d2" in error.value.hint
 
     def test_a_path_names_the_only_document_of_its_file(self, corpus: Corpus) -> None:
-        found = look_up(corpus, "guide.md")
+        found = look_up(corpus, "guide.md", ReferenceScope())
         assert (found.kind, found.reference) == ("document", "guide.md")
-        assert found.passages == look_up(corpus, "guide").passages
+        assert found.passages == look_up(corpus, "guide", ReferenceScope()).passages
 
     def test_an_id_may_stand_for_the_path_of_lines(self, corpus: Corpus) -> None:
-        assert look_up(corpus, "guide:2-2").passages == look_up(corpus, "guide.md:2-2").passages
+        assert (
+            look_up(corpus, "guide:2-2", ReferenceScope()).passages
+            == look_up(corpus, "guide.md:2-2", ReferenceScope()).passages
+        )
 
     def test_a_document_without_these_lines_says_which_it_has(self, corpus: Corpus) -> None:
         with pytest.raises(UsageError) as error:
-            look_up(corpus, "guide.md:7-9")
+            look_up(corpus, "guide.md:7-9", ReferenceScope())
         assert "the lines 1 to 6" in error.value.hint
 
     @pytest.mark.parametrize(
@@ -179,7 +187,7 @@ class TestLookUp:
             (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md", True),
             (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md:1-2", True),
             (ReferenceScope(folder="/other"), "../docs/guide.md", False),
-            (IDS_AND_PATHS, "/docs/guide.md", False),
+            (ReferenceScope(), "/docs/guide.md", False),
         ],
     )
     def test_a_path_on_this_machine_counts_only_if_allowed(
@@ -211,7 +219,7 @@ class TestLookUp:
         self, corpus: Corpus, reference: str, suggested: str | None
     ) -> None:
         with pytest.raises(UsageError) as error:
-            look_up(corpus, reference)
+            look_up(corpus, reference, ReferenceScope())
         if suggested is None:
             assert "did you mean" not in error.value.hint
         else:
