@@ -17,7 +17,7 @@ OARS = [
 ]
 
 
-def own(corpus: Path, role: str) -> Path:
+def own_overlay(corpus: Path, role: str) -> Path:
     return corpus.with_name(f"{corpus.name}.overlays") / f"{role}.json"
 
 
@@ -26,7 +26,7 @@ def new(corpus: Path, *arguments: str | Path) -> Outcome:
 
 
 def write(corpus: Path, role: str, **values: object) -> Path:
-    path = own(corpus, role)
+    path = own_overlay(corpus, role)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"version": "1.0", "role_id": role, "mission": "m", **values}))
     return path
@@ -36,19 +36,22 @@ class TestNew:
     def test_from_the_corpus(self, corpus: Path) -> None:
         outcome = new(corpus, "release-manager")
         assert outcome.code == 0, outcome.err
-        values = json.loads(own(corpus, "release-manager").read_text())
+        values = json.loads(own_overlay(corpus, "release-manager").read_text())
         assert values["source_policy"]["preferred_sources"][0]["path"] == "CHANGELOG.md"
         assert invoke("overlay", "lint", "release-manager", "--db", corpus).code == 0
 
     def test_from_another_role_it_extends(self, corpus: Path) -> None:
         assert new(corpus, "my-writer", "--from", "technical-writer").code == 0
-        assert json.loads(own(corpus, "my-writer").read_text())["extends"] == "technical-writer"
+        assert (
+            json.loads(own_overlay(corpus, "my-writer").read_text())["extends"]
+            == "technical-writer"
+        )
 
     @pytest.mark.parametrize("template", ["blank", "security-reviewer"])
     def test_from_a_template(self, corpus: Path, template: str) -> None:
         assert new(corpus, "mine", "--template", template).code == 0
         assert invoke("overlay", "lint", "mine", "--db", corpus).code == 0
-        assert "extends" not in json.loads(own(corpus, "mine").read_text())
+        assert "extends" not in json.loads(own_overlay(corpus, "mine").read_text())
 
     def test_from_examples_it_has_the_terms_that_set_them_apart(
         self, corpus: Path, tmp_path: Path
@@ -58,7 +61,7 @@ class TestNew:
             (tmp_path / "oars" / f"{number}.md").write_text(text)
         outcome = new(corpus, "boat-builder", "--examples", tmp_path / "oars")
         assert outcome.code == 0, outcome.err
-        values = json.loads(own(corpus, "boat-builder").read_text())
+        values = json.loads(own_overlay(corpus, "boat-builder").read_text())
         words = [*values["vocabulary"]["boost_phrases"], *values["vocabulary"]["preferred_terms"]]
         assert any("varnish" in word for word in words) and "jetty" not in words
         assert "in 6 of 6 passages" in values["notes"]["vocabulary.boost_phrases[0]"]
@@ -73,7 +76,7 @@ class TestNew:
         )
         outcome = new(corpus, "carpenter", "--questions", questions)
         assert outcome.code == 0, outcome.err
-        values = json.loads(own(corpus, "carpenter").read_text())
+        values = json.loads(own_overlay(corpus, "carpenter").read_text())
         assert any("jetty" in word for word in values["vocabulary"]["boost_phrases"])
 
     def test_questions_without_an_end(self, corpus: Path) -> None:
@@ -107,7 +110,7 @@ class TestNew:
     def test_a_corpus_that_is_a_folder(self, tmp_path: Path) -> None:
         refused = new(tmp_path, "mine", "--template", "blank")
         assert refused.code == 2 and f"{tmp_path}: is a folder" in refused.err
-        assert not own(tmp_path, "mine").exists()
+        assert not own_overlay(tmp_path, "mine").exists()
 
     def test_without_a_corpus(self, tmp_path: Path) -> None:
         refused = invoke("overlay", "new", "mine", "--db", tmp_path / "none.db")

@@ -71,7 +71,7 @@ def test_ask_open_a_rejection_follow_why_and_compare(visitor: Visitor, sample: C
         page.keyboard.press("Enter")
     assert role in visitor.text()
     assert other_role in visitor.text()
-    assert visitor.trouble(sample.running.path) == []
+    assert visitor.page_problems(sample.running.path) == []
 
 
 def test_the_first_stop_skips_to_the_content(visitor: Visitor, sample: Corpus) -> None:

@@ -39,7 +39,7 @@ PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
 """Of each view, the addresses that are tested."""
 
 
-def of_view(*quick: tuple[str, str]) -> pytest.MarkDecorator:
+def for_each_view(*quick: tuple[str, str]) -> pytest.MarkDecorator:
     """Give a test each view on each corpus; those not in ``quick`` only if slow tests run."""
     return pytest.mark.parametrize(
         ("view", "name"),
@@ -66,7 +66,7 @@ def test_every_view_is_tested() -> None:
     assert set(VIEWS) <= set(PARAMETERS)
 
 
-@of_view(("answer", "sample"))
+@for_each_view(("answer", "sample"))
 def test_a_view_is_text_and_its_own_parts_only(
     visitor: Visitor, plain_visitor: Visitor, corpus: Corpus, view: str
 ) -> None:
@@ -74,11 +74,11 @@ def test_a_view_is_text_and_its_own_parts_only(
         visitor.visit(address)
         text = visitor.text()
         assert "This cannot be shown" not in text
-        assert visitor.trouble(corpus.running.path) == []
+        assert visitor.page_problems(corpus.running.path) == []
         # The same page, so that times are equal.
         plain_visitor.visit(address, visitor.source)
         assert plain_visitor.text() == text
-        assert plain_visitor.trouble(corpus.running.path) == []
+        assert plain_visitor.page_problems(corpus.running.path) == []
 
 
 # Rows after the first ones are made like these, and axe-core takes long for each.
@@ -110,7 +110,7 @@ def violations(auditor: Visitor, axe: str) -> list[str]:
     return found
 
 
-@of_view(("answer", "sample"))
+@for_each_view(("answer", "sample"))
 def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: str) -> None:
     for address in list(addresses(corpus, view))[:5]:
         auditor.visit(address)
@@ -129,7 +129,7 @@ def test_the_answer_to_a_form_is_text_and_accessible(
         with viewer.page.expect_navigation():
             viewer.page.locator("form[method=post] button").first.click()
         assert "This cannot be shown" not in viewer.text()
-    assert visitor.trouble(corpus.running.path) == []
+    assert visitor.page_problems(corpus.running.path) == []
     assert violations(auditor, axe) == []
 
 
@@ -142,7 +142,7 @@ def test_an_answer_in_a_file_loads_nothing(
     path = tmp_path / "answer.html"
     path.write_text(answer_page(bundle), encoding="utf-8")
     visitor.visit(path.as_uri())
-    assert visitor.trouble() == []
+    assert visitor.page_problems() == []
     assert visitor.page.locator("a:not(.skip):not([href^='#']), form, button").count() == 0
 
 
@@ -166,7 +166,7 @@ def test_ten_thousand_hostile_rejections_are_shown(
         path = tmp_path / "answer.html"
         path.write_text(page, encoding="utf-8")
         visitor.visit(path.as_uri())
-    assert visitor.trouble(hostile.running.path if is_live else "") == []
+    assert visitor.page_problems(hostile.running.path if is_live else "") == []
     assert visitor.page.locator("#kept-back .rows > li").count() == 10_000
 
 

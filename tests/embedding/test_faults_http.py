@@ -127,25 +127,29 @@ def late_drip(handler: Handler) -> None:
 
 
 @pytest.fixture
-def hasty(provider: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch) -> EmbeddingProvider:
+def with_short_deadline(
+    provider: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> EmbeddingProvider:
     """A provider with the short deadline from here on; it has already looked up its model."""
     send = BoundedTransport.handle_request
 
-    def send_in_haste(transport: BoundedTransport, request: httpx.Request) -> httpx.Response:
+    def send_with_short_deadline(
+        transport: BoundedTransport, request: httpx.Request
+    ) -> httpx.Response:
         transport._deadline_seconds = SHORT_DEADLINE
         return send(transport, request)
 
-    monkeypatch.setattr(BoundedTransport, "handle_request", send_in_haste)
+    monkeypatch.setattr(BoundedTransport, "handle_request", send_with_short_deadline)
     return provider
 
 
 @pytest.mark.parametrize("fault", [slow, drip_headers, drip_body, late_drip])
 def test_the_deadline_covers_the_whole_answer(
-    hasty: EmbeddingProvider, breaks: Breaks, fault: Fault
+    with_short_deadline: EmbeddingProvider, breaks: Breaks, fault: Fault
 ):
     breaks(fault)
     with within(SHORT_DEADLINE + 1):
-        error = failure(hasty)
+        error = failure(with_short_deadline)
     assert error.code == "embedder_timeout"
     assert f"{SHORT_DEADLINE:g} seconds" in error.message
 

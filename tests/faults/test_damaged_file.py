@@ -69,7 +69,7 @@ def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outco
     return outcome
 
 
-def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
+def unreadable_files(image: bytes, cuts: int) -> dict[str, bytes]:
     """Files that nothing can be read from."""
     chance = random.Random(11)
     files = {
@@ -93,7 +93,7 @@ def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
 def test_hopeless_files_are_refused_and_left_alone(
     image: bytes, tree: Path, tmp_path: Path, rounds: int
 ) -> None:
-    for name, data in hopeless(image, cuts=rounds).items():
+    for name, data in unreadable_files(image, cuts=rounds).items():
         for command in commands(tree):
             outcome = run_without_change(tmp_path / "c.db", data, command)
             assert outcome.code in (7, 8), (name, command, outcome)

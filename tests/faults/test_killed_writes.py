@@ -31,7 +31,7 @@ from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import ChildResult, Report, killed_at_operation, run_child
-from support.old_schema import of_schema_1
+from support.old_schema import build_schema_1
 from support.operations import (
     OTHER_MODEL,
     STEPS,
@@ -316,7 +316,7 @@ def old_schema(place: Place) -> None:
     ]
     beside = place.folder.parent / "old"
     beside.mkdir()
-    shutil.copy(of_schema_1(beside, documents, HashingProvider())[0], place.db)
+    shutil.copy(build_schema_1(beside, documents, HashingProvider())[0], place.db)
 
 
 CASES: dict[str, Callable[[], Case]] = {

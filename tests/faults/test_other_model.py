@@ -79,7 +79,7 @@ def good(texts: Sequence[str]) -> np.ndarray:
     return HashingProvider().embed_passages(texts)
 
 
-def spoiled(value: float) -> Answer:
+def with_bad_value(value: float) -> Answer:
     def answer(texts: Sequence[str]) -> np.ndarray:
         vectors = good(texts)
         if any("token 3" in text for text in texts):
@@ -126,7 +126,7 @@ def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_one_bad_value_costs_one_chunk(tmp_path: Path, tree: Path, value: float) -> None:
     with open_writer(tmp_path / "c.db") as corpus:
-        report = sync.ingest(corpus, [tree], BrokenProvider(spoiled(value)))
+        report = sync.ingest(corpus, [tree], BrokenProvider(with_bad_value(value)))
         assert report.waiting == 1
         rows = corpus.rows("SELECT content FROM chunk c WHERE NOT EXISTS "
                            "(SELECT 1 FROM embedded WHERE chunk = c.id)")  # fmt: skip

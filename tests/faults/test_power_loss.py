@@ -18,7 +18,7 @@ from rolebundle.storage import opening
 from support.corpora import document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.faulty_file_system import Disk, shimmed_disk
-from support.old_schema import of_schema_1
+from support.old_schema import build_schema_1
 from support.operations import (
     STEPS,
     Place,
@@ -84,7 +84,7 @@ def record(place: Place, schema: int, steps: tuple[str, ...]) -> Recorded:
         old = [document(f"d{n}", [f"token {n}", "part"]) for n in range(6)]
         beside = place.folder.parent / f"{place.folder.name}-old"
         beside.mkdir()
-        shutil.copy(of_schema_1(beside, old, HashingProvider())[0], place.db)
+        shutil.copy(build_schema_1(beside, old, HashingProvider())[0], place.db)
     with shimmed_disk(place.folder) as disk:
         for step in steps:
             STEPS[step](place, disk.acknowledge)

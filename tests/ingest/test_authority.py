@@ -202,7 +202,9 @@ def planted_tree(tree: Tree, limit: str, seed: int, count: int, *, with_claims: 
         claims = {key: random.choice(HOSTILE[key]) for key in keys}
         if form != "json":
             claims.pop("document_id" if form in ("manifest", "checkout", "foreign") else "", None)
-        plant(community / "community" / str(number), form, claims if with_claims else {}, number)
+        plant_document(
+            community / "community" / str(number), form, claims if with_claims else {}, number
+        )
     if is_apart:
         tree.ingest(real)
         options: dict[str, Any] = {
@@ -215,7 +217,7 @@ def planted_tree(tree: Tree, limit: str, seed: int, count: int, *, with_claims: 
         tree.ingest()
 
 
-def plant(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
+def plant_document(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
     folder.mkdir(parents=True)
     text = f"{BODY} Or does it? Number {number} says no."
     toml = "".join(f"{key} = {json.dumps(value)}\n" for key, value in claims.items())

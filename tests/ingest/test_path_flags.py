@@ -131,19 +131,19 @@ LIMITS: dict[str, dict[str, Any]] = {
 }
 
 
-def the_same(world: World) -> None:
+def ingest_again(world: World) -> None:
     world.ingest(world.downloads)
 
 
-def the_file(world: World) -> None:
+def ingest_file(world: World) -> None:
     world.ingest(world.downloads / "a.md", reread=True)
 
 
-def below(world: World) -> None:
+def ingest_subfolder(world: World) -> None:
     world.ingest(world.downloads / "deep", reread=True)
 
 
-def above(world: World) -> None:
+def ingest_parent(world: World) -> None:
     world.ingest()
     assert world.documents()["ours.md"].trust_tier == "preferred"
 
@@ -171,7 +171,16 @@ def by_a_server(world: World) -> None:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    "later", [the_same, the_file, below, above, another_flag, through_a_link, by_a_server]
+    "later",
+    [
+        ingest_again,
+        ingest_file,
+        ingest_subfolder,
+        ingest_parent,
+        another_flag,
+        through_a_link,
+        by_a_server,
+    ],
 )
 @pytest.mark.parametrize("limit", LIMITS)
 def test_no_later_ingest_lifts_a_limit(

@@ -467,7 +467,7 @@ def watch_process(db: Path) -> Iterator[Process]:
         process.end(signal.SIGKILL)
 
 
-def cause_chaos(chaos: Chaos, process: Process, changes: int, seconds: float) -> None:
+def change_and_kill(chaos: Chaos, process: Process, changes: int, seconds: float) -> None:
     """Make so many changes, evenly; kill and restart the watch after some of them."""
     kill_at = chaos.chance.randrange(changes // 5, changes * 4 // 5)
     begun = monotonic()
@@ -497,7 +497,7 @@ def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(
     lags = []
     with watch_process(db) as process:
         for number in range(rounds):
-            cause_chaos(chaos, process, changes, seconds)
+            change_and_kill(chaos, process, changes, seconds)
             last_change = monotonic()
             fresh = tmp_path / f"fresh-{number}.db"
             Admin(fresh).ingest([folder], lexical_only=True)

@@ -127,7 +127,7 @@ def truncate(chance: random.Random, path: Path, rows: Rows) -> None:
         execute(path, ("UPDATE head SET hash = ?", [remaining[-1]["hash"]]))
 
 
-def behead(chance: random.Random, path: Path, rows: Rows) -> None:
+def damage_head(chance: random.Random, path: Path, rows: Rows) -> None:
     name = chance.choice(["log_id", "rows", "hash", "mode", "query", "*", "twin"])
     if name == "*":
         execute(path, "DELETE FROM head")
@@ -152,7 +152,7 @@ KINDS = (
     reorder,
     insert,
     truncate,
-    behead,
+    damage_head,
 )
 
 

@@ -44,7 +44,7 @@ tables = st.builds(
 )
 
 
-def strict(table: TrustTable, of: Labels, action: Action, approved: bool) -> int:
+def strictness(table: TrustTable, of: Labels, action: Action, approved: bool) -> int:
     return STRICTNESS[table.ruling(of, action, approved=approved)]
 
 
@@ -267,8 +267,8 @@ class TestLoosenedValues:
     @given(tables)
     def test_every_loosened_number_is_reported(self, table: TrustTable) -> None:
         more = any(
-            strict(table, Labels(origin), action, approved)
-            < strict(DEFAULT_TABLE, Labels(origin), action, approved)
+            strictness(table, Labels(origin), action, approved)
+            < strictness(DEFAULT_TABLE, Labels(origin), action, approved)
             for origin in ORIGINS
             for action in ACTIONS
             for approved in (False, True)
@@ -330,9 +330,9 @@ class TestLabels:
     def test_an_untrusted_tier_allows_no_more_than_an_untrusted_origin(
         self, table: TrustTable, of: Labels, action: Action, approved: bool
     ) -> None:
-        tier = strict(table, of._replace(is_untrusted=True), action, approved)
-        assert tier >= strict(table, of._replace(origin="untrusted"), action, approved)
-        assert tier >= strict(table, of, action, approved)
+        tier = strictness(table, of._replace(is_untrusted=True), action, approved)
+        assert tier >= strictness(table, of._replace(origin="untrusted"), action, approved)
+        assert tier >= strictness(table, of, action, approved)
 
     def test_an_internal_document_of_untrusted_tier_has_no_effects(self) -> None:
         document = DocumentMetadata("d", "s", "t", "u", trust_tier="untrusted")
@@ -347,7 +347,7 @@ class TestLabels:
         self, table: TrustTable, of: Labels, action: Action, approved: bool
     ) -> None:
         plain = Labels(of.origin)
-        assert strict(table, plain, action, approved) <= strict(table, of, action, approved)
+        assert strictness(table, plain, action, approved) <= strictness(table, of, action, approved)
 
 
 class TestMonotone:
@@ -357,7 +357,9 @@ class TestMonotone:
     ) -> None:
         changed = TrustTable(table.origins, {**table.actions, action: risk})
         looser, stricter = sorted((table, changed), key=lambda which: which.risk(action))
-        assert strict(looser, of, action, approved) <= strict(stricter, of, action, approved)
+        assert strictness(looser, of, action, approved) <= strictness(
+            stricter, of, action, approved
+        )
 
     @given(tables, labels, actions, actions, st.booleans())
     def test_an_action_of_higher_risk_is_allowed_no_more(
@@ -365,7 +367,7 @@ class TestMonotone:
     ) -> None:
         # What is confidential may be executed and not sent, whatever the risks are.
         if table.risk(first) <= table.risk(second) and of.sensitivity != "confidential":
-            assert strict(table, of, first, approved) <= strict(table, of, second, approved)
+            assert strictness(table, of, first, approved) <= strictness(table, of, second, approved)
 
     @given(tables, tables, labels, actions, st.booleans())
     def test_a_tighter_table_never_allows_more(
@@ -375,8 +377,8 @@ class TestMonotone:
             {origin: min(table.trust(origin), other.trust(origin)) for origin in ORIGINS},
             {action: max(table.risk(action), other.risk(action)) for action in ACTIONS},
         )
-        was = strict(table, of, action, approved)
-        assert was <= strict(tighter, of, action, approved)
+        was = strictness(table, of, action, approved)
+        assert was <= strictness(tighter, of, action, approved)
         before = Purpose(action, "Ana" * approved, table).allowed_actions(of)
         after = Purpose(action, "Ana" * approved, tighter).allowed_actions(of)
         assert {*after} <= {*before}

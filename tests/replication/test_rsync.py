@@ -52,16 +52,21 @@ def server() -> SshServer:
 
 
 @pytest.fixture
-def far(tmp_path: Path) -> Path:
+def remote_path(tmp_path: Path) -> Path:
     folder = tmp_path / "far"
     folder.mkdir()
     return folder / "replica.db"
 
 
 def transport(
-    server: SshServer, far: Path, *, exe: Path | str = "", ssh: str = "", seconds: float = 60
+    server: SshServer,
+    remote_path: Path,
+    *,
+    exe: Path | str = "",
+    ssh: str = "",
+    seconds: float = 60,
 ) -> RsyncTransport:
-    target = f"ssh://{server.address}{far}?exe={exe or sqlite3_rsync()}"
+    target = f"ssh://{server.address}{remote_path}?exe={exe or sqlite3_rsync()}"
     return RsyncTransport(target, ssh=ssh or server.ssh, seconds=seconds)
 
 
@@ -112,12 +117,12 @@ def test_a_target_that_a_shell_could_read_otherwise(target: str) -> None:
 
 
 def test_the_name_of_a_local_file_is_no_command(
-    server: SshServer, far: Path, replica: Replica, tmp_path: Path
+    server: SshServer, remote_path: Path, replica: Replica, tmp_path: Path
 ) -> None:
     strange = tmp_path / "it's; $(touch ran) a:b -x.db"
     replica.path.rename(strange)
-    transport(server, far).push(strange, replica.manifest)
-    assert rows_of(far) == rows_of(strange)
+    transport(server, remote_path).push(strange, replica.manifest)
+    assert rows_of(remote_path) == rows_of(strange)
     assert not list(tmp_path.rglob("ran")) and not (Path.home() / "ran").exists()
 
 
@@ -129,22 +134,27 @@ def test_the_name_of_a_local_file_is_no_command(
     ],
 )
 def test_ssh_asks_for_nothing(
-    server: SshServer, far: Path, replica: Replica, tmp_path: Path, option: str, expected: str
+    server: SshServer,
+    remote_path: Path,
+    replica: Replica,
+    tmp_path: Path,
+    option: str,
+    expected: str,
 ) -> None:
     program = tmp_path / "ssh"
     program.write_text(f'#!/bin/sh\nexec {server.ssh} -o ControlPath=none -o {option} "$@"\n')
     program.chmod(0o700)
     with pytest.raises(StorageError) as raised:
-        transport(server, far, ssh=str(program)).push(replica.path, replica.manifest)
+        transport(server, remote_path, ssh=str(program)).push(replica.path, replica.manifest)
     assert expected in raised.value.message and "\n" not in raised.value.message
-    assert not far.exists()
+    assert not remote_path.exists()
 
 
 @pytest.mark.parametrize("exe", ["/nowhere/sqlite3_rsync", "/bin/true", "/bin/false"])
 def test_the_program_is_missing_there(
-    server: SshServer, far: Path, replica: Replica, copy: Path, exe: str
+    server: SshServer, remote_path: Path, replica: Replica, copy: Path, exe: str
 ) -> None:
-    broken = transport(server, far, exe=exe)
+    broken = transport(server, remote_path, exe=exe)
     for move in (lambda: broken.push(replica.path, replica.manifest), lambda: broken.fetch(copy)):
         with pytest.raises(StorageError) as raised:
             move()
@@ -152,11 +162,11 @@ def test_the_program_is_missing_there(
 
 
 def test_the_program_is_missing_here(
-    far: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
+    remote_path: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rsync, "sqlite3_rsync", lambda: None)
     with pytest.raises(ConfigurationError) as raised:
-        RsyncTransport(f"ssh://nowhere{far}").push(replica.path, b"")
+        RsyncTransport(f"ssh://nowhere{remote_path}").push(replica.path, b"")
     assert raised.value.code == "engine_missing"
 
 
@@ -169,58 +179,58 @@ def test_the_program_on_path_is_preferred(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_other_end_is_killed_while_it_writes(
-    server: SshServer, far: Path, large_replica: Replica, copy: Path, tmp_path: Path
+    server: SshServer, remote_path: Path, large_replica: Replica, copy: Path, tmp_path: Path
 ) -> None:
     replica = large_replica
     change_all(replica)
-    transport(server, far).push(replica.path, replica.manifest)
-    former, published = rows_of(replica.path), far.read_bytes()
+    transport(server, remote_path).push(replica.path, replica.manifest)
+    former, published = rows_of(replica.path), remote_path.read_bytes()
     change_all(replica)
     killed = cut(tmp_path / "killed", "stdin", 3_500_000, "kill")
     with pytest.raises(StorageError):
-        transport(server, far, exe=killed).push(replica.path, replica.manifest)
-    assert far.read_bytes() != published, "the file itself is in between"
-    transport(server, far).fetch(copy)
+        transport(server, remote_path, exe=killed).push(replica.path, replica.manifest)
+    assert remote_path.read_bytes() != published, "the file itself is in between"
+    transport(server, remote_path).fetch(copy)
     assert rows_of(copy) == former
-    transport(server, far).push(replica.path, replica.manifest)
-    transport(server, far).fetch(copy)
+    transport(server, remote_path).push(replica.path, replica.manifest)
+    transport(server, remote_path).fetch(copy)
     assert rows_of(copy) == rows_of(replica.path)
 
 
 def test_a_fetch_ends_at_its_deadline(
-    server: SshServer, far: Path, large_replica: Replica, copy: Path, tmp_path: Path
+    server: SshServer, remote_path: Path, large_replica: Replica, copy: Path, tmp_path: Path
 ) -> None:
     replica = large_replica
-    transport(server, far).push(replica.path, replica.manifest)
-    transport(server, far).fetch(copy)
+    transport(server, remote_path).push(replica.path, replica.manifest)
+    transport(server, remote_path).fetch(copy)
     former = rows_of(copy)
     change_all(replica)
-    transport(server, far).push(replica.path, replica.manifest)
+    transport(server, remote_path).push(replica.path, replica.manifest)
     stalled = cut(tmp_path / "stalled", "stdout", 3_500_000, "stall")
     with pytest.raises(StorageError, match="did not end within 1 s"):
-        transport(server, far, exe=stalled, seconds=1).fetch(copy)
+        transport(server, remote_path, exe=stalled, seconds=1).fetch(copy)
     assert rows_of(copy) == former
-    transport(server, far).fetch(copy)
+    transport(server, remote_path).fetch(copy)
     assert rows_of(copy) == rows_of(replica.path)
 
 
 def test_a_push_waits_for_readers(
-    server: SshServer, far: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
+    server: SshServer, remote_path: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    to = transport(server, far)
+    to = transport(server, remote_path)
     to.push(replica.path, replica.manifest)
     former = rows_of(replica.path)
     change(replica)
-    with closing(sqlite3.connect(far, check_same_thread=False)) as reader:
+    with closing(sqlite3.connect(remote_path, check_same_thread=False)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM replica").fetchall()
         monkeypatch.setattr(rsync, "BUSY_SECONDS", 0)
         with pytest.raises(StorageError, match="locked"):
             to.push(replica.path, replica.manifest)
-        assert rows_of(far) == former
+        assert rows_of(remote_path) == former
         monkeypatch.setattr(rsync, "BUSY_SECONDS", 30)
         timer = Timer(0.5, reader.rollback)
         timer.start()
         to.push(replica.path, replica.manifest)
         timer.join()
-    assert rows_of(far) == rows_of(replica.path)
+    assert rows_of(remote_path) == rows_of(replica.path)

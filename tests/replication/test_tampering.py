@@ -236,28 +236,30 @@ CASES: dict[str, Case] = {
         lambda w: {name: w.old[name] for name in (DATABASE, MANIFEST)}, newest_at_hand=True
     ),
     "older time": offered(
-        lambda w: w.resigned(w.site.key, published_at="2026-01-01T00:00:00Z"), newest_at_hand=True
+        lambda w: w.signed_again(w.site.key, published_at="2026-01-01T00:00:00Z"),
+        newest_at_hand=True,
     ),
     "older purges": offered(
-        lambda w: w.resigned(w.site.key, purge_generation=-1, generation=99), newest_at_hand=True
+        lambda w: w.signed_again(w.site.key, purge_generation=-1, generation=99),
+        newest_at_hand=True,
     ),
     "other target": offered(lambda w: w.elsewhere),
     "other target's file": offered(lambda w: {**w.new, DATABASE: w.elsewhere[DATABASE]}),
     "other corpus": offered(lambda w: w.other_corpus),
     "other corpus's manifest": offered(lambda w: {**w.new, MANIFEST: w.other_corpus[MANIFEST]}),
-    "another key": offered(lambda w: w.resigned(ATTACKER, generation=99)),
+    "another key": offered(lambda w: w.signed_again(ATTACKER, generation=99)),
     "another key, our name": offered(
         lambda w: {
-            **(files := w.resigned(ATTACKER, generation=99)),
+            **(files := w.signed_again(ATTACKER, generation=99)),
             MANIFEST: files[MANIFEST].replace(
                 key_id(ATTACKER.public_key()).encode(), key_id(w.site.key.public_key()).encode()
             ),
         }
     ),
-    "newer schema": offered(lambda w: w.resigned(w.site.key, schema_version=11)),
-    "older schema": offered(lambda w: w.resigned(w.site.key, schema_version=9)),
-    "expired": offered(lambda w: w.resigned(w.site.key, expires_at="2026-01-01T00:00:00Z")),
-    "file digest inside": offered(lambda w: w.resigned(w.site.key, file_digest="0" * 64)),
+    "newer schema": offered(lambda w: w.signed_again(w.site.key, schema_version=11)),
+    "older schema": offered(lambda w: w.signed_again(w.site.key, schema_version=9)),
+    "expired": offered(lambda w: w.signed_again(w.site.key, expires_at="2026-01-01T00:00:00Z")),
+    "file digest inside": offered(lambda w: w.signed_again(w.site.key, file_digest="0" * 64)),
     "corpus in place": offered(lambda w: {**w.new, DATABASE: w.site.db.read_bytes()}),
     "text in place": offered(lambda w: {**w.new, DATABASE: b"a text\n" * 2000}),
     "nothing in place": offered(lambda w: {**w.new, DATABASE: b""}),

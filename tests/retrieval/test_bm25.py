@@ -98,7 +98,7 @@ def literal(term: Term) -> str:
     return match_expression([Term(term.text)])
 
 
-def ours(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
+def merged_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
     """The scores as computed if several compartments are visible."""
     known = [term for term in terms if lexical_index.frequencies(corpus, place, [literal(term)])[0]]
     extent = lexical_index.extent(corpus, place)
@@ -116,7 +116,7 @@ def ours(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
     return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
 
 
-def theirs(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
+def fts5_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
     """The scores of FTS5's bm25()."""
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
     return lexical_index.score(corpus, place, match_expression(terms), rows)
@@ -131,8 +131,8 @@ def theirs(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float
 def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[Term]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
-        expected = theirs(corpus, place, terms)
-        found = ours(corpus, place, terms)
+        expected = fts5_scores(corpus, place, terms)
+        found = merged_scores(corpus, place, terms)
         assert found.keys() == expected.keys()
         for row, score in found.items():
             assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)

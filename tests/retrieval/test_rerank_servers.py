@@ -32,14 +32,14 @@ TASK = "token rotation audit"
 
 
 @pytest.fixture(scope="module")
-def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sixty_documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     many = [document(f"d{n:02}", [f"token {'rotation ' * (n % 3)}{n} words"]) for n in range(60)]
     return build(tmp_path_factory.mktemp("sixty"), many, HashingProvider(), name="team.db")
 
 
 @pytest.fixture
-def db(sixty: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(sixty, tmp_path))
+def db(sixty_documents: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(sixty_documents, tmp_path))
 
 
 def reranked(db: Path, server: EmbeddingServer, api: str, **fields: Any) -> RetrievalBundle:

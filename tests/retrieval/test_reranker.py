@@ -223,27 +223,27 @@ class TestCache:
         assert rerank_cache_path(db).exists()
 
     @pytest.mark.sample(2)
-    @pytest.mark.parametrize("trouble", ["text", "foreign", "newer", "locked", "folder"])
+    @pytest.mark.parametrize("damage", ["text", "foreign", "newer", "locked", "folder"])
     def test_the_answer_is_the_same_if_the_cache_is_unusable(
-        self, db: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
+        self, db: Path, damage: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(rerank_cache, "PATIENCE_MS", 20)
         path = rerank_cache_path(db)
         with known():
             expected = retrieve_reranked(db).without_timings()
             holding = None
-            if trouble == "newer" or trouble == "locked":
+            if damage == "newer" or damage == "locked":
                 holding = apsw.Connection(str(path))
-                if trouble == "newer":
+                if damage == "newer":
                     holding.pragma("user_version", 99)
                 else:
                     holding.execute("DELETE FROM vector")
                     holding.execute("BEGIN IMMEDIATE")
             else:
                 rerank_cache.erase(db)
-                if trouble == "text":
+                if damage == "text":
                     path.write_text("my notes\n" * 99)
-                elif trouble == "folder":
+                elif damage == "folder":
                     path.mkdir()
                 else:
                     database = apsw.Connection(str(path))
@@ -258,7 +258,7 @@ class TestCache:
         with known():
             outcome = invoke("retrieve", TASK, "--rerank", FAKE, "--lexical-only", "--db", db)
         assert outcome.code == 0
-        if trouble != "locked":
+        if damage != "locked":
             assert "note: passages are embedded anew" in outcome.err
 
     def test_a_purge_erases_the_cache(self, db: Path) -> None:

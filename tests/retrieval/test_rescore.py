@@ -44,12 +44,12 @@ def pools(draw: st.DrawFn) -> tuple[list[Candidate], dict[str, float]]:
     chance = random.Random(draw(st.integers(0, 10**9)))
     steps = draw(st.sampled_from([1, 4, 10**6]))  # Few steps make ties.
 
-    def some() -> float:
+    def random_share() -> float:
         return chance.randint(0, steps) / steps
 
-    pool = [make_candidate(f"c{n:03}", some(), some()) for n in range(size)]
+    pool = [make_candidate(f"c{n:03}", random_share(), random_share()) for n in range(size)]
     names = [scored.chunk_id for scored in pool if chance.random() < 0.9]
-    return pool, {name: 2 * some() - 1 for name in names}
+    return pool, {name: 2 * random_share() - 1 for name in names}
 
 
 @st.composite

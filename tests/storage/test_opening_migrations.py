@@ -26,7 +26,7 @@ from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds, tables
 from support.corpora import NOISE, ask, build, document, fill
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.old_schema import names_in, of_schema_1
+from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
 from support.values import query
 
@@ -149,7 +149,7 @@ def varied(number: int = 24) -> list[StoredDocument]:
     ]
 
 
-def looked_into(path: Path) -> apsw.Connection:
+def open_with_sqlite(path: Path) -> apsw.Connection:
     """A file as SQLite alone sees it."""
     import sqlite_vec
 
@@ -162,7 +162,7 @@ def looked_into(path: Path) -> apsw.Connection:
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A corpus of the first schema, and the same documents in one of today."""
-    return of_schema_1(tmp_path_factory.mktemp("schema"), varied(), PROVIDER, waiting=2)
+    return build_schema_1(tmp_path_factory.mktemp("schema"), varied(), PROVIDER, waiting=2)
 
 
 class TestFromTheFirstSchema:
@@ -247,7 +247,7 @@ class TestFromTheFirstSchema:
     def test_lexical_scores_are_the_same(self, old: Path) -> None:
         tasks = ("token rotation", "audit", "kernel threat release", "title")
         before = []
-        with looked_into(old) as db:
+        with open_with_sqlite(old) as db:
             for task in tasks:
                 match = lexical.match_expression(query(task).task_terms)
                 before.append(
@@ -268,7 +268,7 @@ class TestFromTheFirstSchema:
                 assert found == pytest.approx(expected, rel=1e-9)
 
     def test_cosines_are_the_same(self, old: Path) -> None:
-        with looked_into(old) as db:
+        with open_with_sqlite(old) as db:
             [(vector,)] = db.execute("SELECT vector FROM embedded WHERE chunk = 5").fetchall()
             expected = db.execute(
                 "SELECT rowid, distance FROM vectors_1 WHERE embedding MATCH ? AND k = 4000",
@@ -311,7 +311,7 @@ class TestFromTheFirstSchema:
         with pytest.raises(ZeroDivisionError):
             open_writer(old)
         assert _every_row(old) == before
-        with looked_into(old) as db:
+        with open_with_sqlite(old) as db:
             assert db.pragma("user_version") == 1
             assert db.execute("SELECT count(*) FROM lexical WHERE lexical MATCH 'token'").get > 5
         db.close()
@@ -365,7 +365,7 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
-    old, new = of_schema_1(tmp_path, [])
+    old, new = build_schema_1(tmp_path, [])
     with open_writer(old) as corpus:
         assert tables(corpus) == set()
         fill(corpus, [document("d", ["token"])], PROVIDER)
@@ -376,7 +376,7 @@ def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
 
 
 def test_documents_without_chunks_and_chunks_without_vectors(tmp_path: Path) -> None:
-    old, new = of_schema_1(tmp_path, [document("a", [], scope="hr"), document("b", ["token"])])
+    old, new = build_schema_1(tmp_path, [document("a", [], scope="hr"), document("b", ["token"])])
     open_writer(old).close()
     assert_sound(old)
     assert contents(old) == contents(new)
@@ -387,7 +387,7 @@ def test_an_approximate_index_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
 ) -> None:
     """It was trained on all vectors together, and a new one can be made at any time."""
-    old, _ = of_schema_1(tmp_path, varied(), PROVIDER, fast=True)
+    old, _ = build_schema_1(tmp_path, varied(), PROVIDER, fast=True)
     assert "fast_1" in names_in(old)
     if not extension:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
@@ -413,7 +413,7 @@ def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
 
         vector_index.create_index(corpus, IndexIdentity(second_provider.identity, "test-chunker"))
         embed(corpus, second_provider, waiting=5)
-    old, new = of_schema_1(tmp_path, [], base=path.read_bytes())
+    old, new = build_schema_1(tmp_path, [], base=path.read_bytes())
     open_writer(old).close()
     for db in (old, new):
         assert_sound(db)

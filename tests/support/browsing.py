@@ -118,7 +118,7 @@ class Visitor:
         """All text, also what is folded."""
         return str(self.page.locator("body").evaluate("body => body.textContent"))
 
-    def trouble(self, path: str = "") -> list[str]:
+    def page_problems(self, path: str = "") -> list[str]:
         """What of the shown texts became a part of the page, or did something. Normally empty.
 
         Args:
@@ -133,10 +133,10 @@ class Visitor:
                 if state[name] != value
             ),
             *(f"link to {target}" for target in state["addresses"] if not target.startswith(own)),
-            *self.trouble_outside(),
+            *self.outside_problems(),
         ]
 
-    def trouble_outside(self) -> list[str]:
+    def outside_problems(self) -> list[str]:
         """Requests that left the page, and messages. Normally empty."""
         return [*(f"request: {address}" for address in self.requests), *self.messages]
 

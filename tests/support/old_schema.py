@@ -22,7 +22,7 @@ _LEXICAL = "id, title, headings, content, tags, hints"
 FAST = '{"buckets": 1, "probes": 1, "recall": 1.0, "built": 2, "changed": 0}'
 
 
-def of_schema_1(
+def build_schema_1(
     folder: Path,
     documents: Iterable[StoredDocument],
     provider: EmbeddingProvider | None = None,

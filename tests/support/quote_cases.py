@@ -462,11 +462,11 @@ def tampered(rnd: random.Random) -> Iterator[Case]:
                         continue
                     if kind in _CUTS and sum(plain(p.content).count(words) for p in passages) > 1:
                         continue
-                yield Case(kind, dressed(rnd, quote), passages, cited, "")
+                yield Case(kind, quoted_draft(rnd, quote), passages, cited, "")
                 break
 
 
-def dressed(rnd: random.Random, quote: str) -> str:
+def quoted_draft(rnd: random.Random, quote: str) -> str:
     """A draft with the quote in marks that do not end inside it."""
     if "\n" in quote:
         quote = " ".join(quote.split())

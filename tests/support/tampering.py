@@ -83,7 +83,7 @@ class World:
             replica_file.prepare_for_readers(corpus)
         return files_of(file, signed, key)
 
-    def resigned(self, key: PrivateKey, **fields: object) -> Files:
+    def signed_again(self, key: PrivateKey, **fields: object) -> Files:
         """The new replica with other fields in its manifest."""
 
         def change(corpus: Corpus) -> None:

@@ -185,7 +185,7 @@ class VisibleText(HTMLParser):
         self.add(html_entities.unescape(f"&#{name};"))
 
 
-def squeezed(text: str) -> str:
+def without_spaces(text: str) -> str:
     """Without white space, and without the marks that lists and tables get."""
     return re.sub(r"[\s|-]", "", text)
 
@@ -231,9 +231,9 @@ def test_the_lines_of_an_html_chunk_contain_its_text(page, settings):
     for chunk in chunk_document("d", document, settings):
         assert 1 <= chunk.start_line <= chunk.end_line <= last
         numbers = range(chunk.start_line, chunk.end_line + 1)
-        cited = squeezed("".join(oracle.by_line.get(n, "") for n in numbers))
+        cited = without_spaces("".join(oracle.by_line.get(n, "") for n in numbers))
         for line in chunk.content.split("\n"):
-            assert squeezed(line) in cited
+            assert without_spaces(line) in cited
 
 
 @given(
@@ -262,7 +262,7 @@ def test_the_line_of_a_jsonl_chunk_contains_its_text(texts, settings):
         for chunk in chunk_document("d", document, settings):
             assert chunk.start_line == chunk.end_line
             text = clean(json.loads(lines[chunk.start_line - 1])["text"])[0]
-            assert squeezed(chunk.content) in squeezed(text)
+            assert without_spaces(chunk.content) in without_spaces(text)
 
 
 @pytest.mark.parametrize("suffix", OFFICE)

@@ -482,7 +482,7 @@ class FirstDemo(NamedTuple):
     home: Path
     outcome: Outcome
 
-    def at_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def use_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Make a copy of the folder the user's."""
         shutil.copytree(self.home, tmp_path, dirs_exist_ok=True)
         for name in HOMES:
@@ -503,7 +503,7 @@ def first_demo(tmp_path_factory: pytest.TempPathFactory) -> FirstDemo:
 
 
 def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_demo.at_home(tmp_path, monkeypatch)
+    first_demo.use_home(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     first, second = first_demo.outcome, invoke("demo")
     for outcome in (first, second):
@@ -549,7 +549,7 @@ def test_the_commands_of_the_demo_name_a_program_that_runs(
 def test_the_cached_demo_of_an_earlier_version_is_updated(
     first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first_demo.at_home(tmp_path, monkeypatch)
+    first_demo.use_home(tmp_path, monkeypatch)
     (cached,) = tmp_path.rglob("demo-*.db")
     with open_writer(cached) as corpus, corpus.writing():
         corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")

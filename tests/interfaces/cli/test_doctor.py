@@ -64,7 +64,7 @@ def snapshot(folder: Path) -> Snapshot:
     }
 
 
-def examined(db: Path, code: int = 0) -> DoctorReport:
+def doctor_report(db: Path, code: int = 0) -> DoctorReport:
     """The report; nothing in the folder may have changed."""
     before = snapshot(db.parent), db.parent.stat().st_mtime_ns
     outcome = invoke("doctor", "--json", "--db", db)
@@ -95,7 +95,7 @@ def raw(db: Path, *statements: str) -> None:
 
 
 def test_a_sound_corpus(db: Path) -> None:
-    report = examined(db)
+    report = doctor_report(db)
     assert states(report) == dict.fromkeys(
         ["versions", "permissions", "space", "leftovers", "content", "policy", "purges", "model",
          "roots", "audit"],
@@ -117,9 +117,9 @@ def test_a_log_that_was_not_folded(db: Path) -> None:
 
     assert run_child(write).killed
     assert Path(f"{db}-wal").stat().st_size > 0
-    examined(db)
+    doctor_report(db)
     raw(db, "UPDATE chunk SET content = 'forged' WHERE content = 'The newest one.'")
-    examined(db, 7)
+    doctor_report(db, 7)
 
 
 @pytest.mark.sample(2)
@@ -133,7 +133,7 @@ def test_a_damaged_file(db: Path, damage: str) -> None:
     elif damage == "header":
         data[:16] = bytes(16)
     db.write_bytes({"cut": data[: len(data) // 2], "empty": b""}.get(damage, data))
-    problems = [check for check in examined(db, 7).checks if check.state == "problem"]
+    problems = [check for check in doctor_report(db, 7).checks if check.state == "problem"]
     assert {check.name for check in problems} == {"content"}
     assert all("rolebundle" in check.remedy for check in problems)
 
@@ -157,7 +157,7 @@ def test_files_that_others_may_open(db: Path) -> None:
     published_folder(db).mkdir(mode=0o750)
     for file in (db, audit_path(db)):
         file.chmod(0o640)
-    message, remedy = finding(examined(db), "permissions")
+    message, remedy = finding(doctor_report(db), "permissions")
     assert message == "other users may open c.db, c.db.audit, c.db.published"
     assert remedy == f"chmod go= {db} {audit_path(db)} {published_folder(db)}"
 
@@ -177,18 +177,18 @@ def test_all_files_are_created_for_the_owner_alone(db: Path, tree: Path) -> None
 def test_leftovers(db: Path) -> None:
     partial = db.with_name(f"c.db.audit.999999999-{'0' * 32}.partial")
     partial.touch(0o600)
-    message, remedy = finding(examined(db), "leftovers")
+    message, remedy = finding(doctor_report(db), "leftovers")
     assert message == "1 file of killed runs"
     assert remedy == f"rm {partial}"
     partial.unlink()
     # The file of a process that still runs is none.
     running = db.with_name(f"c.db.{os.getpid()}-{'0' * 32}.partial")
     running.touch(0o600)
-    examined(db)
+    doctor_report(db)
     running.unlink()
     for name in ("c.db.schema-6.bak", "c.db.damaged-20261101-000000"):
         shutil.copy(db, db.with_name(name))
-    message, remedy = finding(examined(db), "leftovers")
+    message, remedy = finding(doctor_report(db), "leftovers")
     assert "c.db.damaged-20261101-000000, c.db.schema-6.bak" in message
     assert "purge --backups" in remedy
 
@@ -197,9 +197,9 @@ def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text('{"agents": {"ada": {"scopes": [], "access_level": "internal"}}}')
     assert invoke("scopes", "set", policy, "--db", db).code == 0
-    examined(db)
+    doctor_report(db)
     policy.write_text("{}")
-    message, remedy = finding(examined(db), "policy")
+    message, remedy = finding(doctor_report(db), "policy")
     assert "every agent is denied" in message
     assert "scopes set" in remedy
 
@@ -207,17 +207,17 @@ def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
 def test_a_pending_purge(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("INSERT INTO purge VALUES ('r', '2026-11-01T00:00:00Z', 1, 1, 1, 'erased')")
-    assert "purge --finish" in finding(examined(db), "purges")[1]
+    assert "purge --finish" in finding(doctor_report(db), "purges")[1]
 
 
 def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
     (tree / "a.md").write_text("changed", encoding="utf-8")
     (tree / "b.md").unlink()
-    message, remedy = finding(examined(db), "roots")
+    message, remedy = finding(doctor_report(db), "roots")
     assert message.endswith("; since then 1 changed and 1 cannot be read")
     assert remedy == "rolebundle update"
     shutil.rmtree(tree)
-    message, remedy = finding(examined(db), "roots")
+    message, remedy = finding(doctor_report(db), "roots")
     assert f"not there: {tree}" in message
     assert "their documents stay" in remedy
     before = invoke("ls", "--db", db).out
@@ -239,37 +239,37 @@ def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
             index = vector_index.active_index(corpus)
             assert index is not None
             vector_index.set_reach(corpus, index, reach)
-        [model] = [check for check in examined(db).checks if check.name == "model"]
+        [model] = [check for check in doctor_report(db).checks if check.name == "model"]
         assert model.state == "warning", reach
 
 
 def test_a_tampered_audit(db: Path) -> None:
     raw(audit_path(db), "UPDATE entry SET agent = 'mallory'")
-    assert "row 1 was altered" in finding(examined(db, 7), "audit", "problem")[0]
+    assert "row 1 was altered" in finding(doctor_report(db, 7), "audit", "problem")[0]
 
 
 def test_collected_audits(db: Path, tmp_path: Path) -> None:
     for name in ("one.db", "two.db"):
         collect_one(db, write(tmp_path / name, 3))
-    report = examined(db)
+    report = doctor_report(db)
     [check] = [check for check in report.checks if check.name == "collected audits"]
     assert (check.state, check.message) == ("ok", "2 audits, 6 rows")
     collection = collected_audits_path(db)
     raw(collection, "UPDATE collected SET agent = 'mallory' WHERE seq = 2")
-    problems = [check for check in examined(db, 7).checks if check.state == "problem"]
+    problems = [check for check in doctor_report(db, 7).checks if check.state == "problem"]
     assert len(problems) == 2
     for check in problems:
         assert check.message.startswith(f"{collection}: ") and "row 2 was altered" in check.message
         command = check.remedy.partition("rolebundle ")[2].split()
         assert invoke(*command, "--db", db).code == 7
     collection.write_bytes(b"not a database" * 100)
-    message, _ = finding(examined(db, 7), "collected audits", "problem")
+    message, _ = finding(doctor_report(db, 7), "collected audits", "problem")
     assert message.startswith(f"{collection}: ")
 
 
 def test_an_older_schema(db: Path) -> None:
     raw(db, "PRAGMA user_version = 1")
-    message, remedy = finding(examined(db), "content")
+    message, remedy = finding(doctor_report(db), "content")
     assert "schema 1" in message
     assert "rolebundle ingest" in remedy
 

@@ -227,7 +227,7 @@ def test_where_there_is_no_corpus(tmp_path: Path) -> None:
 def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
     db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def would_erase(name: str) -> list[str]:
+    def documents_to_purge(name: str) -> list[str]:
         found = invoke("purge", name, "--dry-run", "--json", "--db", db).json()
         return list(found["document_ids"])
 
@@ -235,7 +235,7 @@ def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
         [chunk_id] = corpus.rows("SELECT chunk_id FROM chunk WHERE chunk_id LIKE '%pay.md%'")[0]
     monkeypatch.chdir(tree / "hr")
     for name in (tree / "hr" / "pay.md", "pay.md", "./pay.md:1-2", "hr/pay.md:3-9", chunk_id):
-        assert would_erase(str(name)) == ["docs/hr/pay.md"]
+        assert documents_to_purge(str(name)) == ["docs/hr/pay.md"]
     outcome = invoke("purge", "pya.md", "--dry-run", "--db", db)
     assert (outcome.code, "did you mean docs/hr/pay.md" in outcome.err) == (2, True)
 

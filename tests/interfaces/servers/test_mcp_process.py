@@ -234,7 +234,7 @@ from rolebundle.interfaces.cli.main import main; main()
 DEAF = SLOW.replace("stopped.append(1)", "None")
 
 
-def begun(talk: Conversation) -> None:
+def begin_call(talk: Conversation) -> None:
     talk.send(CALL)
     assert talk.process.stderr is not None
     assert b"begun" in talk.process.stderr.readline()
@@ -242,7 +242,7 @@ def begun(talk: Conversation) -> None:
 
 def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) -> None:
     talk = Conversation(sample_db, program=SLOW)
-    begun(talk)
+    begin_call(talk)
     talk.send(
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}},
         {**CALL, "id": 3, "params": {"name": "status", "arguments": {}}},
@@ -257,7 +257,7 @@ def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) ->
 @pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
 def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
     talk = Conversation(sample_db, program=f"{IMPATIENT}\n{program}")
-    begun(talk)
+    begin_call(talk)
     result = talk.ended(time.monotonic())
     assert result.returncode == 1
     answer = json.loads(result.stdout)
@@ -268,7 +268,7 @@ def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> No
 @pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
 def test_a_signal_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
     talk = Conversation(sample_db, program=program)
-    begun(talk)
+    begin_call(talk)
     talk.send({**CALL, "id": 3})
     talk.process.send_signal(signal.SIGTERM)
     result = talk.ended(time.monotonic())

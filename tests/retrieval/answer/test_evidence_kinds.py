@@ -29,7 +29,7 @@ def missing(bundle: RetrievalBundle) -> list[str]:
     return [w.message for w in bundle.warnings if w.code == "EVIDENCE_KIND_MISSING"]
 
 
-def headed(*headings: str) -> StoredDocument:
+def with_headings(*headings: str) -> StoredDocument:
     plain = document("d", ["token"])
     return StoredDocument(plain.metadata, (chunk("d#0", "token", headings=headings),), None)
 
@@ -42,8 +42,8 @@ class TestEvidenceKinds:
             document("d", ["token"], document_type="Abuse Cases"),
             document("d", ["token"], tags=("x", "abuse_case")),
             document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
-            headed("Abuse cases"),
-            headed("Threats", "3. Known abuse cases (draft)", "T1"),
+            with_headings("Abuse cases"),
+            with_headings("Threats", "3. Known abuse cases (draft)", "T1"),
         ],
     )
     def test_documents_that_show_a_kind(self, tmp_path: Path, evidence: StoredDocument) -> None:

@@ -75,7 +75,7 @@ def empty(*documents: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
     return fallback.verdict, fallback.message
 
 
-def _unplugged(_texts: Sequence[str]) -> np.ndarray:
+def _raise_unreachable(_texts: Sequence[str]) -> np.ndarray:
     raise EmbedderError("unreachable", "the model's server does not answer", "start it")
 
 
@@ -86,12 +86,12 @@ class TestEachVerdict:
         assert message == "the corpus is empty: run `rolebundle ingest PATH`"
 
     def test_an_empty_corpus_is_no_failed_lane(self) -> None:
-        assert empty([], None, BrokenProvider(_unplugged))[0] == "corpus_empty"
+        assert empty([], None, BrokenProvider(_raise_unreachable))[0] == "corpus_empty"
 
     def test_nothing_matches_where_is_reported_before_a_failed_lane(self) -> None:
         bread = document("bread", ["flour"])
         where = {"source": "nowhere"}
-        verdict, message = empty([bread], None, BrokenProvider(_unplugged), where=where)
+        verdict, message = empty([bread], None, BrokenProvider(_raise_unreachable), where=where)
         assert verdict == "nothing_matches_where"
         assert message.startswith("no document matches source = nowhere;")
         assert empty([], where=where)[0] == "corpus_empty"
@@ -279,12 +279,14 @@ class TestEachVerdict:
     def test_over_budget_is_reported_before_a_failed_lane(self) -> None:
         # There is an answer, whatever else there might be.
         found = empty(
-            [document("d", ["a token"])], None, BrokenProvider(_unplugged), token_budget=1
+            [document("d", ["a token"])], None, BrokenProvider(_raise_unreachable), token_budget=1
         )
         assert found[0] == "over_budget"
 
     def test_lane_down_if_the_model_fails(self) -> None:
-        verdict, message = empty([document("bread", ["flour"])], None, BrokenProvider(_unplugged))
+        verdict, message = empty(
+            [document("bread", ["flour"])], None, BrokenProvider(_raise_unreachable)
+        )
         assert verdict == "lane_down"
         assert message == (
             "the search was incomplete (no candidates); the semantic lane did not run: "
@@ -301,7 +303,7 @@ class TestEachVerdict:
 
     def test_an_incomplete_search_has_no_verdict_all_forbidden(self) -> None:
         post = document("post", ["token rotation"], source_id="blog")
-        verdict, message = empty([post], FORBIDS, BrokenProvider(_unplugged))
+        verdict, message = empty([post], FORBIDS, BrokenProvider(_raise_unreachable))
         assert verdict == "lane_down"
         assert "1 forbidden_source" in message
 
@@ -376,7 +378,7 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     fails: bool,
     terse: bool,
 ) -> None:
-    provider = BrokenProvider(_unplugged) if fails else PROVIDER
+    provider = BrokenProvider(_raise_unreachable) if fails else PROVIDER
     bundle = answer(
         documents, role, provider, waiting, **fields | ({"token_budget": 1} if terse else {})
     )

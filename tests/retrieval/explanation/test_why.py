@@ -134,14 +134,14 @@ class TestPolicy:
     DOCUMENTS = (document("wiki", ["token of the day"]), document("post", ["token token"],
                  source_id="blog", updated_at="2020-01-01T00:00:00Z", excluded_roles=("reviewer",)))  # fmt: skip
 
-    def fate(self, tmp_path: Path, **fields: Any) -> Why:
+    def explain(self, tmp_path: Path, **fields: Any) -> Why:
         self.role = overlay(**fields)
         with built(tmp_path, self.DOCUMENTS) as corpus:
             return why(corpus, "post#0", self.role, task="token")
 
     def test_a_forbidden_source(self, tmp_path: Path) -> None:
         rules = [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "wi"}, {"pattern": "LOG"}]
-        found = self.fate(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
+        found = self.explain(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
         assert (found.outcome, found.step, found.code) == (
             "rejected",
             "filter",
@@ -157,7 +157,7 @@ class TestPolicy:
 
     def test_a_forbidden_path(self, tmp_path: Path) -> None:
         rules = [{"path": "post.*", "reason": "hearsay"}, {"path": "wiki.md"}]
-        found = self.fate(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
+        found = self.explain(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
         assert (found.code, found.notes) == ("forbidden_source", "path post.*: hearsay")
         assert found.needs == [
             "the overlay of other would have to drop 'path post.*' from its forbidden_sources"
@@ -165,12 +165,12 @@ class TestPolicy:
 
     def test_a_source_that_is_not_allowed(self, tmp_path: Path) -> None:
         allowed = {"allowed_sources": [{"pattern": "wiki"}]}
-        found = self.fate(tmp_path, source_policy=allowed, role_id="other")
+        found = self.explain(tmp_path, source_policy=allowed, role_id="other")
         assert found.code == "forbidden_source"
         assert "have to allow source blog" in found.needs[0]
 
     def test_every_obstacle_is_named(self, tmp_path: Path) -> None:
-        found = self.fate(
+        found = self.explain(
             tmp_path,
             source_policy={
                 "forbidden_sources": [{"pattern": "blog"}],
@@ -183,14 +183,14 @@ class TestPolicy:
 
     def test_stale(self, tmp_path: Path) -> None:
         limits = {"freshness_max_age_days": 30.5, "stale_penalty": 1}
-        found = self.fate(tmp_path, retrieval_policy=limits, role_id="other")
+        found = self.explain(tmp_path, retrieval_policy=limits, role_id="other")
         assert (found.code, found.filter.freshness) == ("stale", "stale")
         moment, days = re.findall(r"updated_at of (\S+) or.* at least (\d+)", found.needs[0])[0]
         # Both ways are enough.
         younger = document("post", ["token token"], source_id="blog", updated_at=moment)
         with built(tmp_path, [self.DOCUMENTS[0], younger]) as corpus:
             assert why(corpus, "post#0", self.role, task="token").outcome == "selected"
-        more = self.fate(
+        more = self.explain(
             tmp_path, retrieval_policy=limits | {"freshness_max_age_days": int(days)}, role_id="o"
         )
         assert more.outcome == "selected"
@@ -482,8 +482,8 @@ class TestSampleCorpus:
         chunk_ids = sorted({*list(selected)[:2], *rejected, *some})
         for chunk_id in chunk_ids:
             found = why(sample, chunk_id, role, PROVIDER, **fields)
-            fate = (found.outcome, found.rank, found.code, found.notes)
-            assert fate == expected.get(chunk_id, unfound), chunk_id
+            explanation = (found.outcome, found.rank, found.code, found.notes)
+            assert explanation == expected.get(chunk_id, unfound), chunk_id
             if chunk_id in selected:
                 assert found.score.scores == selected[chunk_id].scores
             assert any(lane_trace.proposed for lane_trace in found.lanes) == (chunk_id in expected)

@@ -141,7 +141,7 @@ def with_trigger(path: Path) -> None:
     db.close()
 
 
-def headless(path: Path) -> None:
+def without_head(path: Path) -> None:
     create(path)
     db = apsw.Connection(str(path))
     db.execute("DELETE FROM head")
@@ -157,7 +157,7 @@ def headless(path: Path) -> None:
         (Path.touch, CorpusCorrupt, "audit_tampered"),
         (lambda path: path.write_text("no database" * 100), CorpusCorrupt, "audit_tampered"),
         (with_trigger, CorpusCorrupt, "audit_tampered"),
-        (headless, CorpusCorrupt, "audit_tampered"),
+        (without_head, CorpusCorrupt, "audit_tampered"),
         (lambda path: None, UsageError, "audit_missing"),
     ],
 )

@@ -142,9 +142,9 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_an_unusable_file_is_refused_and_not_changed(path: Path, trouble: str) -> None:
-    make, kind = TROUBLES[trouble]
+@pytest.mark.parametrize("damage", TROUBLES)
+def test_an_unusable_file_is_refused_and_not_changed(path: Path, damage: str) -> None:
+    make, kind = TROUBLES[damage]
     make(path)
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(kind):
