@@ -20,7 +20,6 @@ from rolebundle.contracts.audit import (
     AUDIT_MODES,
     QUERY_MODES,
     AuditEntry,
-    AuditKind,
     AuditMode,
     AuditRow,
     AuditSettings,
@@ -337,7 +336,6 @@ class AuditLog:
 
 def entry_of_bundle(
     bundle: RetrievalBundle,
-    kind: AuditKind = "retrieve",
     *,
     agent: str = "",
     action: str = "",
@@ -347,13 +345,12 @@ def entry_of_bundle(
 
     Args:
         bundle: the answer.
-        kind: the call.
         agent: who asked.
         action: the action that was asked for.
         details: small, plain values, such as names of approvals. No ids or texts of documents.
     """
     return AuditEntry(
-        kind=kind,
+        kind="retrieve",
         agent=agent,
         role=bundle.role_id,
         action=action,

@@ -219,10 +219,6 @@ class Purpose(NamedTuple):
 
 READ_PURPOSE = Purpose()
 """The purpose of a request that names no action."""
-UNRESTRICTED_PURPOSE = Purpose(
-    table=TrustTable(actions=MappingProxyType(dict.fromkeys(ACTIONS, 0)))
-)
-"""A purpose that rejects nothing. Only for explanations, never for an answer."""
 
 
 def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:

@@ -411,7 +411,7 @@ def _index_state(index: EmbeddingIndex) -> IndexState:
     )
 
 
-def first_depth(seen: int = 0) -> int:
+def first_depth(seen: int) -> int:
     """How many chunks each lane is asked for at first; what the agent has seen is in addition.
 
     It does not depend on the limit, so that neither do the first passages.

@@ -227,13 +227,9 @@ def _vocabulary_score(
 
 
 @lru_cache(maxsize=1024)
-def _folded_words(text: str) -> list[str]:
-    # Cached, because vocabulary and duplicates read the same texts.
-    return text.casefold().split()
-
-
 def _fold_text(text: str) -> str:
-    return " ".join(_folded_words(text))
+    # Cached, because each role compares its own phrases with the same texts.
+    return " ".join(text.casefold().split())
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from html import unescape
 
 from rolebundle.scan.finding import Finding, Severity, ascii_note
@@ -184,7 +184,8 @@ def _text(part: str) -> str:
     return _TAG.sub(" ", part).strip()
 
 
-@cache
+# Bounded, because a document chooses the names of its elements.
+@lru_cache(maxsize=256)
 def _tags_named(tag: str) -> re.Pattern[str]:
     return re.compile(rf"</?{re.escape(tag)}\b", re.IGNORECASE)
 

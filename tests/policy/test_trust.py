@@ -17,7 +17,6 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.policy.trust import (
     DEFAULT_TABLE,
     READ_PURPOSE,
-    UNRESTRICTED_PURPOSE,
     Labels,
     Purpose,
     Ruling,
@@ -141,13 +140,6 @@ class TestPurpose:
         assert (action in allowed) == (purpose.rejection(of) is None)
         assert allowed == sorted(allowed, key=lambda action: (table.risk(action), action))
         assert {*allowed} >= {*Purpose(table=table).allowed_actions(of)}
-
-    def test_the_unrestricted_purpose_rejects_nothing(self) -> None:
-        unknown: Any = "elsewhere"
-        assert all(
-            UNRESTRICTED_PURPOSE.rejection(Labels(origin, "confidential", True)) is None
-            for origin in (*ORIGINS, unknown)
-        )
 
 
 class TestConfiguration:

@@ -361,7 +361,7 @@ class _Page:
         """Whether the text has the color of its background."""
         if COLOR_PROPERTIES.isdisjoint(declared):
             return None
-        text_color, owns_color = self._inherited(element, "color")
+        text_color, owns_color = self._text_color(element)
         background, owns_background = self._background(element)
         if text_color is None or background is None:
             return None
@@ -375,10 +375,10 @@ class _Page:
             is_certain = is_certain and not self._has_linked_sheet()
         return Hiding("white_text", ("color", "background-color"), is_certain)
 
-    def _inherited(self, element: Any, name: str) -> tuple[Color | None, bool]:
+    def _text_color(self, element: Any) -> tuple[Color | None, bool]:
         """The text color of an element, and whether the element itself declares it."""
         for ancestor in (element, *element.iterancestors()):
-            value = self._computed(ancestor)[0].get(name, "inherit")
+            value = self._computed(ancestor)[0].get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
                 return color(value), ancestor is element
             if ancestor.tag == "a":

@@ -7,6 +7,7 @@ dates that do are shown as ISO 8601.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -90,14 +91,14 @@ def shown_text(text: str, code: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _sections(code: str) -> list[str]:
-    found = [match[1] for match in _SECTION.finditer(code)]
+def _sections(code: str) -> tuple[str, ...]:
+    found = tuple(match[1] for match in _SECTION.finditer(code))
     # The pattern also matches the empty text at the end, which is no part.
     return found[:-1] if len(found) > 1 and not code.endswith(";") else found
 
 
 @lru_cache(maxsize=512)
-def _tokens(section: str) -> list[tuple[str, str]]:
+def _tokens(section: str) -> tuple[tuple[str, str], ...]:
     """The parts of a code: ``text``, ``date``, ``elapsed``, ``digits``, ``power``, ``general``."""
     tokens: list[tuple[str, str]] = []
     for match in _TOKEN.finditer(section):
@@ -114,7 +115,7 @@ def _tokens(section: str) -> list[tuple[str, str]]:
             tokens.append(("percent", "%"))
         elif literal != "@":
             tokens.append(("text", quoted or escaped or currency or digits or literal or ""))
-    return tokens
+    return tuple(tokens)
 
 
 def _general(value: float) -> str:
@@ -123,7 +124,7 @@ def _general(value: float) -> str:
     return f"{value:.11g}"
 
 
-def _number(value: float, tokens: list[tuple[str, str]]) -> str:
+def _number(value: float, tokens: Sequence[tuple[str, str]]) -> str:
     percents = sum(kind == "percent" for kind, _ in tokens)
     value *= 100**percents
     places = [text for kind, text in tokens if kind == "digits"]
@@ -177,7 +178,7 @@ def _digits(value: float, digits: str) -> str:
     )
 
 
-def _date(value: float, tokens: list[tuple[str, str]], is_1904: bool) -> str:
+def _date(value: float, tokens: Sequence[tuple[str, str]], is_1904: bool) -> str:
     if not 0 <= value < _MAX_DAY:
         return _general(value)
     has_fraction = any(kind == "date" and ".0" in text for kind, text in tokens)
@@ -201,7 +202,7 @@ def _date(value: float, tokens: list[tuple[str, str]], is_1904: bool) -> str:
     return "".join(parts).strip()
 
 
-def _is_minute(tokens: list[tuple[str, str]], at: int) -> bool:
+def _is_minute(tokens: Sequence[tuple[str, str]], at: int) -> bool:
     """Whether an ``m`` stands for minutes: after hours or before seconds."""
     words = [(i, text) for i, (kind, text) in enumerate(tokens) if kind in {"date", "elapsed"}]
     place = next(n for n, (i, _) in enumerate(words) if i == at)

@@ -202,7 +202,7 @@ class _Workbook:
             if tag == "sheetData":
                 break
             if tag == "col":
-                if _is_flag(element, "hidden") or _is_narrow(element):
+                if _has_hidden_flag(element) or _is_narrow(element):
                     # Excel requires that columns are in order.
                     above = hidden_columns[-1] if hidden_columns else 0
                     first = max(integer_in(element.get("min"), 1), above + 1)
@@ -355,8 +355,8 @@ def _text_value(text: _Text, code: str) -> tuple[str, bool, tuple[tuple[str, str
     return "", True, (*text.hidden, ("invisible_element", text.visible))
 
 
-def _is_flag(element: Any, name: str) -> bool:
-    return element.get(name, "0").lower() in {"1", "true"}
+def _has_hidden_flag(element: Any) -> bool:
+    return element.get("hidden", "0").lower() in {"1", "true"}
 
 
 def _is_narrow(element: Any) -> bool:
@@ -366,7 +366,7 @@ def _is_narrow(element: Any) -> bool:
 def _is_hidden_row(row: Any) -> bool:
     height = row.get("ht")
     is_tiny = height is not None and number_in(height, 10) <= _MAX_TINY_HEIGHT
-    return is_tiny or _is_flag(row, "hidden")
+    return is_tiny or _has_hidden_flag(row)
 
 
 def _column(letters: str) -> int:

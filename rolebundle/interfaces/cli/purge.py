@@ -168,7 +168,7 @@ def _erase(
         return pending, ()
     if not yes:
         size, path = plan.extent, admin.workspace.path
-        _print_names((*plan.documents, *plan.decisions), "would erase")
+        _print_names((*plan.documents, *plan.decisions))
         _print_facts(plan.facts)
         _print_publications([plan.publications])
         _confirm(
@@ -218,7 +218,7 @@ def _show_plan(
             f"would erase {counted(size.documents, 'document')}, "
             f"{counted(size.chunks, 'chunk')}, {counted(size.vectors, 'vector')}"
         )
-        _print_names((*plan.documents, *plan.decisions), "would erase")
+        _print_names((*plan.documents, *plan.decisions))
         _print_facts(plan.facts)
         _warn(plan.returning, ())
         _print_publications([plan.publications])
@@ -240,11 +240,11 @@ def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) 
         click.echo(f"{counted(deleted, 'backup')} deleted")
 
 
-def _print_names(documents: Sequence[str], label: str) -> None:
-    for name in documents[:_MAX_LISTED]:
-        click.echo(writable(f"{label}: {name}"), err=True)
-    if len(documents) > _MAX_LISTED:
-        click.echo(f"and {len(documents) - _MAX_LISTED} more", err=True)
+def _print_names(names: Sequence[str]) -> None:
+    for name in names[:_MAX_LISTED]:
+        click.echo(writable(f"would erase: {name}"), err=True)
+    if len(names) > _MAX_LISTED:
+        click.echo(f"and {len(names) - _MAX_LISTED} more", err=True)
 
 
 def _print_facts(facts: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ def openings_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     return [rowid for (rowid,) in rows]
 
 
-def newest_chunks(corpus: Corpus, until: str, within: Sequence[int] | None = None) -> list[int]:
+def newest_chunks(corpus: Corpus, until: str, within: Sequence[int] | None) -> list[int]:
     """The rowids of the first chunks of the newest documents and of changelogs.
 
     Args:
@@ -53,7 +53,7 @@ def newest_chunks(corpus: Corpus, until: str, within: Sequence[int] | None = Non
 
 
 def introductions(
-    corpus: Corpus, document_types: Sequence[str], within: Sequence[int] | None = None
+    corpus: Corpus, document_types: Sequence[str], within: Sequence[int] | None
 ) -> list[int]:
     """The rowids of the first two chunks of documents that introduce, the shallowest paths first.
 

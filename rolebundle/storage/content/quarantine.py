@@ -88,7 +88,7 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged | None:
 
 
 def quarantined_named(
-    corpus: Corpus, reference: str, document: str, locations: Sequence[str] = ()
+    corpus: Corpus, reference: str, document: str, locations: Sequence[str]
 ) -> Flagged | None:
     """The quarantined document that has this chunk id, id or path, or is at one of these locations.
 

@@ -217,10 +217,6 @@ def _is_malformed(corpus: Corpus, part: IndexPart) -> bool:
     return any(corpus.value(flaw) for flaw in flaws)
 
 
-def _has_other_types(corpus: Corpus, table: str, column: str) -> bool:
-    return bool(corpus.value(f"SELECT count(*) FROM {table} WHERE typeof({column}) <> 'blob'"))
-
-
 def _has_wrong_places(corpus: Corpus, part: IndexPart) -> bool:
     """Whether vec0's record of where each vector is differs from its blocks."""
     places = {
@@ -258,7 +254,8 @@ def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
         if not is_same[0]:
             return True
         count += 1
-    if _has_other_types(corpus, f"{part.approximate_table}_idx", "val"):
+    values = f"{part.approximate_table}_idx"
+    if corpus.value(f"SELECT count(*) FROM {values} WHERE typeof(val) <> 'blob'"):
         return True
     stored = corpus.value(f"SELECT count(*) FROM {part.approximate_table}_base")
     if not count == stored == part.vectors:

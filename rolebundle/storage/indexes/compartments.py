@@ -7,7 +7,7 @@ but what its agent may see (docs/decisions/0011). `partition.py` assigns documen
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
@@ -48,16 +48,6 @@ def searchable_compartments(corpus: Corpus) -> list[Compartment]:
 def has_quarantined(corpus: Corpus) -> bool:
     """Whether the file has documents in quarantine, which no agent may see."""
     return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
-
-
-def count_chunks(corpus: Corpus, compartments: Iterable[int]) -> int:
-    """How many chunks these compartments have together."""
-    numbers = set(compartments)
-    return sum(
-        compartment.chunks
-        for compartment in visible_compartments(corpus)
-        if compartment.id in numbers
-    )
 
 
 def _read(corpus: Corpus, table: str) -> list[Compartment]:

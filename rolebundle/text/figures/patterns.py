@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME, Words, words_of
@@ -227,7 +227,8 @@ class Grammar(NamedTuple):
     ordinal_month: re.Pattern[str]
 
 
-@cache
+# Bounded, because a document may declare any language.
+@lru_cache(maxsize=64)
 def grammar(language: str) -> Grammar:
     """What a language adds; English for a language without number words."""
     words = words_of(language if language in LANGUAGES else "en")

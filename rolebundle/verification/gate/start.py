@@ -127,7 +127,7 @@ def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> bool:
         return True
 
 
-def _make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) -> Baseline:
+def _make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int) -> Baseline:
     """Record the state of the files that a contract names, and of their neighbours.
 
     Raises:

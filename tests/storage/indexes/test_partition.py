@@ -393,9 +393,6 @@ class TestCounts:
         assert counted(corpus) == {"shared": (1, 2), "hr": (2, 4)}
         put(corpus, document("c", ["x"], scope="hr"))
         assert counted(corpus) == {"shared": (1, 2), "hr": (2, 2)}
-        hr = by_kind(corpus)["hr", "internal", ()].id
-        assert compartments.count_chunks(corpus, [hr]) == 2
-        assert compartments.count_chunks(corpus, [hr, hr, 99]) == 2
         totals = corpus_counts(corpus)
         assert (totals.documents, totals.chunks) == (3, 4)
 
