@@ -33,6 +33,9 @@ MANUAL_FOLDER = "/usr/share/man/"
 QUESTIONS = Path(__file__).with_name("questions.txt")
 _COMPLETE_MARKER = "gathered"
 
+# As the command line does, before numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 class Missing(SystemExit):
     """Something that the benchmarks need is not on this machine. It ends them with its message."""

@@ -94,6 +94,9 @@ def _disable_plugins() -> None:
 
 
 _disable_plugins()
+# Read when numpy is imported. The ranking multiplies one matrix for each answer: a second thread
+# saves little, and afterwards waits in a loop that takes the processor from the next search.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _OutputClosed(Exception):
