@@ -33,13 +33,13 @@ def decisions() -> None:
 
 
 @decisions.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also decisions that have no effect now.")
+@click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
 @click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
 @db_option
 @json_option
 def list_command(
-    everything: bool, scope: str | None, agent: str | None, db: str | None, as_json: bool
+    include_all: bool, scope: str | None, agent: str | None, db: str | None, as_json: bool
 ) -> None:
     """List the active decisions.
 
@@ -56,7 +56,7 @@ def list_command(
     records = [
         record
         for record in records
-        if (everything or record.state == "active") and scope in (None, record.scope)
+        if (include_all or record.state == "active") and scope in (None, record.scope)
     ]
     if as_json:
         print_json(DecisionList(decisions=records))
@@ -64,7 +64,7 @@ def list_command(
     for record in records:
         click.echo(_line(record))
     if not records:
-        click.echo("no decision" if everything else "no active decision", err=True)
+        click.echo("no decision" if include_all else "no active decision", err=True)
 
 
 @decisions.command("show")

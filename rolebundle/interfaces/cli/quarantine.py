@@ -28,10 +28,10 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@click.option("--all", "everything", is_flag=True, help="List all documents with findings.")
+@click.option("--all", "include_all", is_flag=True, help="List all documents with findings.")
 @db_option
 @json_option
-def list_command(everything: bool, db: str | None, as_json: bool) -> None:
+def list_command(include_all: bool, db: str | None, as_json: bool) -> None:
     """List the quarantined documents, with the kinds of findings.
 
     \b
@@ -39,7 +39,7 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
     rolebundle quarantine list --all --json
     """
     with admin_for(db) as admin:
-        documents = admin.quarantine.documents("" if everything else "quarantine")
+        documents = admin.quarantine.documents("" if include_all else "quarantine")
     if as_json:
         summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
         print_json(QuarantineList(documents=summaries))
@@ -48,7 +48,7 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
         kinds = ", ".join(json.loads(document.scanned.kinds))
         click.echo(f"{document.document_id}  {document.scanned.verdict}  {kinds}")
     if not documents:
-        condition = "has findings" if everything else "is quarantined"
+        condition = "has findings" if include_all else "is quarantined"
         click.echo(f"no document {condition}", err=True)
 
 
