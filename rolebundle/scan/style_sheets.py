@@ -1,4 +1,4 @@
-"""The rules of a page's own style sheets that may hide elements, and XPaths for their selectors.
+"""The rules of a page's own style sheets that may hide elements, and what their selectors match.
 
 Only ``<style>`` elements are read: linked style sheets are not at hand. A rule applies always,
 sometimes (it depends on the user or on something that is not known here), or only otherwise than on
@@ -27,13 +27,29 @@ _ORDER: tuple[Applies, ...] = ("always", "sometimes", "otherwise")
 _MAX_SHEET_CHARS = 2_000_000
 _MAX_RULES = 20_000
 _MAX_COMPOUNDS = 8
+_MAX_PARENTHESES = 20
+_MAX_NESTED_CHARS = 100_000
+"""Of the selectors of a nested rule, in which each ``&`` stands for an outer selector."""
+
+
+class Step(NamedTuple):
+    """One compound of a selector, such as ``p.note:first-child``.
+
+    Attributes:
+        combinator: how its elements are related to those of the step before: ``>``, ``+``, ``~``,
+            or empty for descendants.
+        xpath: an XPath to all elements that match the compound by itself.
+    """
+
+    combinator: str
+    xpath: str
 
 
 class Rule(NamedTuple):
     """One selector of a rule, with the declarations that matter.
 
     Attributes:
-        xpath: an XPath to the elements.
+        steps: the compounds of the selector from left to right.
         name: a class or an id that each of the elements has, or an empty text.
         specificity: ids, classes and tags in the selector.
         applies: when the rule applies.
@@ -41,7 +57,7 @@ class Rule(NamedTuple):
         important: those of them that are ``!important``.
     """
 
-    xpath: str
+    steps: tuple[Step, ...]
     name: str
     specificity: tuple[int, int, int]
     applies: Applies
@@ -66,13 +82,15 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         if not normal and not important:
             continue
         for selector in _split(selectors):
+            if len(rules) >= _MAX_RULES:
+                break
             translated = _translated(selector)
-            if translated is None or len(rules) >= _MAX_RULES:
+            if translated is None:
                 continue
             when = _weaker(translated.applies, _weaker(applies, _media(media)))
             rules.append(
                 Rule(
-                    translated.xpath,
+                    translated.steps,
                     translated.name,
                     translated.specificity,
                     when,
@@ -153,17 +171,24 @@ def _opened(prelude: str, inside: _Open) -> _Open:
     return inside._replace(applies=_weaker(applies, inside.applies), declared=[])
 
 
-def _nested(prelude: str, inside: _Open) -> str:
+def _nested(prelude: str, inside: _Open) -> str | None:
+    """The selectors of a rule in an open block; ``None`` if they are too long."""
     if not inside.is_rule:
         return prelude
+    parents, children = _split(inside.selectors or "")[:20], _split(prelude)[:20]
+    copies = prelude.count("&") + len(children)
+    if len(parents) * len(prelude) + sum(map(len, parents)) * copies > _MAX_NESTED_CHARS:
+        return None
     return ",".join(
         child.replace("&", parent) if "&" in child else f"{parent} {child}"
-        for parent in _split(inside.selectors or "")[:20]
-        for child in _split(prelude)[:20]
+        for parent in parents
+        for child in children
     )
 
 
-_FEATURE = re.compile(r"\(\s*(min|max)-(?:device-)?(width|height)\s*:\s*([\d.]+)(px|em|rem)\s*\)")
+_FEATURE = re.compile(
+    r"\(\s*(min|max)-(?:device-)?(width|height)\s*:\s*(\d*\.?\d+)(px|em|rem)\s*\)"
+)
 _NOT_NOW = re.compile(
     r"\(\s*(?:prefers-color-scheme\s*:\s*dark|prefers-reduced-motion\s*:\s*reduce|hover\s*:\s*none"
     r"|prefers-contrast\s*:\s*more|forced-colors\s*:\s*active|pointer\s*:\s*coarse|scripting\s*:"
@@ -185,7 +210,7 @@ def _media_query(query: str) -> Applies:
     if query.startswith("not") or " or " in query:
         return "sometimes"
     for bound, side, number, unit in _FEATURE.findall(query):
-        length = float(number) * (1 if unit == "px" else 16) if number.strip(".") else 0.0
+        length = float(number) * (1 if unit == "px" else 16)
         window = WINDOW_WIDTH if side == "width" else WINDOW_HEIGHT
         if (length > window) if bound == "min" else (length < window):
             return "otherwise"
@@ -194,11 +219,12 @@ def _media_query(query: str) -> Applies:
 
 # Selectors
 
-_NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}[ \t\n]?|\\[^\n0-9a-fA-F])+"
+# No part is given back, so that what does not match is found in linear time.
+_NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}+[ \t\n]?+|\\[^\n0-9a-fA-F])++"
 _SIMPLE = re.compile(
     rf"(?P<tag>\*|{_NAME})|\#(?P<id>{_NAME})|\.(?P<class>{_NAME})"
-    rf"|\[\s*(?P<attribute>{_NAME})\s*(?:(?P<operator>[~|^$*]?=)\s*"
-    rf"(?P<value>\"[^\"]*\"|'[^']*'|{_NAME})\s*(?P<case>[iIsS])?\s*)?\]"
+    rf"|\[\s*+(?P<attribute>{_NAME})\s*+(?:(?P<operator>[~|^$*]?=)\s*+"
+    rf"(?P<value>\"[^\"]*+\"|'[^']*+'|{_NAME})\s*+(?P<case>[iIsS])?+\s*+)?+\]"
     rf"|::?(?P<pseudo>{_NAME})(?P<arguments>\()?"
 )
 _COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
@@ -213,7 +239,7 @@ _MOMENTARY = frozenset(("focus", "focus-visible", "active"))
 
 
 class _Translated(NamedTuple):
-    xpath: str
+    steps: tuple[Step, ...]
     name: str
     specificity: tuple[int, int, int]
     applies: Applies
@@ -229,8 +255,8 @@ class _Compound(NamedTuple):
     applies: Applies
 
     @property
-    def step(self) -> str:
-        return self.tag + "".join(f"[{condition}]" for condition in self.conditions)
+    def xpath(self) -> str:
+        return f"//{self.tag}" + "".join(f"[{condition}]" for condition in self.conditions)
 
     @property
     def condition(self) -> str:
@@ -243,18 +269,18 @@ class _UnknownSelectorError(Exception):
 
 
 def _translated(selector: str) -> _Translated | None:
-    """The XPath of a selector; ``None`` if it is not valid or not for whole elements."""
-    text, at, path = selector.strip(), 0, "//"
-    ids = classes = tags = count = 0
+    """The steps of a selector; ``None`` if it is not valid or not for whole elements."""
+    text, at, combinator = selector.strip(), 0, ""
+    steps: list[Step] = []
+    ids = classes = tags = 0
     applies: Applies = "always"
     name = ""
     try:
         while at < len(text):
             compound, at = _compound(text, at)
-            count += 1
-            if count > _MAX_COMPOUNDS:
+            if len(steps) == _MAX_COMPOUNDS:
                 return None
-            path += compound.step
+            steps.append(Step(combinator, compound.xpath))
             name = compound.name
             applies = _weaker(applies, compound.applies)
             ids, classes, tags = (
@@ -262,19 +288,13 @@ def _translated(selector: str) -> _Translated | None:
             )
             if at == len(text):
                 break
-            combinator = _COMBINATOR.match(text, at)
-            if combinator is None:
+            between = _COMBINATOR.match(text, at)
+            if between is None:
                 return None
-            at = combinator.end()
-            path += {
-                None: "//",
-                ">": "/",
-                "+": "/following-sibling::*[1]/self::",
-                "~": "/following-sibling::",
-            }[combinator[1]]
+            combinator, at = between[1] or "", between.end()
     except _UnknownSelectorError:
         return None
-    return _Translated(path, name, (ids, classes, tags), applies) if count else None
+    return _Translated(tuple(steps), name, (ids, classes, tags), applies) if steps else None
 
 
 def _compound(text: str, at: int) -> tuple[_Compound, int]:
@@ -365,7 +385,9 @@ def _compared(attribute: str, operator: str, value: str) -> tuple[str, Applies]:
     return condition, "always"
 
 
-_INDEX = re.compile(r"(?P<a>[+-]?\d*)n\s*(?P<b>[+-]\s*\d+)?|(?P<only>[+-]?\d+)")
+_INDEX = re.compile(
+    r"(?P<a>[+-]?\d{0,9})n\s*(?P<b>[+-]\s*\d{1,9})?|(?P<only>[+-]?\d{1,9})", re.ASCII
+)
 
 
 def _pseudo(name: str, arguments: str, tag: str) -> tuple[str, Applies]:
@@ -429,6 +451,8 @@ def _nth(match: re.Match[str], position: str) -> str:
 
 def _of_selectors(name: str, arguments: str) -> tuple[str, Applies]:
     """The condition of ``:not(…)`` or ``:is(…)``; without one if a selector in it is complex."""
+    if arguments.count("(") > _MAX_PARENTHESES:
+        return "", "sometimes"
     conditions = []
     applies: Applies = "always"
     for part in _split(arguments):

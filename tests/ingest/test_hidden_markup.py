@@ -215,3 +215,72 @@ def test_a_finding_has_the_place_of_the_hidden_part(tmp_path: Path) -> None:
 def test_long_style_sheets_take_linear_time(piece: str, length: int) -> None:
     with linear_time(length):
         rules_of.__wrapped__(piece * (length // len(piece)))
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        pytest.param(".a{" + "&&&&&&&&&& x{" * 8 + "display:none" + "}" * 9, id="nested"),
+        pytest.param(".a" + ":not(" * 5_000 + ")" * 5_000 + "{display:none}", id="functions"),
+        pytest.param(".a:not(" * 90 + "x" * 50_000 + ")" * 90 + "{display:none}", id="long"),
+        pytest.param("[" + "é" * 60 + "{display:none}", id="letters"),
+        pytest.param("[" + r"\aaaaaa" * 40 + "{display:none}", id="escapes"),
+        pytest.param("[a=b" + " " * 50_000 + "{display:none}", id="spaces"),
+        pytest.param(".a:nth-child(" + "9" * 5_000 + "){display:none}", id="index"),
+        pytest.param("@media (min-width: 1.2.3px){.a{display:none}}", id="width"),
+        pytest.param(
+            "".join(
+                f"p{{background-color:#{n:06x}}}p{{color:#{2 * n + 1:06x}}}" for n in range(2_000)
+            ),
+            id="colors",
+        ),
+    ],
+)
+def test_a_style_sheet_made_to_take_long_costs_no_page(tmp_path: Path, sheet: str) -> None:
+    with linear_time(150_000):
+        state = ingest(tmp_path, {"a": f"<style>{sheet}</style><p class=x>FACT</p>"}, FACT)
+    assert FACT in state.texts["a"]
+
+
+@pytest.mark.parametrize(
+    ("sheet", "is_evaluated"),
+    [
+        (".a ~ .a ~ .b", True),
+        (".a .a .b, div > .a + .b", True),
+        # For each paragraph, its siblings are counted.
+        (",".join(f".a:nth-child({n}n)" for n in range(2, 14)) + ",.b", False),
+    ],
+)
+def test_a_page_with_many_siblings_is_evaluated_or_labelled(
+    tmp_path: Path, sheet: str, is_evaluated: bool
+) -> None:
+    siblings = "<p class=a>one of many</p>" * 6_000
+    page = f"<style>{sheet}{{display:none}}</style><div>{siblings}<p class=b>FACT</p></div>"
+    with linear_time(len(page)):
+        state = ingest(tmp_path, {"a": page}, ORDER)
+    assert (ORDER in state.texts["a"]) is not is_evaluated
+    assert state.kinds["a"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "hidden"),
+    [
+        ("div p", "2 3 5"),
+        ("div > p", "2 5"),
+        ("h2 + p", "1 3"),
+        ("h2 ~ p", "1 3 4"),
+        ("div ~ p", "4"),
+        ("h2 + div > p", ""),
+        ("h2 ~ div section p", "3"),
+        ("section ~ p", "5"),
+    ],
+)
+def test_each_combinator_matches_what_it_matches_in_a_browser(
+    tmp_path: Path, selector: str, hidden: str
+) -> None:
+    page = (
+        "<body><h2>a</h2><p>word1</p><div><p>word2</p><section><h2>b</h2><!-- c --><p>word3</p>"
+        f"</section><p>word5</p></div><p>word4</p><style>{selector}{{display:none}}</style>"
+    )
+    text = ingest(tmp_path, {"a": page}, "").texts["a"]
+    assert [n for n in "12345" if f"word{n}" not in text] == sorted(hidden.split())

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from rolebundle.ingest.readers.html_reduce import byte_pattern
+from rolebundle.ingest.readers.html_selectors import Selectors, TooMuchWorkError
 from rolebundle.scan.hidden_style import (
     BLACK,
     COLOR_PROPERTIES,
@@ -84,6 +85,8 @@ _MIN_SPOKEN_WORDS = 12
 # Style sheets of larger pages are not evaluated, and of a sheet only so many rules.
 _MAX_ELEMENTS = 50_000
 _MAX_RULES = 400
+_MAX_COMPARISONS = 1_000_000
+"""Of the colors and backgrounds of a sheet. In one with more, any text may be as its background."""
 
 
 class HiddenElement(NamedTuple):
@@ -138,11 +141,12 @@ def _suspects(rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
 
     Each has the class or id of the element with that background, or an empty text.
     """
-    backgrounds = [(WHITE, "")]
+    backgrounds = {(WHITE, ""): None}
     for rule in rules:
         behind = color(rule.declared.get("background-color", ""))
         if behind is not None and behind.alpha > 0:
-            backgrounds.append((behind, rule.name))
+            backgrounds[behind, rule.name] = None
+    is_comparable = len(backgrounds) * len(rules) <= _MAX_COMPARISONS
     for rule in rules:
         if rule.applies == "otherwise":
             continue
@@ -152,7 +156,9 @@ def _suspects(rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
         own = color(rule.declared.get("background-color", ""))
         has_own = own is not None and own.alpha > 0
         text_color = color(rule.declared.get("color", "black" if has_own else ""))
-        if text_color is not None:
+        if text_color is not None and not is_comparable:
+            yield rule, ""
+        elif text_color is not None:
             tested_backgrounds = [(own, "")] if own is not None and has_own else backgrounds
             for background, name in tested_backgrounds:
                 if text_color.over(background).distance(background) <= SIMILAR_COLOR:
@@ -202,10 +208,18 @@ class _Page:
         if len(suspects) > _MAX_RULES or _COUNT(self._root) > _MAX_ELEMENTS:
             self.is_cut = True
             return
+        try:
+            self._evaluate(every, suspects)
+        except TooMuchWorkError:
+            self.is_cut = True
+            self._suspects, self._rules = [], defaultdict(list)
+
+    def _evaluate(self, every: Iterable[Rule], suspects: Iterable[Rule]) -> None:
+        selectors = Selectors(self._root)
         concerned: set[str] = set()
         elements: dict[Any, None] = {}
         for rule in suspects:
-            matches = [e for e in _xpath(rule.xpath)(self._root) if self._has_text(e)]
+            matches = [e for e in selectors.matches(rule) if self._has_text(e)]
             if matches:
                 way = hiding(rule.declared)
                 concerned.update(way.properties if way else COLOR_PROPERTIES)
@@ -213,7 +227,7 @@ class _Page:
         self._suspects = list(elements)
         for order, rule in enumerate(every):
             if not concerned.isdisjoint(rule.declared):
-                for element in _xpath(rule.xpath)(self._root):
+                for element in selectors.matches(rule):
                     self._rules[element].append((order, rule))
 
     def _has_text(self, element: Any) -> bool:
@@ -436,11 +450,6 @@ def _may_be_hidden(element: Any) -> bool:
 def _is_suspect_style(style: str) -> bool:
     declared = declarations(style)
     return hiding(declared) is not None or not COLOR_PROPERTIES.isdisjoint(declared)
-
-
-@lru_cache(maxsize=4_096)
-def _xpath(path: str) -> Any:
-    return etree.XPath(path)
 
 
 def _old_color(value: str) -> str:
