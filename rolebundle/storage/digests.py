@@ -157,7 +157,7 @@ def checked_documents(corpus: Corpus, rowids: Sequence[int] | None = None) -> It
 def checked_rows(
     corpus: Corpus, table: str, rowids: Sequence[int] | None = None
 ) -> Iterator[Checked]:
-    """The digests of rows of a table of ``_OTHERS``: of these, or of all."""
+    """The digests of rows of a table of ``_ROW_DIGEST_TABLES``: of these, or of all."""
     key, columns = _ROW_DIGEST_TABLES[table]
     select = f"SELECT {key}, digest, {columns} FROM {table}"
     for rowid, stored, *row in _selected(corpus, select, key, rowids):

@@ -167,6 +167,23 @@ class TestTheTask:
         words = TaskWords(frequencies, MANY)
         assert weigh_evidence({}, {1: 0.6}, words, NOISE, confidence).task == task
 
+    @pytest.mark.parametrize(("closeness", "task"), [(0.65, "weak"), (0.64, "off_topic")])
+    def test_how_close_a_passage_must_be_if_all_words_are_missing(
+        self, closeness: float, task: str
+    ) -> None:
+        # It lacks 8 · (0.55 − closeness / 2) words, which is more than 1.8.
+        found = evidence({}, cosines={}, frequencies=(0,) * 8, chunks=MANY)
+        near = Support(0, 8, 0.0, closeness)
+        assert found._replace(best=near, best_by_topic=near).task == task
+
+    @pytest.mark.parametrize("missing", [8, 40])
+    def test_a_long_task_lacks_no_more_than_one_of_eight_words(self, missing: int) -> None:
+        # At strength 0.5 it lacks 8 · 0.05 = 0.4 words, however long it is.
+        words = {"frequencies": (1,) * missing + (0,) * missing, "chunks": MANY}
+        half = evidence({1: set(range(missing))}, cosines={1: 0.4}, **words)
+        assert half.best.strength == pytest.approx(0.5)
+        assert half.task == "weak"
+
     def test_what_it_lacks_of_half_of_its_words_decides(self) -> None:
         # It has 1 of n words and nothing is close: strength 1 / 2n, it lacks n · (0.55 − 1/2n)
         # = 0.55 n − 1/2 words, and more than 0.7 of a word is too much.
@@ -186,6 +203,15 @@ class TestTheTask:
         for words, task in states.items():
             found = evidence({1: {0}}, frequencies=(1,) * words, chunks=MANY)
             assert found.task == task, words
+
+    @pytest.mark.parametrize(
+        ("coverage", "task"), [(0.149, "off_topic"), (0.15, "weak"), (0.3, "supported")]
+    )
+    def test_without_meanings_a_threshold_belongs_to_the_better_state(
+        self, coverage: float, task: str
+    ) -> None:
+        found = evidence({}, **RARE)
+        assert found._replace(best=Support(1, 4, coverage, None)).task == task
 
     def test_general_words_do_not_make_a_task_off_topic(self) -> None:
         task: Any = {"frequencies": (8, 3, 9), "chunks": MANY, "cosines": {1: 0.1}}

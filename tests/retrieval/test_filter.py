@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import REMEMBERED_KIND, Passage, Superseder, iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Mark, Passage, Superseder, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.policy.trust import READ_PURPOSE, Purpose
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.filter import (
     filter_candidates,
     freshness_of,
+    is_readable,
     rejections,
 )
 from rolebundle.retrieval.request import ResolvedRequest
@@ -217,8 +218,9 @@ class TestAge:
         role = self.role(stale_penalty=0.9)
         assert score(role, updated_at=days_ago(101)) == pytest.approx(0.05)
 
-    def test_exactly_the_maximum_is_not_older(self) -> None:
-        assert score(self.role(stale_penalty=1.0), updated_at=days_ago(100)) == 0.5
+    @pytest.mark.parametrize("penalty", [0.5, 1.0])
+    def test_exactly_the_maximum_is_not_older(self, penalty: float) -> None:
+        assert score(self.role(stale_penalty=penalty), updated_at=days_ago(100)) == 0.5
 
     def test_a_penalty_of_one_rejects_with_the_age_and_the_limit(self) -> None:
         role = self.role(stale_penalty=1.0)
@@ -414,3 +416,41 @@ class TestCombination:
     def test_policy_is_reported_before_supersession(self) -> None:
         old = passage(source_id="wiki", superseded_by=(Superseder("new", "general"),))
         assert rejection(old, forbids("wiki"))[0] == "forbidden_source"
+
+
+class TestReading:
+    """What an agent may look up: its roles decide, and not what is useful for a task."""
+
+    ROLE = overlay(
+        role_id="writer",
+        source_policy={"forbidden_sources": [{"pattern": "draft"}]},
+        retrieval_policy={
+            "role_mismatch_penalty": 1.0,
+            "stale_penalty": 1.0,
+            "freshness_max_age_days": 100.0,
+        },
+    )
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"source_id": "drafts"},
+            {"excluded_roles": ("writer",)},
+            {"applicable_roles": ("reviewer",)},
+        ],
+    )
+    def test_what_the_role_may_not_see_is_not_readable(self, fields: dict[str, Any]) -> None:
+        assert not is_readable(passage(**fields), resolve(self.ROLE))
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"updated_at": days_ago(101)},
+            {"valid_until": days_ago(1)},
+            {"mark": Mark("rejected", "ada", "owner", "wrong", days_ago(1))},
+        ],
+    )
+    def test_what_is_rejected_for_another_reason_is_readable(self, fields: dict[str, Any]) -> None:
+        document = passage(**fields)
+        assert rejection(document, self.ROLE)
+        assert is_readable(document, resolve(self.ROLE))
