@@ -69,14 +69,17 @@ class Admin:
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
-        The corpus file is created if it is missing. Pending purges are completed first.
+        The corpus file is created if it is missing. Pending purges are completed first. Chunks are
+        embedded unless ``lexical_only`` or the option of this name is set.
         """
         from rolebundle.ingest.indexes import no_progress
         from rolebundle.ingest.options import IngestOptions
         from rolebundle.ingest.reading_progress import no_reading
         from rolebundle.ingest.sync import ingest
 
-        options = replace(options or IngestOptions(), lexical_only=lexical_only)
+        options = options or IngestOptions()
+        lexical_only = lexical_only or bool(options.lexical_only)
+        options = replace(options, lexical_only=lexical_only)
         with self.workspace.open_writer(create=True) as corpus:
             self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
             provider = None if lexical_only else self.workspace.passage_provider(corpus)

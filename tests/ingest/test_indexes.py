@@ -21,6 +21,7 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport, build_index
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
@@ -317,6 +318,12 @@ def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
         "embed", "--provider", kind, "--model", MODEL, "--embed-url", server.url, "--db", db
     )
     assert outcome.code == 0, outcome.err
+
+
+def test_the_option_of_an_ingest_not_to_embed(tree: Path) -> None:
+    with Admin(tree.with_name("new.db")) as admin:
+        report = admin.ingest([tree], IngestOptions(lexical_only=True))
+        assert (report.added, report.embedded) == (20, 0)
 
 
 def test_the_server_down_during_ingest(db: Path, tree: Path) -> None:

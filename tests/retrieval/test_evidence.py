@@ -242,6 +242,13 @@ class TestTheTask:
         common = rare | {"frequencies": (MANY // 4,) + (0,) * 5}
         assert evidence({1: {0}}, names={0}, **common).task == "off_topic"
 
+    @pytest.mark.parametrize(("frequency", "has_name"), [(2, True), (MANY // 4, False)])
+    def test_a_common_name_is_no_rare_one_whatever_else_the_passage_has(
+        self, frequency: int, has_name: bool
+    ) -> None:
+        words = TaskWords((frequency, 1), MANY, {1: frozenset({0, 1})}, names=frozenset({0}))
+        assert words.has_name == has_name
+
     @pytest.mark.parametrize("cosines", [None, {1: 0.1}])
     def test_one_name_of_a_long_task_may_occur_by_chance(
         self, cosines: dict[int, float] | None

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.evidence import MAX_ROLE_FACTOR
+from rolebundle.retrieval.pipeline import weights_for
 from rolebundle.retrieval.score import MAX_ROLE_SHARE, Weights
+from support.corpora import overlay, resolved
+from support.values import SUPPORTED
 
 MODES: tuple[tuple[Fusion, bool], ...] = (
     ("weighted", True), ("weighted", False), ("rrf", True), ("rrf", False),
@@ -124,3 +127,10 @@ def test_a_more_specific_task_gives_the_role_no_more(
         for factor in sorted((first_factor, second_factor))
     ]
     assert shares[0] <= shares[1] + 1e-12
+
+
+def test_without_a_role_the_lanes_have_the_whole_score() -> None:
+    weights = weights_for(resolved(), SUPPORTED, has_semantic=True)
+    assert share_of(weights) == 0
+    assert weights.lexical + weights.semantic == pytest.approx(1.0)
+    assert share_of(weights_for(resolved(overlay()), SUPPORTED, has_semantic=True)) > 0

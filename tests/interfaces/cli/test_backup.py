@@ -17,6 +17,9 @@ from support.commands import invoke
 from support.corpora import build, document, fill
 from support.sound import assert_sound, contents
 
+PAGE_BYTES = 4096
+"""Of SQLite's pages."""
+
 
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -85,6 +88,15 @@ class TestBackup:
         assert contents(saved) == contents(db)
         assert not partial.exists()
         assert invoke("restore", saved, "--yes", "--db", db).code == 0
+
+    def test_an_audit_that_is_not_of_the_killed_backup_is_not_replaced(
+        self, db: Path, saved: Path
+    ) -> None:
+        saved.unlink()
+        audit_path(saved).write_text("mine")
+        assert invoke("backup", saved, "--db", db).code == 2
+        assert audit_path(saved).read_text() == "mine"
+        assert not saved.exists()
 
     def test_a_damaged_corpus_is_not_backed_up(self, db: Path, tmp_path: Path) -> None:
         with open_writer(db) as corpus:
@@ -299,5 +311,13 @@ class TestRestore:
         manifest_path(saved).unlink()
         with apsw.Connection(str(saved)) as connection:
             connection.pragma("user_version", 1)
+        before = contents(db)
+        sound = saved.read_bytes()
+        # The last page belongs to a table or an index.
+        saved.write_bytes(sound[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
+        outcome = invoke("restore", saved, "--yes", "--db", db)
+        assert (outcome.code, "[backup_damaged]" in outcome.err) == (7, True)
+        assert contents(db) == before
+        saved.write_bytes(sound)
         assert invoke("restore", saved, "--yes", "--db", db).code == 0
         assert invoke("status", "--db", db).code == 8
