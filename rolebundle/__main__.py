@@ -1,6 +1,17 @@
-"""`python -m rolebundle` is the command line."""
+"""The program: `rolebundle`, or `python -m rolebundle`."""
 
-from rolebundle.interfaces.cli.main import main
+import sys
+
+
+def main() -> None:
+    """Run the command line. If it is interrupted while it is imported, it ends as it does later."""
+    try:
+        from rolebundle.interfaces.cli.main import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; completed work is kept\n")
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

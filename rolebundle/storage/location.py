@@ -20,8 +20,15 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
     """``option``, else ``$ROLEBUNDLE_DB``, else a file in the platform's user data folder.
 
     Raises:
-        UsageError: a name that SQLite cannot open.
+        UsageError: a name that SQLite cannot open, or an empty one.
     """
+    if option == "":
+        # That of an unset variable: it must not mean another corpus.
+        raise UsageError(
+            "bad_db_name",
+            "--db: the name of the corpus file is empty",
+            "name a file, or leave it out",
+        )
     named = option or os.environ.get(ENVIRONMENT)
     if named:
         text = os.fspath(named)

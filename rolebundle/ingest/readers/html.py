@@ -57,6 +57,11 @@ _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 
 _LINE_BREAK = re.compile("\r\n|\r|\n")
+# A tag and the quoted values in it, as far as they are closed.
+_VALUE = rb"=\s*(?:\"[^\"]*\"?|'[^']*'?)"
+_TAG = rb"<[a-zA-Z](?:" + _VALUE + rb"|[^>])*"
+_LONG_TAG_BYTES = 50_000
+_MAX_ATTRIBUTES = 10_000
 
 
 class HtmlReader:
@@ -161,6 +166,7 @@ def _is_utf8(data: bytes) -> bool:
 def _parse(markup: bytes, path: str) -> Any:
     if not markup or markup.isspace():
         return None
+    _check_attributes(markup, path)
     parser = etree.HTMLParser(
         encoding="utf-8", recover=True, huge_tree=False, no_network=True, collect_ids=False
     )
@@ -173,6 +179,17 @@ def _parse(markup: bytes, path: str) -> Any:
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
         raise _unreadable(path, last.message)
     return root
+
+
+def _check_attributes(markup: bytes, path: str) -> None:
+    """Refuse a tag of which libxml2 would compare each attribute with all others for minutes."""
+    if len(markup) < _LONG_TAG_BYTES:
+        return
+    for tag in byte_pattern(_TAG).finditer(markup):
+        if tag.end() - tag.start() >= _LONG_TAG_BYTES:
+            names = byte_pattern(_VALUE).sub(b" ", tag[0]).replace(b"/", b" ")
+            if len(names.split()) > _MAX_ATTRIBUTES:
+                raise _unreadable(path, f"a tag has more than {_MAX_ATTRIBUTES:,} attributes")
 
 
 def _unreadable(path: str, detail: object) -> DocumentError:

@@ -199,8 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         with suppress(OSError):
             error.show()
-            if error.message.startswith("Got unexpected extra argument"):
-                click.echo("  next: put a text of several words in quotes", err=True)
+            click.echo(_next_step(error), err=True, nl=False)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted; completed work is kept")
@@ -232,6 +231,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os._exit(code)
     gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _next_step(error: click.ClickException) -> str:
+    """A line with what to do, if click does not say it."""
+    if error.message.startswith("Got unexpected extra argument"):
+        return "  next: put a text of several words in quotes\n"
+    is_before_command = isinstance(error, click.NoSuchOption) and error.ctx and not error.ctx.parent
+    return "  next: give options after the command\n" if is_before_command else ""
 
 
 def _drop_output() -> None:

@@ -209,9 +209,10 @@ def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
 
 
 def _not_found(reference: str, near: Sequence[str]) -> UsageError:
+    named = reference if reference.strip() else repr(reference)
     return UsageError(
         "not_found",
-        f"{reference}: no passage, document or lines of that name in this corpus",
+        f"{named}: no passage, document or lines of that name in this corpus",
         f"did you mean {' or '.join(near)}?"
         if near
         else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",

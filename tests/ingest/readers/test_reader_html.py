@@ -1,6 +1,7 @@
 import pytest
 
 from rolebundle.errors import DocumentError
+from support.amounts import linear_time
 from support.reading import read_document
 
 
@@ -125,6 +126,20 @@ def test_a_page_that_is_nested_too_deeply_is_an_error():
     with pytest.raises(DocumentError) as caught:
         read("<div>" * 400 + "deep" + "</div>" * 400 + "<p>after</p>")
     assert caught.value.code == "unreadable_html"
+
+
+@pytest.mark.parametrize("value", ["", "=1", "='>'", '="<"', "/"])
+def test_a_tag_with_attributes_without_end_is_refused_at_once(value):
+    with linear_time(1_000_000), pytest.raises(DocumentError) as caught:
+        read("<p " + " ".join(f"a{n}{value}" for n in range(100_000)) + ">text")
+    assert caught.value.code == "unreadable_html"
+    assert "more than 10,000 attributes" in str(caught.value)
+
+
+def test_a_long_value_and_an_open_quote_are_no_attributes():
+    path = "<svg><path d='" + "M 1 2 " * 20_000 + "'></svg>"
+    page = f'{path}<p><a href=x">a link</a></p>' + "<p>many words</p>" * 20_000
+    assert len(blocks(page)) == 20_001
 
 
 @pytest.mark.parametrize("page", [b"", b" \n", b"<!--", b"<!-- x -->"])

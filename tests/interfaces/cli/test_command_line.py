@@ -400,6 +400,39 @@ def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
         assert "[bad_db_name]" in outcome.err
 
 
+def test_an_empty_corpus_name_is_not_the_default_corpus(tmp_path: Path) -> None:
+    for command in (("status",), ("ingest", str(tmp_path)), ("purge", "--finish")):
+        outcome = invoke(*command, "--db", "")
+        assert (outcome.code, "[bad_db_name]" in outcome.err) == (2, True), command
+
+
+@pytest.mark.parametrize("reference", ["", " "])
+def test_an_empty_reference_is_shown_in_quotes(sample_db: Path, reference: str) -> None:
+    outcome = invoke("get", reference, "--db", sample_db)
+    assert outcome.err.startswith(f"error: '{reference}': no passage")
+
+
+def test_an_option_before_the_command_is_told_where_it_belongs() -> None:
+    outcome = invoke("--db", "team.db", "retrieve", "token")
+    assert outcome.code == 2
+    assert "next: give options after the command" in outcome.err
+
+
+def test_an_interrupt_while_the_program_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click':\n            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from rolebundle.__main__ import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (130, "interrupted; completed work is kept\n")
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["with space.db", "ünïcode 数据.db", "a?b#c%20.db", "file:x.db"])
 def test_a_corpus_name_that_is_unusual(
