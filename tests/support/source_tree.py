@@ -1,0 +1,63 @@
+"""A folder of documents and manifests beside a corpus, and front matter for documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
+from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage.opening import open_reader, open_writer
+
+BODY = "The relay checks each token before it accepts a change of a note."
+OWNER = (
+    "[[rule]]\nglob = 'security/**'\nsource_id = 'security-review'\n"
+    "trust_tier = 'authoritative'\norigin = 'internal'\ndomain = 'security'\n"
+)
+
+
+class Tree:
+    """A folder, and a corpus beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.db = folder / "w", folder / "c.db"
+        self.root.mkdir(parents=True)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+        with open_writer(self.db) as corpus:
+            return sync.ingest(corpus, paths or [self.root], None, IngestOptions(**options))
+
+    def documents(self) -> dict[str, DocumentMetadata]:
+        with open_reader(self.db) as corpus:
+            return {metadata.document_id: metadata for _, metadata in all_documents(corpus)}
+
+    def at(self, uri: str) -> DocumentMetadata:
+        [metadata] = [document for document in self.documents().values() if document.uri == uri]
+        return metadata
+
+
+def front(**claims: object) -> str:
+    """Front matter in YAML; JSON values are YAML."""
+    lines = [f"{key}: {json.dumps(value)}\n" for key, value in claims.items()]
+    return "---\n" + "".join(lines) + "---\n" if claims else ""
+
+
+def codes(report: IngestReport) -> list[str]:
+    """The codes of what an ingest noted."""
+    return [note.code for note in report.notes]
+
+
+def approve(tree: Tree, manifest: Path) -> None:
+    with Admin(tree.db) as admin:
+        admin.approvals.approve_manifest(manifest)
