@@ -320,8 +320,6 @@ class _Events:
             )
             # The library begins to watch when it is asked first.
             next(self._changes, None)
-        except KeyboardInterrupt:
-            raise
         except Exception as error:
             self._give_up(error)
 
@@ -332,8 +330,6 @@ class _Events:
             return False
         try:
             changes = next(self._changes, None)
-        except KeyboardInterrupt:
-            raise
         except Exception as error:
             self._give_up(error)
             return True

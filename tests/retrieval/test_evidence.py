@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.contracts.index import Noise
 from rolebundle.retrieval.evidence import (
     ANSWERED_SPECIFICITY,
     BEST_BY_MEANING,
@@ -18,7 +19,6 @@ from rolebundle.retrieval.evidence import (
     IS_CLOSE,
     MAX_ROLE_FACTOR,
     Evidence,
-    Noise,
     Support,
     TaskWords,
     best_passages,

@@ -15,6 +15,7 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.contracts.index import Noise
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
 from rolebundle.retrieval.candidate import (
@@ -26,7 +27,7 @@ from rolebundle.retrieval.candidate import (
     Selection,
     SemanticReport,
 )
-from rolebundle.retrieval.evidence import Evidence, Noise, TaskWords, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest

@@ -10,7 +10,6 @@ from rolebundle.ingest.readers.package import Package, local_name, number_in
 from rolebundle.scan.hidden_style import Color, color
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_MAX_TRANSPARENT = 0.05
 
 Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""

@@ -23,7 +23,6 @@ _VOICE = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s{1,9}([^<>]{1,200})>", re.IGNOREC
 # Also the styles that SubRip files have from other formats, such as {\an8}.
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}")
 _SPEAKER = re.compile(r"(?:-\s*)?([^\W\d_][\w .'-]{0,40}):\s+(?=\S)")
-_NOT_SPEECH = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 
 
 class _Cue(NamedTuple):

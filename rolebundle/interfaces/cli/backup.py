@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.text.counts import counted
 
 
 @click.command()

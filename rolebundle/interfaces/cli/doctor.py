@@ -9,9 +9,10 @@ import click
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
+from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300
 _MAX_LISTED = 20

@@ -18,9 +18,10 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:

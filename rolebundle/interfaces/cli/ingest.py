@@ -26,10 +26,11 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, progress_bar
+from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option
 from rolebundle.interfaces.signals import ended_by_sigterm
 from rolebundle.scan.settings import ScanSettings
+from rolebundle.text.counts import counted
 
 _LIST_KEYS = {
     "tags",

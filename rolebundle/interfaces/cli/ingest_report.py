@@ -12,8 +12,9 @@ import click
 from rolebundle.contracts.ingest import IngestResult
 from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 
 _MAX_LISTED = 20
 _EXAMPLES = 3

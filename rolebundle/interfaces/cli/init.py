@@ -9,11 +9,12 @@ import click
 
 from rolebundle.contracts.authoring import DraftFile, InitReport
 from rolebundle.interfaces.cli.options import NonEmptyPath, db_option, json_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.layout import copyable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
+from rolebundle.text.counts import counted
 
 _MAX_NAMES = 8
 _LABEL_WIDTH = 9

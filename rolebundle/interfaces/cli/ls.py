@@ -16,11 +16,12 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.layout import columns, cut, terminal_width
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 
 _TITLE_CHARS = 60
 _ID_CHARS = 1_000

@@ -19,10 +19,11 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_lookup import shaped_lookups
 from rolebundle.interfaces.style import Style
+from rolebundle.text.counts import counted
 
 
 @click.command("multi-get")

@@ -14,15 +14,6 @@ from rolebundle.contracts.base import Contract
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
-__all__ = [
-    "Bars",
-    "counted",
-    "duration",
-    "print_json",
-    "progress_bar",
-    "writable",
-]
-
 if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import Reading
 

@@ -20,7 +20,7 @@ from rolebundle.contracts.roles import (
 )
 from rolebundle.errors import OverlayError, UsageError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import counted, print_json
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.cli.overlay_new import new_command
 from rolebundle.interfaces.cli.overlay_suggest import suggest_command
 from rolebundle.interfaces.cli.overlay_try import try_command
@@ -40,6 +40,7 @@ from rolebundle.policy.overlays import (
 from rolebundle.storage.content.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
+from rolebundle.text.counts import counted
 
 _MAX_NAMES = 20
 

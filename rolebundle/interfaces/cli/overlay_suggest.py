@@ -10,10 +10,11 @@ import click
 
 from rolebundle.contracts.authoring import OverlaySuggestions
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
+from rolebundle.text.counts import counted
 
 _LINE_CHARS = 1_000
 

@@ -12,11 +12,12 @@ from rolebundle.contracts.replica import PublishReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 
 
 class _TargetGroup(click.Group):

@@ -15,12 +15,13 @@ from rolebundle.contracts.replica import PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.signals import on_end
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import overlays_path
+from rolebundle.text.counts import counted
 
 
 @click.command()

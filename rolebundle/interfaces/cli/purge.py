@@ -12,11 +12,12 @@ import click
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin

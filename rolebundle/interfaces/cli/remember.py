@@ -24,9 +24,10 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, print_json
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 
 _FACT_CHARS = 200
 

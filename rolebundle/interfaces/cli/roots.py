@@ -9,9 +9,10 @@ import click
 from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.records.roots import load
+from rolebundle.text.counts import counted
 
 _LINE_CHARS = 2_000
 _PATH = click.Path(path_type=Path)

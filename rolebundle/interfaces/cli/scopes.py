@@ -17,10 +17,11 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import counted, print_json
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.records.replica import load_record
+from rolebundle.text.counts import counted
 
 
 @click.group()

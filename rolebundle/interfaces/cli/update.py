@@ -19,9 +19,10 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, progress_bar
+from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.cli.warm import warm_afterwards
 from rolebundle.interfaces.signals import ended_by_sigterm
+from rolebundle.text.counts import counted
 
 
 @click.command()

@@ -29,7 +29,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.layout import harmless
@@ -37,6 +37,7 @@ from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
 
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400

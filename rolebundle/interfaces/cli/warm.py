@@ -16,8 +16,9 @@ from rolebundle.interfaces.cli.options import (
     rerank_setting,
     rerank_url_setting,
 )
-from rolebundle.interfaces.cli.output import counted, progress_bar, writable
+from rolebundle.interfaces.cli.output import progress_bar, writable
 from rolebundle.retrieval.rerank.background import INCOMPLETE
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin

@@ -101,7 +101,6 @@ HOUR = re.compile(
     rf"(?P<h>1?\d|2[0-4])(?: ?(?P<half>[ap])(?:\.m\.|m\b)| ?(?P<uhr>o'clock|uhr\b)){ZONE}"
 )
 RATIO = re.compile(r"\d+(?::\d+)+(?![\w:])")
-COMMA_NUMBER = r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:,\d{2})+,\d{3}"
 NUMBER = re.compile(
     r"(?P<grouped>\d{1,3}(?P<g>[ '_])\d{3}(?:(?P=g)\d{3})*(?!\d)(?:[.,]\d+)?)"
     r"|(?P<us>\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?)"
@@ -115,7 +114,6 @@ EXPONENT = re.compile(r"e([+-]?\d{1,2})(?![\w.])")
 MIXED = re.compile(r"(?: ?([¼½¾⅐-⅞])|[ -](\d{1,2})/(\d{1,3})(?![\w/]))")
 SLASH = re.compile(r"/(\d{1,3})(?![\w/.,]\w|\w|/)")
 AND_A_HALF = re.compile(r"(?: and (?:a |one )?(half|quarter|third)| and three (quarters))\b")
-NEXT_WORD = re.compile(r"[ -]?([^\W\d_]+)")
 GAP_WORD = re.compile(r"( ?-? ?)([^\W\d_][\w'’]*)")
 SIGN = re.compile(r" ?(%|‰|°[cf]?\b|[$€£¥₹₩₽₿¢]|µ[a-z]+|μ[a-z]+|[a-z]+[²³]|×|\")")
 PER = re.compile(
@@ -155,7 +153,6 @@ SHARES = {
     "fifth": 5, "fifths": 5, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10,
 }  # fmt: skip
 NEGATIVE = ("minus ", "negative ")
-LETTER_SCALES = frozenset("k m mm b t".split())
 WORK_BEFORE = re.compile(r"(?:^|[.!?:;]\s+|\n\s*(?:[-*•+|#>]+\s*)?)$")
 ISO_DATE = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d|[-/.]\d)")
 NUMERIC_DATE = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|(?<=[/])\d\d)(?!\d|[-/.]\d)")

@@ -52,8 +52,6 @@ INTERCEPT = -1.44
 """Fitted on AttributionBench by `benchmarks/verify.py`."""
 UNCOVERED = 0.22
 """Below this score a sentence is uncovered: at least 80% of such claims are not supported."""
-EVEN = 0.5
-"""The score at which a claim is as often supported as not, in a balanced collection."""
 _MAX_NAMED = 5
 """How many missing words a finding names."""
 
