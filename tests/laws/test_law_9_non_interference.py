@@ -7,7 +7,7 @@ not see; this test decides that by itself. The answers of `retrieve`, `get`, `mu
 documents and decisions, and the pages of documents and of the corpus are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
 to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
-commands of the owner, which no agent reaches.
+commands of the owner, which no agent reaches (`test_law_9_owner_commands`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from pathlib import Path
 from typing import Any, get_args
 from unittest.mock import patch
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest, NewDecision
@@ -44,8 +42,7 @@ from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
-from rolebundle.interfaces.servers.operations import METHODS, Operations
-from rolebundle.interfaces.servers.tools import TOOLS
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
@@ -61,7 +58,6 @@ from rolebundle.storage.records.marks import MarkKind
 from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
-from support.commands import invoke
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
@@ -95,6 +91,7 @@ ROLES: dict[str, dict[str, Any]] = {
 }
 """The overlays that a request names. Another one may be given with the request."""
 SOURCES = ("none", "request", "command")
+
 
 _rules = choices(
     ((), ("engineering",), ("hr",), ("engineering", "shared"), ("shared",), ("nowhere",)),
@@ -563,82 +560,6 @@ class Machine(RuleBasedStateMachine):
 
 
 TestNonInterference = Machine.TestCase
+
 # Twelve steps cover every rule; the default of fifty takes minutes.
 TestNonInterference.settings = settings(max_examples=FEW_EXAMPLES, stateful_step_count=12)
-
-
-# -- commands of the owner -----------------------------------------------------------------------
-
-GOLDEN = """
-agent = "AGENT"
-[[questions]]
-id = "q1"
-task = "the token plan"
-expect = { "salary" = 3, "plan" = 1 }
-must_not_return = ["bonus"]
-"""
-HIDDEN = [plain_document(name, ["the token plan"], scope="hr") for name in ("salary", "bonus")]
-SEEN = [
-    plain_document(name, [f"the token plan of {name}"], scope="engineering")
-    for name in ("plan", "note")
-]
-
-
-def test_no_interface_of_agents_has_commands_of_the_owner() -> None:
-    owners = {"eval", "bridges", "ingest", "purge", "audit", "scopes", "quarantine", "embed"}
-    owners |= {"decide", "decisions"}
-    assert {tool.method for tool in TOOLS} & owners == {"ingest"}
-    assert set(METHODS) & owners == {"ingest"}
-    agents = Operations(Engine(Path("none.db"), agent="ada"), allow_write=True)
-    assert "ingest" not in agents.offered_methods
-    for command in ("eval", "bridges"):
-        assert "--agent" not in invoke(command, "--help").out
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> list[Path]:
-    """A corpus with hidden documents and one without them, under a policy."""
-    paths = []
-    for name, stored in (("whole", [*HIDDEN, *SEEN]), ("part", SEEN)):
-        (tmp_path / name).mkdir()
-        paths.append(build(tmp_path / name, stored, name="corpus.db"))
-        with Admin(paths[-1]) as admin:
-            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.policy.set(json.dumps(policy), "json")
-    return paths
-
-
-@pytest.mark.parametrize("agent", ["eve", "ADA"])
-def test_an_evaluation_as_an_unknown_agent_is_refused_with_the_same_bytes(
-    pair: list[Path], agent: str
-) -> None:
-    golden = pair[0].parent.parent / "golden.toml"
-    golden.write_text(GOLDEN.replace("AGENT", agent), encoding="utf-8")
-    refusals = []
-    for db in pair:
-        outcome = invoke("eval", golden, "--lexical-only", "--json", "--db", db)
-        refusals.append((outcome.code, outcome.out, outcome.err))
-    assert refusals[0] == refusals[1]
-    assert refusals[0][:2] == (4, "")
-    assert "salary" not in refusals[0][2]
-
-
-def test_an_evaluation_as_an_agent_measures_what_the_agent_gets(pair: list[Path]) -> None:
-    """The lanes alone are the owner's, and see everything; the governed answers do not.
-
-    So an agent's documents are those of its answer, or were expected by the golden set.
-    """
-    golden = pair[0].parent.parent / "golden.toml"
-    golden.write_text(GOLDEN.replace("AGENT", "ada"), encoding="utf-8")
-    measured = []
-    for db in pair:
-        [result] = invoke("eval", golden, "--lexical-only", "--json", "--db", db).json()[
-            "questions"
-        ]
-        lanes = [result["scores"].pop("lexical")]
-        lanes += [document.pop("lexical_rank", None) for document in result["documents"]]
-        result.pop("latency_ms")
-        measured.append((result, lanes))
-    assert measured[0][0] == measured[1][0]
-    assert measured[0][1] != measured[1][1]
-    assert set(measured[0][0]["best"]) == {"plan", "note"}
