@@ -215,11 +215,9 @@ class _Scanner:
             return self._element("paragraph", at, self._paragraph_end(at))
         target = _TARGET.match(line)
         if target:
-            end = self._paragraph_end(at)
-            has_address = bool(target[1].strip())
-            has_body = end > at + 1 and self.indents[at + 1] > indent
-            if has_address or has_body:
-                return self._element("paragraph", at, end)
+            has_body = at + 1 < len(self.lines) and self.indents[at + 1] > indent
+            if has_body or target[1].strip():
+                return self._element("paragraph", at, self._paragraph_end(at))
             return at + 1, None
         if _FOOTNOTE.match(line) or line.startswith(".. __"):
             return self._element("paragraph", at, self._paragraph_end(at))

@@ -1,6 +1,7 @@
 import pytest
 
 from rolebundle.ingest.readers.rst import plain_words
+from support.amounts import linear_time
 from support.reading import read_document
 
 TEXT = """\
@@ -148,3 +149,9 @@ def test_odd_input_is_read(text):
 )
 def test_hostile_lines_take_linear_time(line):
     read(line + "\n")
+
+
+def test_targets_without_a_blank_line_take_linear_time():
+    targets = "".join(f".. _target{number}:\n" for number in range(20_000))
+    with linear_time(len(targets)):
+        assert read(f"{targets}text\n").blocks[0].text == "text"
