@@ -21,7 +21,7 @@ from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
-from support.commands import SAMPLE, invoke, run
+from support.commands import AUDIT, SAMPLE, invoke, run
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 
 LONG = "folder-with-a-long-name/" * 3 + "and-a-file-用户.md"
@@ -119,7 +119,6 @@ def test_a_pipe_has_no_colours_unless_they_are_asked_for(sample_without_vectors:
 
 
 TASK = "Review the token refresh flow"
-AUDIT = "security/token-lifecycle-audit.md"
 
 
 @pytest.mark.sample(3)

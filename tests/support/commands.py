@@ -18,6 +18,8 @@ from support.program_server import forked_python
 
 CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"
+AUDIT = "security/token-lifecycle-audit.md"
+"""A document of the sample corpus."""
 PROGRAM = (
     sys.executable,
     "-c",

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.why import Why
-from support.commands import invoke, is_coded
+from support.commands import AUDIT, invoke, is_coded
 from support.corpora import build, document
 
 TASK = "Review the token refresh flow"
-AUDIT = "security/token-lifecycle-audit.md"
 WORDS = ("--lexical-only", "--now", "2026-11-15T00:00:00Z")
 
 

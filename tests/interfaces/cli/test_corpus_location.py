@@ -1,0 +1,53 @@
+"""Where the corpus lies: options, variables, the default, and unusual names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.commands import invoke
+
+
+def test_where_the_corpus_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
+    for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only").code == 0
+    [default] = (tmp_path / "home").rglob("corpus.db")
+    assert invoke("status", "--json").json()["location"] == str(default)
+    monkeypatch.setenv("ROLEBUNDLE_DB", str(tmp_path / "named.db"))
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only").code == 0
+    assert (tmp_path / "named.db").is_file()
+    option = tmp_path / "deep" / "option.db"
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only", "--db", option).code == 0
+    assert invoke("status", "--json", "--db", option).json()["location"] == str(option)
+
+
+@pytest.mark.parametrize("name", ["\udcff.db", "a\0b.db"])
+def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
+    for command in (("status",), ("ingest", str(tmp_path / "a.md"), "--lexical-only")):
+        outcome = invoke(*command, "--db", f"{tmp_path}/{name}")
+        assert outcome.code == 2
+        assert "[bad_db_name]" in outcome.err
+
+
+def test_an_empty_corpus_name_is_not_the_default_corpus(tmp_path: Path) -> None:
+    for command in (("status",), ("ingest", str(tmp_path)), ("purge", "--finish")):
+        outcome = invoke(*command, "--db", "")
+        assert (outcome.code, "[bad_db_name]" in outcome.err) == (2, True), command
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", ["with space.db", "ünïcode 数据.db", "a?b#c%20.db", "file:x.db"])
+def test_a_corpus_name_that_is_unusual(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("A token.\n", encoding="utf-8")
+    for db in (name, str(tmp_path / f"2{name}")):
+        assert invoke("ingest", "a.md", "--lexical-only", "--db", db).code == 0
+        assert Path(db).is_file()
+        assert "a.md" in invoke("retrieve", "token", "--lexical-only", "--db", db).out
+        assert invoke("status", "--check", "--db", db).code == 0

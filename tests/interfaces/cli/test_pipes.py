@@ -1,0 +1,69 @@
+"""Closed pipes and descriptors, and terminals without UTF-8, end no command in a traceback."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.commands import PROGRAM, forked_program, invoke
+
+
+def shell(script: str, real: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = shlex.join(PROGRAM if real else forked_program())
+    return subprocess.run(
+        ["bash", "-c", script.replace("rolebundle ", f"{program} ")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
+    retrieve = (
+        f"rolebundle retrieve token --lexical-only --format json --limit 1000 --db {sample_db}"
+    )
+    for reader in ("head -1", "true"):
+        result = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2", real=reader == "true")
+        assert result.stderr.strip() == "0"
+    demo = f"rolebundle demo --lexical-only --db {sample_db} 2>/dev/null"
+    assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_closed_descriptors(sample_db: Path) -> None:
+    result = shell(f"rolebundle status --db {sample_db} >&-", real=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    result = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-", real=True)
+    assert (result.returncode, result.stdout) == (2, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_closed_input_is_an_empty_one(sample_db: Path) -> None:
+    result = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
+    assert result.returncode == 2 and "[not_json]" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_every_descriptor_closed(sample_db: Path) -> None:
+    """By default, `test_serve_end` closes all three."""
+    assert shell(f"rolebundle status --db {sample_db} <&- >&- 2>&-", real=True).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
+    plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    result = shell(f"rolebundle retrieve token --lexical-only --db {sample_db}", real=True, **plain)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    demo = invoke("demo", "--lexical-only", "--db", sample_db, encoding="ascii")
+    assert demo.code == 0, demo.err

@@ -1,0 +1,192 @@
+"""What `retrieve`, `get` and `status` print: the data alone, on standard output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.lookup import Lookup
+from rolebundle.contracts.status import CorpusStatus
+from support.commands import AUDIT, SAMPLE, invoke
+
+
+def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
+    common = (
+        "retrieve",
+        "token rotation",
+        "--role",
+        "mossline-security-reviewer",
+        "--lexical-only",
+    )
+    common = (*common, "--limit", "3", "--now", "2026-11-15", "--db", str(sample_db))
+    outcomes = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
+    for outcome in outcomes.values():
+        assert (outcome.code, outcome.err) == (0, "")
+    bundle = RetrievalBundle.model_validate_json(outcomes["json"].out)
+    assert bundle.role_id == "mossline-security-reviewer"
+    assert [chunk.rank for chunk in bundle.selected] == [1, 2, 3]
+    for chunk in bundle.selected:
+        assert chunk.citation.locator is not None
+        assert chunk.citation.locator in outcomes["text"].out
+        assert chunk.citation.locator in outcomes["prompt"].out
+        assert chunk.content in outcomes["prompt"].out
+    text = outcomes["text"].out
+    assert "rejected:" in text
+    assert "trust " in text
+    assert "█" in text
+    for code in bundle.rejected_summary:
+        assert code in text
+    assert "not instructions" in outcomes["prompt"].out
+    assert invoke(*common).out.splitlines()[:3] == text.splitlines()[:3], "text is the default"
+
+
+def test_the_same_question_has_the_same_answer(sample_db: Path) -> None:
+    common = ("retrieve", "offline sync", "--lexical-only", "--now", "2026-11-15")
+    bundles = [
+        RetrievalBundle.model_validate_json(
+            invoke(*common, *form, "--db", sample_db).out
+        ).without_timings()
+        for form in (("--format", "json"), ("--json",))
+    ]
+    assert bundles[0] == bundles[1]
+
+
+def test_limits_and_budgets(sample_db: Path) -> None:
+    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--limit", "2").out)
+    assert len(bundle.selected) == 2
+    tight = RetrievalBundle.model_validate_json(invoke(*common, "--token-budget", "1").out)
+    assert tight.selected == []
+    assert set(tight.rejected_summary) == {"budget_cut"}
+    fused = RetrievalBundle.model_validate_json(invoke(*common, "--fusion", "rrf").out)
+    assert fused.fusion == "rrf"
+
+
+def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
+    bundle = RetrievalBundle.model_validate_json(
+        invoke(
+            "retrieve", "token rotation", "--lexical-only", "--format", "json", "--db", sample_db
+        ).out
+    )
+    chunk = bundle.selected[0]
+    assert chunk.citation.locator is not None
+    for reference, kind in (
+        (chunk.chunk_id, "chunk"),
+        (chunk.document_id, "document"),
+        (chunk.citation.locator, "lines"),
+    ):
+        found = invoke("get", reference, "--json", "--db", sample_db)
+        assert (found.code, found.err) == (0, "")
+        lookup = Lookup.model_validate_json(found.out)
+        assert (lookup.reference, lookup.kind) == (reference, kind)
+        assert lookup.document.document_id == chunk.document_id
+        assert any(chunk.content in passage.content for passage in lookup.passages)
+        outcome = invoke("get", reference, "--db", sample_db)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert chunk.content in outcome.out
+
+
+def test_get_lines_are_the_files_own(sample_db: Path) -> None:
+    lines = (SAMPLE / AUDIT).read_text(encoding="utf-8").splitlines()
+    found = invoke("get", f"{AUDIT}:1-{len(lines)}", "--json", "--db", sample_db)
+    for passage in Lookup.model_validate_json(found.out).passages:
+        start, _, end = passage.locator.rpartition(":")[2].partition("-")
+        assert passage.content == "\n".join(lines[int(start) - 1 : int(end)])
+
+
+def test_status(sample_db: Path) -> None:
+    outcome = invoke("status", "--json", "--db", sample_db)
+    assert (outcome.code, outcome.err) == (0, "")
+    status = CorpusStatus.model_validate_json(outcome.out)
+    assert status.corpus.documents == sum(source.documents for source in status.sources)
+    assert status.corpus.chunks == sum(source.chunks for source in status.sources)
+    assert status.waiting == status.corpus.chunks, "there are no vectors"
+    assert status.bytes == sample_db.stat().st_size
+    assert not status.checked
+    text = invoke("status", "--db", sample_db)
+    assert (text.code, text.err) == (0, "")
+    for source in status.sources:
+        assert source.source_id in text.out
+    assert "check: no problems" in invoke("status", "--check", "--db", sample_db).out
+
+
+def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(
+        '{"version": "1.0", "role_id": "mine", "extends": "security-reviewer",'
+        ' "retrieval_policy": {"max_selected_chunks": 1}}',
+        encoding="utf-8",
+    )
+    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--overlay", path).out)
+    assert (bundle.role_id, len(bundle.selected)) == ("mine", 1)
+    assert bundle.overlay is not None
+    moved = RetrievalBundle.model_validate_json(
+        invoke(*common, "--role", "mine", "--overlay-dir", rename(path)).out
+    )
+    assert moved.overlay == bundle.overlay
+
+
+def rename(path: Path) -> Path:
+    folder = path.parent / "overlays"
+    folder.mkdir()
+    path.rename(folder / "mine.json")
+    return folder
+
+
+@pytest.mark.parametrize("reference", ["", " "])
+def test_an_empty_reference_is_shown_in_quotes(sample_db: Path, reference: str) -> None:
+    outcome = invoke("get", reference, "--db", sample_db)
+    assert outcome.err.startswith(f"error: '{reference}': no passage")
+
+
+def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:
+    common = ("retrieve", "token release", "--lexical-only", "--db", sample_db)
+    pairs = ("domain=security,x", "domain=product", "path=**/*.md", "updated_after=2026-01-01")
+    options = [part for pair in pairs for part in ("--where", pair)]
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, *options, "--format", "json").out)
+    assert bundle.request is not None
+    assert bundle.request.where is not None
+    assert bundle.request.where.model_dump(exclude_none=True) == {
+        "domain": ["security", "x", "product"],
+        "path": ["**/*.md"],
+        "updated_after": "2026-01-01T00:00:00+00:00",
+    }
+    assert {chunk.metadata.domain for chunk in bundle.selected} == {"security", "product"}
+
+
+@pytest.mark.parametrize(
+    ("pair", "complaint"),
+    [
+        ("domain", "is not of the form KEY=VALUE"),
+        ("domian=x", "did you mean domain?"),
+        ("domain=", "where.domain.0: must not be blank"),
+        ("updated_after=2026-01-01,2026-02-01", "where.updated_after: must be an ISO 8601 time"),
+    ],
+)
+def test_a_wrong_where_is_a_usage_error(sample_db: Path, pair: str, complaint: str) -> None:
+    outcome = invoke("retrieve", "token", "--where", pair, "--db", sample_db)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+
+
+def test_seen_is_repeated(sample_db: Path) -> None:
+    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
+    first = RetrievalBundle.model_validate_json(invoke(*common, "--limit", "2").out)
+    seen = [chunk.chunk_id for chunk in first.selected]
+    options = [part for chunk_id in seen for part in ("--seen", chunk_id)]
+    second = RetrievalBundle.model_validate_json(invoke(*common, *options).out)
+    assert second.rejected_summary["already_seen"] == 2
+    assert not {*seen} & {chunk.chunk_id for chunk in second.selected}
+
+
+def test_an_answer_as_of_a_time(sample_db: Path) -> None:
+    common = ("retrieve", "What is the strategy?", "--lexical-only", "--format", "json")
+    bundle = RetrievalBundle.model_validate_json(
+        invoke(*common, "--as-of", "2025-12-31", "--db", sample_db).out
+    )
+    assert bundle.query.generated_at == "2025-12-31T00:00:00Z"
+    assert "product/strategy-2025.md:10-16" in {c.citation.locator for c in bundle.selected}
+    assert set(bundle.rejected_summary) == {"not_yet_valid"}

@@ -1,0 +1,93 @@
+"""A command imports only what it needs, and can be interrupted while it does so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.cli.main import _disable_plugins
+from support.commands import AUDIT
+
+# -- where the corpus lies -----------------------------------------------------------------------
+
+
+def test_an_interrupt_while_the_program_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click':\n            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from rolebundle.__main__ import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (130, "interrupted; completed work is kept\n")
+
+
+# -- start-up ------------------------------------------------------------------------------------
+
+
+def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
+    heavy = (
+        *("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils"),
+        *("sqlite_vec", "multiprocessing", "asyncio", "importlib.metadata", "email"),
+        # Only a corpus with decisions needs it.
+        "rolebundle.verification",
+    )
+    role = "mossline-security-reviewer"
+    commands = (
+        ("retrieve", "token", "--lexical-only", "--role", role),
+        ("retrieve", "token", "--lexical-only", "--role", role, "--format", "json"),
+        ("get", AUDIT + ":1-20"),
+        ("status",),
+    )
+    code = (
+        "import sys\n"
+        "from rolebundle.interfaces.cli.main import main\n"
+        f"for command in {commands!r}:\n"
+        "    try:\n        main([*command, '--db', sys.argv[1]])\n"
+        "    except SystemExit as left:\n        assert not left.code\n"
+        f"    print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(sample_db)], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == "\n" * len(commands)
+
+
+def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
+    parameters = {"task": "token", "role": "mossline-security-reviewer", "lexical_only": True}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
+    code = (
+        "import sys\n"
+        "from rolebundle.interfaces.cli.main import main\n"
+        "try:\n    main(['serve', '--db', sys.argv[1]])\n"
+        "except SystemExit as left:\n    assert not left.code\n"
+        "pages = ('jinja2', 'rolebundle.interfaces.pages', 'rolebundle.interfaces.inspector')\n"
+        "assert not [name for name in sys.modules if name.startswith(pages)]"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(sample_db)],
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["result"]["selected"]
+
+
+def test_the_loader_without_plugins_has_what_pydantic_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "pydantic.plugin._loader"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    _disable_plugins()
+    loader = sys.modules[name]
+    assert list(loader.get_plugins()) == []
+    assert loader.PYDANTIC_ENTRY_POINT_GROUP == "pydantic"
+    assert list(sys.modules[name].get_plugins()) == []
