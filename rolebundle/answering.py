@@ -169,7 +169,9 @@ class Answering:
             overlay = load_role(request.role, self.access.overlay_folders)
         if overlay and (bundle.overlay is None or bundle.overlay.digest != overlay.digest):
             raise CorpusBusy(
-                "overlay_changed", "the role's overlay was written just now", "ask again"
+                "overlay_changed",
+                f"the overlay of {overlay.overlay.role_id} was written just now",
+                "ask again",
             )
         text = packet(bundle, overlay.overlay if overlay else None, request.token_budget)
         return bundle.model_copy(update={"packet": text})

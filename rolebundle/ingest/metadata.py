@@ -470,7 +470,9 @@ def _authority_keys(raw: Mapping[str, object], place: str) -> tuple[TrustTier | 
     max_trust, trust_documents = (raw.get(key) for key in _AUTHORITY_KEYS)
     if not isinstance(trust_documents, bool | None):
         raise ConfigurationError(
-            "bad_manifest", f"{place}: trust_documents must be true or false", "without quotes"
+            "bad_manifest",
+            f"{place}: trust_documents must be true or false",
+            "write it without quotes",
         )
     return check_max_trust(max_trust, place), trust_documents
 
@@ -502,7 +504,11 @@ def _strings(raw: Mapping[str, object], key: str, path: str) -> tuple[str, ...]:
 
 def _chunking(raw: object, path: str) -> Mapping[str, int]:
     if not isinstance(raw, dict):
-        raise ConfigurationError("bad_manifest", f"{path}: chunking must be a table", "see --help")
+        raise ConfigurationError(
+            "bad_manifest",
+            f"{path}: chunking must be a table",
+            "write a table [chunking] with size, overlap or maximum",
+        )
     for key, value in raw.items():
         if key not in _CHUNKING_KEYS:
             raise _unknown(

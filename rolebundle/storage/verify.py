@@ -31,7 +31,7 @@ def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
     """
     for chunk in digests.checked_chunks(corpus, sorted(rowids)):
         if not chunk.is_intact:
-            raise _damaged_passage(f"the passage {chunk.name}")
+            raise _damaged(corpus, "damaged_passage", f"the passage {chunk.name}")
     verify_documents(corpus, documents_of(corpus, sorted(rowids)))
 
 
@@ -43,7 +43,7 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     """
     for document in digests.checked_documents(corpus, sorted(rowids)):
         if not document.is_intact:
-            raise _damaged_passage(f"the document {document.name}")
+            raise _damaged(corpus, "damaged_passage", f"the document {document.name}")
 
 
 def verify_lexical_indexes(corpus: Corpus) -> None:
@@ -61,11 +61,7 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
             continue
         indexed = lexical_index.extent(corpus, compartment.id).chunks
         if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
-            raise CorpusCorrupt(
-                "damaged_index",
-                "the corpus is damaged: the lexical index does not have what was stored",
-                DAMAGE_HINT,
-            )
+            raise _damaged(corpus, "damaged_index", "the lexical index")
         verified.add(name)
 
 
@@ -111,9 +107,9 @@ def _has_all_vectors(corpus: Corpus, part: IndexPart) -> bool:
     return stored == part.vectors and bool(has_records)
 
 
-def _damaged_passage(subject: str) -> CorpusCorrupt:
+def _damaged(corpus: Corpus, code: str, subject: str) -> CorpusCorrupt:
     return CorpusCorrupt(
-        "damaged_passage",
-        f"the corpus is damaged: {subject} is not what was stored",
+        code,
+        f"{corpus.path}: the corpus is damaged: {subject} is not what was stored",
         DAMAGE_HINT,
     )

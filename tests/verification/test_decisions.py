@@ -12,7 +12,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.publications import decision_name
@@ -39,10 +39,9 @@ def db(tmp_path: Path) -> Path:
 def decide(
     db: Path, text: str = "Do not post", at: datetime = NOW, **fields: Any
 ) -> DecisionRecord:
-    authority = fields.pop("authority", "owner")
     new = NewDecision(text=text, decided_by="Ana", **fields)
     with open_writer(db) as corpus:
-        return record_decision(corpus, new, at, authority)
+        return record_decision(corpus, new, at)
 
 
 def states(db: Path, at: datetime = NOW) -> dict[str, str]:
@@ -120,14 +119,6 @@ class TestSuperseding:
         with pytest.raises(UsageError):
             decide(db, supersedes=[name])
         assert len(states(db)) == 2
-
-    def test_an_agent_supersedes_no_decision_of_the_owner(self, db: Path) -> None:
-        decide(db)
-        with pytest.raises(AccessDenied):
-            decide(db, supersedes=["1"], authority="agent")
-        decide(db, authority="agent")
-        assert decide(db, supersedes=["2"], authority="agent").id == "shared-3"
-        assert decide(db, supersedes=["3"]).id == "shared-4"
 
 
 def test_an_ended_decision_stays_listed(db: Path) -> None:

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from rolebundle.contracts.decisions import DecisionRecord, DecisionState, NewDecision
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.terms import Authority
-from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.records import decisions as storage
@@ -17,20 +16,16 @@ from rolebundle.verification.decisions.matching import is_prohibition
 from rolebundle.verification.statements import checked_statement
 
 
-def record_decision(
-    corpus: Corpus, new: NewDecision, now: datetime, authority: Authority = "owner"
-) -> DecisionRecord:
-    """Record a decision, and return it with its id.
+def record_decision(corpus: Corpus, new: NewDecision, now: datetime) -> DecisionRecord:
+    """Record a decision of the owner, and return it with its id.
 
     Args:
         corpus: open for writing.
         new: the decision.
         now: when it is recorded.
-        authority: who decides.
 
     Raises:
         UsageError: it supersedes a decision that does not exist, or is never valid.
-        AccessDenied: it supersedes a decision of a higher authority.
     """
     recorded_at = iso_utc(now)
     valid_from = new.valid_from or recorded_at
@@ -43,26 +38,18 @@ def record_decision(
     with corpus.writing():
         known = {decision.number: decision for decision in storage.decisions(corpus, [new.scope])}
         superseded = [_superseded_number(new.scope, name, known) for name in new.supersedes]
-        if authority != "owner" and any(
-            known[number].authority == "owner" for number in superseded
-        ):
-            raise AccessDenied(
-                "decision_denied",
-                "an agent may not supersede what the owner has decided",
-                "tell a person what should be decided anew",
-            )
         decision = StoredDecision(
             scope=new.scope,
             number=storage.next_number(corpus, new.scope),
-            content=checked_statement(new.text, authority),
-            reason=checked_statement(new.reason, authority) if new.reason else "",
+            content=checked_statement(new.text, "owner"),
+            reason=checked_statement(new.reason, "owner") if new.reason else "",
             status=new.status,
             effect=new.effect or ("block" if is_prohibition(new.text) else "warn"),
             action=new.action,
             about=tuple(dict.fromkeys(new.about)),
             supersedes=tuple(sorted(set(superseded))),
             decided_by=new.decided_by,
-            authority=authority,
+            authority="owner",
             valid_from=valid_from,
             valid_until=new.valid_until,
             recorded_at=recorded_at,
