@@ -88,23 +88,23 @@ class Lanes:
     degraded: str = ""
     noise: Noise | None = None
 
-    def propose(self, pool: Pool, depth: int, document_ids: Sequence[int] | None = None) -> Pool:
+    def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
 
         Args:
             pool: the hits of the searches before.
             depth: how many chunks each lane may propose.
-            document_ids: rowids of the documents to search in; ``None`` for all.
+            within: rowids of the documents to search in; ``None`` for all.
         """
         started = perf_counter()
-        nearest = self._nearest(depth, document_ids)
+        nearest = self._nearest(depth, within)
         semantic_seconds = perf_counter() - started
 
         started = perf_counter()
         # What an earlier search found keeps its hits, so that it keeps its score.
         semantic = {**{hit.rowid: hit for hit in nearest}, **pool.semantic}
         proposals = lexical.propose(
-            self.corpus, self.query, depth, document_ids, [hit.rowid for hit in nearest]
+            self.corpus, self.query, depth, within, [hit.rowid for hit in nearest]
         )
         rowids = sorted(
             proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
@@ -139,7 +139,7 @@ class Lanes:
         pool: Pool,
         intents: Collection[Intent],
         until: str,
-        document_ids: Sequence[int] | None,
+        within: Sequence[int] | None,
     ) -> Pool:
         """The pool with passages that a vague task asks for by its intent and not by its words.
 
@@ -149,7 +149,7 @@ class Lanes:
             pool: what the lanes proposed.
             intents: what the task asks for.
             until: the time of the request, ISO 8601. Later dates do not count as new.
-            document_ids: rowids of the documents to search in; ``None`` for all.
+            within: rowids of the documents to search in; ``None`` for all.
         """
         # Imported here: most tasks are not vague.
         from rolebundle.retrieval.vague import INTRODUCTION_TYPES
@@ -158,10 +158,10 @@ class Lanes:
         rowids: set[int] = set()
         if "recency" in intents or "orientation" in intents:
             rowids.update(document_openings.openings_of(self.corpus, [*pool.passages]))
-            rowids.update(document_openings.newest_chunks(self.corpus, until, document_ids))
+            rowids.update(document_openings.newest_chunks(self.corpus, until, within))
         if "orientation" in intents:
             types = [*INTRODUCTION_TYPES]
-            rowids.update(document_openings.introductions(self.corpus, types, document_ids))
+            rowids.update(document_openings.introductions(self.corpus, types, within))
         added = self._read(sorted(rowids - pool.passages.keys()))
         lexical_hits, semantic = self.measure([*added.values()])
         unmatched = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}
@@ -281,10 +281,10 @@ class Lanes:
         model = self.index.identity.model
         return f"the index of {model.provider}:{model.model} answers: {self.degraded}"
 
-    def _nearest(self, depth: int, document_ids: Sequence[int] | None) -> list[SemanticHit]:
+    def _nearest(self, depth: int, within: Sequence[int] | None) -> list[SemanticHit]:
         if self.index is None:
             return []
-        nearest = vector_search.search(self.corpus, self.index, self.vector, depth, document_ids)
+        nearest = vector_search.search(self.corpus, self.index, self.vector, depth, within)
         return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
 
     def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:

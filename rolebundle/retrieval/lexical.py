@@ -80,7 +80,7 @@ def propose(
     corpus: Corpus,
     query: Query,
     depth: int,
-    documents: Sequence[int] | None = None,
+    within: Sequence[int] | None = None,
     also: Sequence[int] = (),
 ) -> LexicalProposals:
     """The chunks that match the task's terms best, and those that match the role's terms best.
@@ -89,13 +89,13 @@ def propose(
         corpus: an open corpus.
         query: the built query.
         depth: how many chunks each of the two may propose.
-        documents: rowids of the documents to search in; ``None`` for all.
+        within: rowids of the documents to search in; ``None`` for all.
         also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
             score them in the same pass.
     """
     visible = compartments.searchable_compartments(corpus)
-    task = _best(corpus, visible, query.task_terms, depth, documents, also)
-    role = _best(corpus, visible, query.expansion_terms, depth, documents)
+    task = _best(corpus, visible, query.task_terms, depth, within, also)
+    role = _best(corpus, visible, query.expansion_terms, depth, within)
     return LexicalProposals(dict(task.best), dict(role.best), dict(task.further))
 
 
@@ -176,21 +176,21 @@ def _best(
     visible: Sequence[Compartment],
     terms: Sequence[Term],
     depth: int,
-    documents: Sequence[int] | None,
+    within: Sequence[int] | None,
     also: Sequence[int] = (),
 ) -> _Scored:
     """The best chunks of all compartments, scored with the statistics of all compartments."""
     if not terms or not visible:
         return _Scored({}, {})
     if len(visible) == 1:
-        return _best_of_compartment(corpus, visible[0], terms, depth, documents, also)
+        return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
     terms = _occurring(corpus, visible, terms)
     if not terms:
         return _Scored({}, {})
     overall = _statistics(corpus, visible, terms)
     estimates: dict[int, float] = {}
     for compartment in visible:
-        best = _best_of_compartment(corpus, compartment, terms, depth, documents).best
+        best = _best_of_compartment(corpus, compartment, terms, depth, within).best
         if best:
             own = _statistics(corpus, [compartment], terms)
             scale = overall.reach / own.reach
@@ -256,13 +256,13 @@ def _best_of_compartment(
     compartment: Compartment,
     terms: Sequence[Term],
     depth: int,
-    documents: Sequence[int] | None,
+    within: Sequence[int] | None,
     also: Sequence[int] = (),
 ) -> _Scored:
     """The best chunks of one compartment, scored with its own statistics."""
     match = match_expression(terms)
-    if documents is not None or compartment.chunks <= SCORE_ALL_UP_TO:
-        every = lexical_index.search(corpus, compartment.id, match, depth, within=documents)
+    if within is not None or compartment.chunks <= SCORE_ALL_UP_TO:
+        every = lexical_index.search(corpus, compartment.id, match, depth, within=within)
         return _Scored(dict(every), {})
     frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
     counted = list(zip(terms, frequencies, strict=True))

@@ -78,22 +78,22 @@ def retrieve(
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
     matching, seen = lanes.matching_documents(request.where), lanes.seen_texts(request.seen)
-    searched = document_ids = matching.rowids if matching else None
+    searched = within = matching.rowids if matching else None
     depth, is_limited_to_allowed = first_depth(len(request.seen)), False
-    pool = lanes.propose(Pool(), depth, document_ids)
+    pool = lanes.propose(Pool(), depth, within)
     found = _search(lanes, request, reranker, pool, lanes.weigh_evidence(pool), seen, searched)
     while found.distinct < request.limit and found.pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows;
         # else each is deeper than the last.
         if found.rejected and not is_limited_to_allowed:
-            document_ids = lanes.allowed_documents(request, searched)
+            within = lanes.allowed_documents(request, searched)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)
         else:
             break
-        pool = lanes.propose(found.pool, depth, document_ids)
+        pool = lanes.propose(found.pool, depth, within)
         found = _search(lanes, request, reranker, pool, found.evidence, seen, searched)
     hits: Sequence[Candidate] = ()
     if not is_answered_off_topic(found.evidence, request):
