@@ -10,24 +10,17 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.bundle import RequestEcho, RetrievalBundle
 from rolebundle.contracts.operation_requests import ListRequest
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.overlays import load_role
-from rolebundle.resources import demo_overlays
-from rolebundle.retrieval.explanation.replay import request_of
 from rolebundle.status import owner_status
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
+from support.agents import OVERLAYS, ask, ids
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
-from support.corpora import NOW, build, document, set_policy
+from support.corpora import build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.templates import Template
 
@@ -60,7 +53,6 @@ HIDDEN = [
     ),
     document("salary-too", ["token token"], scope="hr", title="plan"),
 ]
-OVERLAYS = demo_overlays()
 
 
 def make(folder: Path) -> None:
@@ -83,17 +75,6 @@ def db(_template: Template) -> Path:
 def engine(db: Path) -> Iterator[Engine]:
     with Engine(Workspace(db, HashingProvider()), (OVERLAYS,)) as opened:
         yield opened
-
-
-def ask(agent: str | None = None, task: str = "token plan", **fields: Any) -> RetrievalRequest:
-    # The copy is not validated: some agents are no valid ids.
-    request = RetrievalRequest(task=task, now=NOW, **fields)
-    return request.model_copy(update={"agent": agent})
-
-
-def ids(engine: Engine, agent: str | None, **fields: Any) -> list[str]:
-    bundle = engine.retrieve(ask(agent, **fields))
-    return sorted({passage.document_id for passage in bundle.selected})
 
 
 def error_text(call: Callable[[], object]) -> str:
@@ -377,158 +358,6 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
     assert list(AuditLog(db).rows("hugo")) == []
 
 
-ROLE = "mossline-product-strategist"
-"""An overlay that forbids the source `external-pentest`."""
-
-
-@pytest.fixture(scope="module")
-def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """A corpus in which `ada` has one role, `bob` one or none, and `cy` has to name one."""
-    path = build(
-        tmp_path_factory.mktemp("bound"),
-        [
-            document("plan", ["the token plan", "more of the plan"]),
-            document("secret", ["the token of the plan"], source_id="external-pentest"),
-        ],
-        name="team.db",
-    )
-    free = {"scopes": [], "access_level": "internal"}
-    set_policy(
-        path,
-        {
-            "ada": free | {"roles": [ROLE]},
-            "bob": free | {"roles": [ROLE], "role_required": False},
-            "cy": free | {"role_required": True},
-            "dan": free,
-        },
-    )
-    with Engine(path, (OVERLAYS,)) as opened:
-        yield opened
-
-
-def role_refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(AccessDenied) as caught:
-        call()
-    assert caught.value.code == "role_denied"
-    return str(caught.value)
-
-
-OUTSIDE: dict[str, Callable[[Engine, RetrievalRequest], object]] = {
-    "retrieve": lambda engine, request: engine.retrieve(request),
-    "why": lambda engine, request: engine.why(request, "secret"),
-    "compare": lambda engine, request: engine.compare(request, [ROLE, request.role or "x"]),
-    "replay": lambda engine, request: engine.replay(
-        engine.retrieve(request.model_copy(update={"agent": "dan"})).model_copy(
-            update={"request": RequestEcho(agent=request.agent, lexical_only=True)}
-        )
-    ),
-}
-
-
-@pytest.mark.parametrize("call", OUTSIDE)
-@pytest.mark.parametrize(
-    ("agent", "role"),
-    [("ada", None), ("ada", "mossline-docs-writer"), ("bob", "mossline-docs-writer"), ("cy", None)],
-)
-def test_a_request_outside_the_roles_is_refused(
-    bound: Engine, call: str, agent: str, role: str | None
-) -> None:
-    if (agent, call) == ("cy", "compare"):
-        pytest.skip("a comparison always names roles")
-    request = ask(agent, role=role, lexical_only=True)
-    refusal = role_refusal(lambda: OUTSIDE[call](bound, request))
-    assert "secret" not in refusal and "pentest" not in refusal
-    assert AuditLog(bound.workspace.path).rows(kind="refused")
-
-
-def test_a_role_that_does_not_exist_is_refused_like_one_that_does(bound: Engine) -> None:
-    def refusal(role: str) -> str:
-        return role_refusal(lambda: bound.retrieve(ask("ada", role=role, lexical_only=True)))
-
-    assert refusal("no-such-role") == refusal("mossline-docs-writer")
-
-
-def test_an_overlay_file_is_no_way_around_the_roles(bound: Engine) -> None:
-    overlay = load_role(ROLE, (OVERLAYS,))
-    request = ask("ada", role=ROLE, lexical_only=True)
-    role_refusal(lambda: bound.retrieve(request, overlay))
-    assert bound.retrieve(ask("dan", lexical_only=True), overlay).role_id == ROLE
-
-
-def test_what_the_roles_allow_is_answered(bound: Engine) -> None:
-    for agent, role in (
-        ("ada", ROLE),
-        ("bob", ROLE),
-        ("bob", None),
-        ("cy", "mossline-docs-writer"),
-    ):
-        assert bound.retrieve(ask(agent, role=role, lexical_only=True)).selected
-    assert ids(bound, "ada", role=ROLE, lexical_only=True) == ["plan"]
-
-
-def test_what_no_role_may_read_is_not_read_by_its_reference_either(bound: Engine) -> None:
-    for reference in ("secret", "secret#0", "secret.md:1-1", "#secret:1:1"):
-        text = role_refusal(lambda name=reference: bound.get(name, "ada"))
-        assert "token of" not in text
-        assert bound.get(reference, "bob").passages
-    assert len(bound.get("plan", "ada").passages) == 2
-
-
-def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None:
-    def listed(agent: str) -> list[str]:
-        roles = Operations(bound).call("roles.list", {"agent": agent})["roles"]
-        return [role["role_id"] for role in roles]
-
-    assert listed("ada") == listed("bob") == [ROLE]
-    assert len(listed("cy")) == len(listed("dan")) > 1
-    role_refusal(lambda: Operations(bound).call("roles.show", {"agent": "ada", "role": "x"}))
-
-
-@pytest.mark.parametrize(
-    ("script", "row"),
-    [
-        ("echo Ana", {"approved_by": "Ana"}),
-        ("exit 3", {"claim": "me", "refused": "sh did not approve it"}),
-    ],
-)
-def test_what_the_program_of_the_host_decides_is_recorded(
-    tmp_path: Path, script: str, row: dict[str, str]
-) -> None:
-    db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
-    set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    approvals = Approvals("command", ("/bin/sh", "-c", script))
-    with Engine(db, approvals=approvals) as engine:
-        request = ask("ada", action="execute", approval="me", lexical_only=True)
-        bundle = engine.retrieve(request)
-        assert [approval.approved_by for approval in bundle.approvals or ()] == (
-            ["Ana"] if "approved_by" in row else []
-        )
-        assert bundle.model_copy(update={"warnings": []}).without_timings() == (
-            repeated(db, bundle).model_copy(update={"warnings": []}).without_timings()
-        )
-    recorded = next(iter(AuditLog(db).rows(kind="approval")))
-    assert (recorded.agent, recorded.action, recorded.details) == ("ada", "execute", row)
-
-
-def repeated(db: Path, bundle: RetrievalBundle) -> RetrievalBundle:
-    """The answer to what a bundle says of its request, if the caller is trusted."""
-    with Engine(db) as engine:
-        return engine.retrieve(request_of(bundle))
-
-
-def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
-    set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    with Engine(db) as engine:
-        withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
-        assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
-        approved = engine.retrieve(ask("ada", action="execute", approval="Ana", lexical_only=True))
-        assert len(approved.selected) == 1
-    [row] = AuditLog(db).rows(kind="approval")
-    assert (row.agent, row.action, row.allowed) == ("ada", "execute", 1)
-    assert row.details == {"approved_by": "Ana"}
-
-
 def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:
     assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
     with open_reader(db):
@@ -572,42 +401,6 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(
             else:
                 with pytest.raises(UsageError):
                     engine.get(reference, "ada")
-
-
-class TestNoDocuments:
-    """Why there is no document to search: what is true, without what is hidden."""
-
-    @pytest.mark.parametrize("documents", [[], [document("salary", ["the plan"], scope="hr")]])
-    def test_under_a_policy_it_does_not_say_whether_there_are_others(
-        self, tmp_path: Path, documents: list[StoredDocument]
-    ) -> None:
-        db = build(tmp_path, documents)
-        with Admin(db) as admin:
-            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.policy.set(json.dumps(policy), "json")
-        assert self.reason(db, "ada") == (
-            "this agent sees no document here: ask the owner of the corpus"
-        )
-
-    def test_an_empty_corpus(self, tmp_path: Path) -> None:
-        assert (
-            self.reason(build(tmp_path, [])) == "the corpus is empty: run `rolebundle ingest PATH`"
-        )
-
-    def test_only_quarantined_documents(self, tmp_path: Path) -> None:
-        plain = document("plan", ["the plan"])
-        scanned = Scanned("quarantine", "hash", '["secret"]', "[]", "")
-        db = build(tmp_path, [StoredDocument(plain.metadata, plain.chunks, scanned)])
-        assert self.reason(db) == (
-            "1 document in quarantine and no other: see `rolebundle quarantine list`"
-        )
-
-    @staticmethod
-    def reason(db: Path, agent: str | None = None) -> str:
-        with Engine(db) as engine:
-            bundle = engine.retrieve(RetrievalRequest(task="plan", agent=agent, lexical_only=True))
-        assert bundle.fallback is not None
-        return bundle.fallback.message.split("; ")[0]
 
 
 @pytest.mark.parametrize(

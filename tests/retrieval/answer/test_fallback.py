@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
+from rolebundle.engine import Engine
 from rolebundle.retrieval.answer.fallback import Limitation, decide_fallback, fallback_of
 from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
-from support.corpora import overlay, resolved
+from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.content.stored_document import StoredDocument
+from support.corpora import build, document, overlay, resolved
 from support.values import CORPUS, answer_passage, rejected, retrieval
 
 ROLE = overlay()
@@ -144,3 +151,39 @@ class TestFallback:
 
     def test_an_incomplete_search_is_reported(self) -> None:
         assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")
+
+
+class TestNoDocuments:
+    """Why there is no document to search: what is true, without what is hidden."""
+
+    @pytest.mark.parametrize("documents", [[], [document("salary", ["the plan"], scope="hr")]])
+    def test_under_a_policy_it_does_not_say_whether_there_are_others(
+        self, tmp_path: Path, documents: list[StoredDocument]
+    ) -> None:
+        db = build(tmp_path, documents)
+        with Admin(db) as admin:
+            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
+            admin.policy.set(json.dumps(policy), "json")
+        assert self.reason(db, "ada") == (
+            "this agent sees no document here: ask the owner of the corpus"
+        )
+
+    def test_an_empty_corpus(self, tmp_path: Path) -> None:
+        assert (
+            self.reason(build(tmp_path, [])) == "the corpus is empty: run `rolebundle ingest PATH`"
+        )
+
+    def test_only_quarantined_documents(self, tmp_path: Path) -> None:
+        plain = document("plan", ["the plan"])
+        scanned = Scanned("quarantine", "hash", '["secret"]', "[]", "")
+        db = build(tmp_path, [StoredDocument(plain.metadata, plain.chunks, scanned)])
+        assert self.reason(db) == (
+            "1 document in quarantine and no other: see `rolebundle quarantine list`"
+        )
+
+    @staticmethod
+    def reason(db: Path, agent: str | None = None) -> str:
+        with Engine(db) as engine:
+            bundle = engine.retrieve(RetrievalRequest(task="plan", agent=agent, lexical_only=True))
+        assert bundle.fallback is not None
+        return bundle.fallback.message.split("; ")[0]

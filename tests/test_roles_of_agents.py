@@ -1,0 +1,123 @@
+"""The policy binds agents to roles: what is outside their roles is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rolebundle.contracts.bundle import RequestEcho
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.overlays import load_role
+from support.agents import OVERLAYS, ask, ids
+from support.corpora import build, document, set_policy
+
+ROLE = "mossline-product-strategist"
+"""An overlay that forbids the source `external-pentest`."""
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A corpus in which `ada` has one role, `bob` one or none, and `cy` has to name one."""
+    path = build(
+        tmp_path_factory.mktemp("bound"),
+        [
+            document("plan", ["the token plan", "more of the plan"]),
+            document("secret", ["the token of the plan"], source_id="external-pentest"),
+        ],
+        name="team.db",
+    )
+    free = {"scopes": [], "access_level": "internal"}
+    set_policy(
+        path,
+        {
+            "ada": free | {"roles": [ROLE]},
+            "bob": free | {"roles": [ROLE], "role_required": False},
+            "cy": free | {"role_required": True},
+            "dan": free,
+        },
+    )
+    with Engine(path, (OVERLAYS,)) as opened:
+        yield opened
+
+
+def role_refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(AccessDenied) as caught:
+        call()
+    assert caught.value.code == "role_denied"
+    return str(caught.value)
+
+
+OUTSIDE: dict[str, Callable[[Engine, RetrievalRequest], object]] = {
+    "retrieve": lambda engine, request: engine.retrieve(request),
+    "why": lambda engine, request: engine.why(request, "secret"),
+    "compare": lambda engine, request: engine.compare(request, [ROLE, request.role or "x"]),
+    "replay": lambda engine, request: engine.replay(
+        engine.retrieve(request.model_copy(update={"agent": "dan"})).model_copy(
+            update={"request": RequestEcho(agent=request.agent, lexical_only=True)}
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("call", OUTSIDE)
+@pytest.mark.parametrize(
+    ("agent", "role"),
+    [("ada", None), ("ada", "mossline-docs-writer"), ("bob", "mossline-docs-writer"), ("cy", None)],
+)
+def test_a_request_outside_the_roles_is_refused(
+    bound: Engine, call: str, agent: str, role: str | None
+) -> None:
+    if (agent, call) == ("cy", "compare"):
+        pytest.skip("a comparison always names roles")
+    request = ask(agent, role=role, lexical_only=True)
+    refusal = role_refusal(lambda: OUTSIDE[call](bound, request))
+    assert "secret" not in refusal and "pentest" not in refusal
+    assert AuditLog(bound.workspace.path).rows(kind="refused")
+
+
+def test_a_role_that_does_not_exist_is_refused_like_one_that_does(bound: Engine) -> None:
+    def refusal(role: str) -> str:
+        return role_refusal(lambda: bound.retrieve(ask("ada", role=role, lexical_only=True)))
+
+    assert refusal("no-such-role") == refusal("mossline-docs-writer")
+
+
+def test_an_overlay_file_is_no_way_around_the_roles(bound: Engine) -> None:
+    overlay = load_role(ROLE, (OVERLAYS,))
+    request = ask("ada", role=ROLE, lexical_only=True)
+    role_refusal(lambda: bound.retrieve(request, overlay))
+    assert bound.retrieve(ask("dan", lexical_only=True), overlay).role_id == ROLE
+
+
+def test_what_the_roles_allow_is_answered(bound: Engine) -> None:
+    for agent, role in (
+        ("ada", ROLE),
+        ("bob", ROLE),
+        ("bob", None),
+        ("cy", "mossline-docs-writer"),
+    ):
+        assert bound.retrieve(ask(agent, role=role, lexical_only=True)).selected
+    assert ids(bound, "ada", role=ROLE, lexical_only=True) == ["plan"]
+
+
+def test_what_no_role_may_read_is_not_read_by_its_reference_either(bound: Engine) -> None:
+    for reference in ("secret", "secret#0", "secret.md:1-1", "#secret:1:1"):
+        text = role_refusal(lambda name=reference: bound.get(name, "ada"))
+        assert "token of" not in text
+        assert bound.get(reference, "bob").passages
+    assert len(bound.get("plan", "ada").passages) == 2
+
+
+def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None:
+    def listed(agent: str) -> list[str]:
+        roles = Operations(bound).call("roles.list", {"agent": agent})["roles"]
+        return [role["role_id"] for role in roles]
+
+    assert listed("ada") == listed("bob") == [ROLE]
+    assert len(listed("cy")) == len(listed("dan")) > 1
+    role_refusal(lambda: Operations(bound).call("roles.show", {"agent": "ada", "role": "x"}))
