@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,9 @@ have 0.6 of it, because the ranking counts them 0.15 times (decision 0021).
 EXPANSION_WEIGHT = 0.5
 """Half of the vocabulary's score is how much of the role's terms a passage has: nearly every
 passage has some of the typical terms of its folder."""
+
+_NUMBERED = re.compile(r"\d[-./]\d")
+"""A version or a date: such a title names an issue of something, and not a subject."""
 
 Values = dict[str, Any]
 
@@ -148,7 +152,8 @@ def _head(
         values["extends"] = base.role_id
     values["label"] = label_of(role_id)
     if base is None:
-        titles = [document.metadata.title for document, _ in best_documents(subject)[:3]]
+        best = (document.metadata.title for document, _ in best_documents(subject))
+        titles = [*dict.fromkeys(title for title in best if not _NUMBERED.search(title))][:3]
         about = f", such as {', '.join(titles)}" if titles else ""
         values["mission"] = (
             f"Do the work of the {label_of(role_id)} with the documents here{about}."

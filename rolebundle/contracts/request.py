@@ -1,5 +1,6 @@
 """The request for passages. Its fields are the same in every interface."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
@@ -194,22 +195,16 @@ class RetrievalRequest(Contract):
         return self
 
 
-ALIASES = {
-    "q": "task",
-    "query": "task",
-    "question": "task",
-    "top_k": "limit",
-    "k": "limit",
-    "n": "limit",
-    "max_results": "limit",
-    "role_id": "role",
-    "agent_id": "agent",
-    "approved_by": "approval",
-    "filter": "where",
-    "filters": "where",
-    "source_id": "source",
-    "reference": "id",
-    "chunk_id": "id",
-    "document_id": "id",
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "task": ("q", "query", "question"),
+    "limit": ("top_k", "k", "n", "max_results"),
+    "role": ("role_id",),
+    "agent": ("agent_id",),
+    "approval": ("approved_by",),
+    "where": ("filter", "filters"),
+    "source": ("source_id",),
+    "id": ("reference", "ref", "locator", "path", "target", "chunk_id", "document_id"),
+    "ids": ("references",),
+    "prefix": ("path", "folder"),
 }
-"""Other names of fields that models use, and the field. camelCase is accepted, too."""
+"""Fields and the other names that models use for them. camelCase is accepted, too."""

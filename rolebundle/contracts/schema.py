@@ -161,7 +161,7 @@ def json_schema(name: str) -> dict[str, Any]:
     for part in (schema, *schema.get("$defs", {}).values()):
         _describe_fields(part)
     names = schema.get("properties", {})
-    aliases = {alias: field for alias, field in ALIASES.items() if field in names}
+    aliases = {alias: field for field in names for alias in ALIASES.get(field, ())}
     if name.endswith("request"):
         schema["x-aliases"] = aliases | {"camelCase": "any field may be written so"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -45,6 +45,8 @@ from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
+_LINKS = frozenset({"escapes_root", "broken_link"})
+_NEXT_STEP_OF_LINK = "; to have them again, ingest the folder that holds them now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +178,11 @@ class WalkResult:
         ]
 
     def left_out(self, removed: Sequence[str]) -> list[Skipped]:
-        """Notes on removed files that still exist, but are left out."""
+        """Notes on removed files that are left out now, or lie behind a link out of the folder."""
         entries = {
-            str(self.base / entry.path): entry for entry in self.skipped if entry.code == "ignored"
+            str(self.base / entry.path): entry
+            for entry in self.skipped
+            if entry.code in ("ignored", *_LINKS)
         }
         counts: Counter[str] = Counter()
         for location in removed if entries else ():
@@ -191,7 +195,8 @@ class WalkResult:
                 entries[path].path,
                 "left_corpus",
                 f"{entries[path].path}: {counted(count, 'file')} left the corpus: "
-                f"{entries[path].message}",
+                f"{entries[path].message}"
+                f"{_NEXT_STEP_OF_LINK if entries[path].code in _LINKS else ''}",
             )
             for path, count in counts.items()
         ]

@@ -125,8 +125,9 @@ def _canonical_name(field: str, known: Collection[str]) -> str:
     if field in known:
         return field
     snake = _CAPITAL.sub(r"_\1", field).lower()
-    name = snake if snake in known else ALIASES.get(snake, field)
-    return name if name in known else field
+    if snake in known:
+        return snake
+    return next((name for name in known if snake in ALIASES.get(name, ())), field)
 
 
 def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:

@@ -194,6 +194,17 @@ class TestRole:
         assert "release notes" in phrases
         assert not {"how to install", "user guide"}.intersection(phrases)
 
+    def test_a_mission_names_no_versions_dates_or_title_twice(self, tmp_path: Path) -> None:
+        folder = tmp_path / "releases"
+        folder.mkdir()
+        titles = ("Version 3.2.0", "Release 2026-05-12", "Release checklist", "Release checklist")
+        for number, title in enumerate(titles):
+            text = f"# {title}\n\nThe release manager tags release {number}.\n"
+            (folder / f"{number}.md").write_text(text)
+        init(folder, "--role", "release-manager")
+        values = json.loads(overlay_file(folder, "release-manager").read_text())
+        assert values["mission"].endswith("the documents here, such as Release checklist.")
+
     def test_the_name_of_a_shipped_role_begins_with_its_values(self, notes: Path) -> None:
         outcome = init(notes, "--role", "code-reviewer")
         assert outcome.code == 0, outcome.err

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from rolebundle.contracts.marks import MarkRequest
+from rolebundle.contracts.operation_requests import GetRequest, ListRequest
 from rolebundle.contracts.request import ALIASES, MAX_TASK_CHARACTERS, RetrievalRequest
 from rolebundle.contracts.schema import json_schema
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.parse import parsed, request_from
 
 
 def test_only_the_task_is_required() -> None:
@@ -192,4 +194,18 @@ def test_a_time_that_has_no_utc_is_refused(text: str) -> None:
 def test_every_alias_stands_in_the_schema() -> None:
     aliases = json_schema("request")["x-aliases"]
     assert aliases["q"] == "task"
-    assert set(aliases) - {"camelCase"} <= set(ALIASES)
+    assert all(alias in ALIASES[name] for alias, name in aliases.items() if alias != "camelCase")
+
+
+@pytest.mark.parametrize("alias", ["locator", "path", "ref", "chunkId"])
+def test_a_reference_has_the_names_that_answers_use(alias: str) -> None:
+    assert parsed(GetRequest, {alias: "a.md:1-2"}).id == "a.md:1-2"
+
+
+def test_a_path_is_what_a_list_begins_with() -> None:
+    assert parsed(ListRequest, {"path": "manual"}).prefix == "manual"
+
+
+def test_a_mark_of_a_target_lacks_only_what_is_missing() -> None:
+    with pytest.raises(UsageError, match="state: is missing"):
+        parsed(MarkRequest, {"target": "a.md", "reason": "it is wrong"})

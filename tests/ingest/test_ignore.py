@@ -258,6 +258,23 @@ def test_new_rules_take_documents_out_and_say_so(world: World) -> None:
     assert world.ingest().added == 2
 
 
+def test_a_folder_that_became_a_link_out_of_the_root_says_what_left_and_the_next_step(
+    world: World,
+) -> None:
+    world.ingest()
+    outside = world.tree.parent / "outside"
+    (world.tree / "notes").rename(outside)
+    (world.tree / "notes").symlink_to(outside)
+    report = world.ingest()
+    assert report.removed == 2
+    assert [note.message for note in report.notes if note.code == "left_corpus"] == [
+        "notes: 2 files left the corpus: a symbolic link to a target outside the folder; "
+        "to have them again, ingest the folder that holds them now"
+    ]
+    assert world.paths() == {"a.md", "dist/d.md"}
+    assert world.ingest().notes == []
+
+
 def test_no_ignore_is_remembered(world: World) -> None:
     write(world.tree, **{".gitignore": "*\n"})
     world.ingest(ignore=False)

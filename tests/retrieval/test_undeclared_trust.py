@@ -8,7 +8,7 @@ import pytest
 
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.answer.fallback import UNDECLARED
+from rolebundle.retrieval.answer.fallback import sound_evidence
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay
 
@@ -39,7 +39,8 @@ def test_the_warning_needs_a_declaration(
     assert bundle.fallback is not None
     assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
     assert (bundle.fallback.action == "degrade") == is_warned
-    assert (bundle.fallback.message == UNDECLARED) == (not is_warned)
+    undeclared = sound_evidence(bundle.provenance.freshness_posture, is_trusted=False)
+    assert (bundle.fallback.message == undeclared) == (not is_warned)
     assert ("Trust: not declared" in packet(bundle)) == (not is_warned)
     # It claims nothing: the posture is the same.
     assert bundle.provenance.trust_posture == "weak"

@@ -165,7 +165,21 @@ class TestNothingMatches:
         fallback = ask(shelf, None, **fields).fallback
         assert fallback is not None
         assert fallback.verdict == "nothing_found"
-        assert fallback.message.endswith("only what matches `where` was searched")
+        assert fallback.message.startswith("nothing in what matches `where` has the task's words")
+        assert fallback.message.endswith("`where` narrowed the search: ask without it, too")
+
+    def test_an_answer_without_passages_says_that_undated_documents_meet_no_date(
+        self, tmp_path: Path
+    ) -> None:
+        documents = [
+            document("undated", ["rotate the token"]),
+            document("dated", ["bread and flour"], updated_at="2026-01-01T00:00:00Z"),
+        ]
+        where = {"updated_after": "2025-01-01"}
+        with built(tmp_path, documents) as corpus:
+            bundle = ask(corpus, None, task="rotate token", lexical_only=True, where=where)
+        assert bundle.fallback is not None
+        assert "no document without a declared date meets its dates" in bundle.fallback.message
 
 
 class TestWhy:

@@ -362,6 +362,14 @@ def test_a_figure_of_another_passage_fails_only_if_the_sentence_cites_one() -> N
     assert false.remedy == "Cite a.md:1-2, if that is meant."
 
 
+def test_of_several_passages_with_a_figure_the_nearest_is_named() -> None:
+    evidence = ("Invoices are paid within 14 days.", "The TSC meets every 14 days.")
+    (without,) = figures("The TSC meets every 14 days.", *evidence)
+    (false,) = figures("The TSC meets every 14 days.", *evidence, "Oslo.", cites={0: [2]})
+    (same,) = figures("It takes 14 days.", *evidence)
+    assert (without.chunk_id, false.chunk_id, same.chunk_id) == ("c1", "c1", "c0")
+
+
 def test_an_ambiguous_date_needs_both_of_its_readings() -> None:
     draft = "It starts on 03/05/2026."
     assert codes(draft, "It starts on 3 May 2026.") == ["unsupported_figure"]

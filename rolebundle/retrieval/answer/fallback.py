@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
@@ -15,15 +16,21 @@ from rolebundle.contracts.terms import (
     EmptyReason,
     FallbackAction,
     FallbackState,
+    FreshnessPosture,
     RejectionCode,
     WarningCode,
 )
+from rolebundle.retrieval.answer.posture import freshness_posture
 from rolebundle.retrieval.candidate import RejectedCandidate, Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted
 
-UNDECLARED = "current evidence; no document of the corpus declares trust"
+_EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
+    "fresh": "current evidence",
+    "mixed": "evidence of mixed or unknown age",
+    "stale": "evidence, some of it old and none of it new",
+}
 
 
 class Limitation(NamedTuple):
@@ -59,7 +66,7 @@ def decide_fallback(
     messages = {warning.code: warning.message for warning in warnings}
     limitations = _limitations(messages, request.overlay, retrieval.semantic)
     if selected:
-        sound = "trusted, current evidence" if retrieval.has_trusted else UNDECLARED
+        sound = sound_evidence(freshness_posture(selected), is_trusted=retrieval.has_trusted)
         return fallback_of(limitations or [Limitation(None, "continue", sound)])
     semantic = retrieval.semantic
     verdict = empty_verdict(
@@ -75,6 +82,19 @@ def decide_fallback(
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)
+
+
+def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
+    """What an answer without a limitation rests on.
+
+    Args:
+        freshness: how old its passages are.
+        is_trusted: a document of the corpus declares trust.
+    """
+    evidence = _EVIDENCE_OF_AGE[freshness]
+    if is_trusted:
+        return f"trusted, {evidence}" if freshness == "fresh" else f"trusted {evidence}"
+    return f"{evidence}; no document of the corpus declares trust"
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
@@ -159,7 +179,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
         "raise token_budget",
     ),
     "no_evidence": (
-        "the corpus has nothing for this task: no passage has enough of its words or is near it",
+        "{scope} has nothing for this task: no passage has enough of its words or is near it",
         "do not guess; ask in other words, or set allow_weak; the answer may be in no document",
     ),
     "all_below_floor": (
@@ -294,9 +314,17 @@ def _why_empty(
     elif verdict == "lane_down":
         reason = _why_incomplete(rejected, retrieval)
     else:
-        reason = _why_none_selected(verdict, rejected, request.overlay)
-    narrowed = "; only what matches `where` was searched" if request.where is not None else ""
-    return reason + narrowed
+        reason = _why_none_selected(verdict, rejected, request)
+    return reason + _what_was_left_out(request.where)
+
+
+def _what_was_left_out(where: Where | None) -> str:
+    """What `where` kept from an answer without passages, and the next step."""
+    if where is None:
+        return ""
+    is_by_date = where.updated_after is not None or where.updated_before is not None
+    undated = ", and no document without a declared date meets its dates" if is_by_date else ""
+    return f"; `where` narrowed the search{undated}: ask without it, too"
 
 
 def _why_no_documents(request: ResolvedRequest) -> str:
@@ -326,15 +354,17 @@ def _why_incomplete(rejected: Sequence[RejectedCandidate], retrieval: Retrieval)
 
 
 def _why_none_selected(
-    verdict: EmptyReason, rejected: Sequence[RejectedCandidate], overlay: Overlay | None
+    verdict: EmptyReason, rejected: Sequence[RejectedCandidate], request: ResolvedRequest
 ) -> str:
+    overlay = request.overlay
     role = overlay.role_id if overlay else "(no role)"
     policy = f"the policy of the role {role}" if overlay else "policy"
     if verdict == "nothing_found":
         reason, step = _nothing_found(rejected)
     else:
         reason, step = _EXPLANATIONS[verdict]
-    reason = reason.format(role=role, policy=policy)
+    scope = "the corpus" if request.where is None else "what matches `where`"
+    reason = reason.format(role=role, policy=policy, scope=scope)
     has_seen = any(rejection.code == "already_seen" for rejection in _relevant(rejected))
     if has_seen and verdict in _OF_THE_UNSEEN:
         reason = f"apart from what is in `seen`, {reason}"
@@ -344,11 +374,11 @@ def _why_none_selected(
 def _nothing_found(rejected: Sequence[RejectedCandidate]) -> tuple[str, str]:
     if any(rejection.candidate.cosine is not None for rejection in rejected):
         return (
-            "nothing in the corpus has the task's words or is near enough in meaning",
+            "nothing in {scope} has the task's words or is near enough in meaning",
             "ask in other words; the answer may be in no document",
         )
     return (
-        "nothing in the corpus has the task's words, and meanings were not searched",
+        "nothing in {scope} has the task's words, and meanings were not searched",
         "ask in other words, or without lexical_only",
     )
 

@@ -25,6 +25,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
@@ -32,7 +33,7 @@ from rolebundle.text.figures.find import find_figures
 from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
 from rolebundle.text.languages import latin_language
-from rolebundle.text.words import language_of
+from rolebundle.text.words import language_of, stems_of
 from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.parse import Draft, DraftSentence
 
@@ -81,12 +82,12 @@ def check_figures(
         if language not in LANGUAGES and sentence.has_content:
             findings.append(_unchecked(sentence, text, language))
         own = cited.get(number, ())
-        has_citation = bool(own) or number in citing
+        citing_sentence = _Sentence(text, language, own, bool(own) or number in citing)
         for figure in find_figures(text, language):
             if figure.is_loose or _is_section_number(sentence, figure):
                 continue
             span = Span(start=sentence.start + figure.start, end=sentence.start + figure.end)
-            findings.append(_finding(figure, span, own, passages, evidence, has_citation))
+            findings.append(_finding(figure, span, citing_sentence, passages, evidence))
     return findings
 
 
@@ -130,27 +131,51 @@ def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
     )
 
 
+class _Sentence(NamedTuple):
+    """A sentence of the draft.
+
+    Attributes:
+        text: its text without citations.
+        language: ISO 639-1 code.
+        cited: the passages that it cites.
+        has_citation: whether it has a citation, also one of an unknown passage.
+    """
+
+    text: str
+    language: str
+    cited: Sequence[Passage]
+    has_citation: bool
+
+    def nearest(
+        self, supports: Sequence[tuple[TextFigure, Passage]], evidence: _Evidence
+    ) -> tuple[TextFigure, Passage]:
+        """The passage with most words of the sentence; the first one if several have as many."""
+        if len(supports) == 1:
+            return supports[0]
+        words = {*stems_of(self.text, self.language).content}
+        return max(supports, key=lambda support: len(words & evidence.words_of(support[1])))
+
+
 def _finding(
     figure: TextFigure,
     span: Span,
-    own: Sequence[Passage],
+    sentence: _Sentence,
     passages: Sequence[Passage],
     evidence: _Evidence,
-    has_citation: bool,
 ) -> Finding:
-    match, passage = _first_support(figure, own, evidence)
+    match, passage = next(_supports(figure, sentence.cited, evidence), (None, None))
     is_cited = match is not None
-    if match is None:
-        match, passage = _first_support(figure, passages, evidence)
+    if match is None and (supports := [*_supports(figure, passages, evidence)]):
+        match, passage = sentence.nearest(supports, evidence)
     text = shorten(figure.text)
     if match is None or passage is None:
-        near = list(_similar(figure, map(evidence.of, own or passages)))
+        near = list(_similar(figure, map(evidence.of, sentence.cited or passages)))
         remedy = "Use a figure of the evidence, or remove it."
         return Finding(
             check="figures", code="unsupported_figure", fails=True, span=span, text=text,
             note=_note(figure, near), remedy=remedy,
         )  # fmt: skip
-    is_elsewhere = has_citation and not is_cited
+    is_elsewhere = sentence.has_citation and not is_cited
     return Finding(
         check="figures",
         code="figure_found" if is_cited else "should_cite",
@@ -165,13 +190,13 @@ def _finding(
     )
 
 
-def _first_support(
-    figure: TextFigure, passages: Sequence[Passage], evidence: _Evidence
-) -> tuple[TextFigure | None, Passage | None]:
+def _supports(
+    figure: TextFigure, passages: Iterable[Passage], evidence: _Evidence
+) -> Iterator[tuple[TextFigure, Passage]]:
+    """The passages that support a figure, each with its figure."""
     for passage in passages:
         if match := evidence.of(passage).support(figure):
-            return match, passage
-    return None, None
+            yield match, passage
 
 
 def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
@@ -207,10 +232,11 @@ def _distance(figure: TextFigure, candidate: TextFigure) -> Fraction:
 
 
 class _Evidence:
-    """The figures of passages, which are read when a figure is first compared with them."""
+    """The figures and words of passages, which are read when they are first compared."""
 
     def __init__(self) -> None:
         self._indexes: dict[str, FigureIndex] = {}
+        self._words: dict[str, frozenset[str]] = {}
 
     def of(self, passage: Passage) -> FigureIndex:
         index = self._indexes.get(passage.chunk_id)
@@ -218,12 +244,24 @@ class _Evidence:
             index = self._indexes[passage.chunk_id] = evidence_of(passage)
         return index
 
+    def words_of(self, passage: Passage) -> frozenset[str]:
+        """The stems of a passage with its title and headings."""
+        words = self._words.get(passage.chunk_id)
+        if words is None:
+            text, declared = _text_of(passage), passage.document.language.partition("-")[0]
+            language = language_of(text, declared if declared != "und" else "en")
+            words = self._words[passage.chunk_id] = frozenset(stems_of(text, language).content)
+        return words
+
 
 def evidence_of(passage: Passage) -> FigureIndex:
     """The figures of a passage, ready to be looked up."""
     declared = passage.document.language.partition("-")[0]
-    text = "\n".join((passage.document.title, *passage.headings, passage.content))
-    return _evidence(text, declared if declared in LANGUAGES else "en")
+    return _evidence(_text_of(passage), declared if declared in LANGUAGES else "en")
+
+
+def _text_of(passage: Passage) -> str:
+    return "\n".join((passage.document.title, *passage.headings, passage.content))
 
 
 @lru_cache(maxsize=1024)

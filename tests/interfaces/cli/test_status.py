@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.retrieval.answer.fallback import UNDECLARED
 from support.commands import invoke
 from support.corpora import build, document
 from support.overlay_files import write
@@ -104,4 +103,6 @@ def test_a_corpus_without_declared_trust_is_reported_once(db: Path, tmp_path: Pa
             corpus,
         ).json()
         assert "NO_HIGH_TRUST_MATCH" not in {warning["code"] for warning in answer["warnings"]}
-        assert (answer["fallback"]["message"] == UNDECLARED) == is_reported
+        assert (
+            "no document of the corpus declares trust" in answer["fallback"]["message"]
+        ) == is_reported

@@ -83,6 +83,21 @@ class TestFallback:
     ) -> None:
         assert fallback(*warned, role=role, degraded="why")[:2] == (state, "degrade")
 
+    @pytest.mark.parametrize(
+        ("statuses", "message"),
+        [
+            (["fresh"], "trusted, current evidence"),
+            (["stale", "aging"], "trusted evidence, some of it old and none of it new"),
+            (["stale", "fresh"], "trusted evidence of mixed or unknown age"),
+            (["undated"], "trusted evidence of mixed or unknown age"),
+        ],
+    )
+    def test_a_healthy_answer_is_called_current_only_if_it_is(
+        self, statuses: list[str], message: str
+    ) -> None:
+        selected = [answer_passage(status=status) for status in statuses]
+        assert fallback(selected=selected) == ("healthy", "continue", message)
+
     def test_all_states_that_hold_are_listed_the_worst_first(self) -> None:
         found = decided(
             "STALE_DOMINANT",
