@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
@@ -142,6 +142,17 @@ class VerifiedFiles:
     def __init__(self) -> None:
         self._hashes: dict[str, tuple[int, int, str]] = {}
         self._skipped: dict[str, tuple[list[object], Skipped]] = {}
+
+    @property
+    def locations(self) -> set[str]:
+        """The files of which something is remembered."""
+        return {*self._hashes, *self._skipped}
+
+    def forget(self, locations: Iterable[str]) -> None:
+        """Forget files that are gone, so that the memory of a long watch does not grow."""
+        for location in locations:
+            self._hashes.pop(location, None)
+            self._skipped.pop(location, None)
 
     def has(self, file: FileEntry, file_hash: str) -> bool:
         """Whether a file is as it was when it had this hash."""

@@ -245,13 +245,15 @@ def _ingest_files(
 ) -> None:
     report.skipped += walk_result.skipped
     report.notes += walk_result.notes
+    present = {file.location for file in walk_result.files}
     # Removed before others are added: a file that was moved has the same document ids.
-    removed = walk_result.missing(known, {file.location for file in walk_result.files})
+    removed = walk_result.missing(known, present)
     _remove(corpus, removed, report)
     report.notes += walk_result.left_out(removed)
     tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
     verified = options.verified
     if verified is not None:
+        verified.forget(walk_result.missing(verified.locations, present))
         skipped = [verified.skipped(task, walk_result.settings) for task in tasks]
         report.skipped += [outcome for outcome in skipped if outcome]
         tasks = [task for task, outcome in zip(tasks, skipped, strict=True) if not outcome]
