@@ -98,15 +98,15 @@ FAULTS = {
         "flipped bits",
         (
             "faults/test_flipped_bits.py::test_no_flip_that_changed_a_row_goes_unnoticed",
-            "faults/test_damaged_file.py::test_a_flipped_bit_in_a_vector_is_found_and_mended",
+            "faults/test_damaged_content.py::test_a_flipped_bit_in_a_vector_is_found_and_mended",
         ),
     ),
-    13: Fault("FTS drift", ("faults/test_damaged_file.py::test_drift_is_found_and_mended",)),
+    13: Fault("FTS drift", ("faults/test_damaged_content.py::test_drift_is_found_and_mended",)),
     14: Fault(
         "another application's SQLite file",
-        ("faults/test_damaged_file.py::test_another_applications_file",),
+        ("faults/test_foreign_files.py::test_another_applications_file",),
     ),
-    15: Fault("newer schema", ("faults/test_damaged_file.py::test_a_newer_schema",)),
+    15: Fault("newer schema", ("faults/test_foreign_files.py::test_a_newer_schema",)),
     16: Fault(
         "older schema",
         (
@@ -118,8 +118,8 @@ FAULTS = {
     17: Fault(
         "hostile trigger or view in the file",
         (
-            "faults/test_damaged_file.py::test_a_hostile_schema_is_blocked",
-            "faults/test_damaged_file.py::test_hardening_holds_beneath_the_check",
+            "faults/test_foreign_files.py::test_a_hostile_schema_is_blocked",
+            "faults/test_foreign_files.py::test_hardening_holds_beneath_the_check",
         ),
     ),
     18: Fault(

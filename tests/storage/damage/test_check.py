@@ -1,4 +1,4 @@
-"""Looking for damage. What each kind of damage looks like: tests/faults/test_damaged_file.py."""
+"""Looking for damage. What each kind of damage looks like: tests/faults/test_damaged_content.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,38 @@
+"""A corpus with vectors, for tests that damage it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.ingest import sync
+from rolebundle.storage.opening import open_writer
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damaged") / "notes"
+    folder.mkdir()
+    for number in range(40):
+        text = f"# Note {number}\n\n{f'token rotation {number} naïve ' * 60}\n"
+        (folder / f"n{number:02}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def image(tree: Path) -> bytes:
+    """The bytes of a corpus with vectors, nothing left in its log."""
+    db = tree.parent / "image.db"
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert_sound(db)
+    return db.read_bytes()
+
+
+@pytest.fixture
+def corpus_file(image: bytes, tmp_path: Path) -> Path:
+    (tmp_path / "c.db").write_bytes(image)
+    return tmp_path / "c.db"

@@ -1,0 +1,258 @@
+"""Rows 12 and 13: damage that SQLite does not see is found, shown to nobody, and mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.storage import digests
+from rolebundle.storage.opening import open_reader, open_writer
+from support.commands import invoke
+from support.corpora import ask, build, document
+from support.damaged_files import codes_of, commands, repair, run_without_change, tamper
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents
+
+
+def test_a_flipped_bit_in_a_text_is_found(image: bytes, corpus_file: Path) -> None:
+    sound = codes_of(corpus_file)
+    assert sound == set()
+    start = image.index(b"token rotation 7 ")
+    for bit in range(8):
+        data = bytearray(image)
+        data[start] ^= 1 << bit
+        corpus_file.write_bytes(data)
+        assert codes_of(corpus_file) & {"content_damaged", "unreadable"}, bit
+
+
+def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: Path) -> None:
+    expected = contents(corpus_file)
+    with open_reader(corpus_file) as corpus:
+        corpus.load_vectors()
+        vector = corpus.value("SELECT embedding FROM vectors_1_1 WHERE rowid = 5")
+    data = bytearray(corpus_file.read_bytes())
+    # It stands in the file twice: beside its record, and among those that are scanned.
+    places = [at for at in range(len(data)) if data.startswith(vector, at)]
+    assert len(places) == 2
+    for at in places:
+        for bit in range(0, len(vector) * 8, 37):
+            flipped = bytearray(data)
+            flipped[at + bit // 8] ^= 1 << bit % 8
+            corpus_file.write_bytes(flipped)
+            assert codes_of(corpus_file) == {"vectors_damaged"}, bit
+    assert repair(corpus_file).lost == []
+    with open_writer(corpus_file) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+MISSHAPEN = (
+    "UPDATE vectors_1_1_vector_chunks00 SET vectors = x'00'",
+    "UPDATE vectors_1_1_chunks SET rowids = x''",
+    "UPDATE vectors_1_1_chunks SET validity = x'ff'",
+    "UPDATE vectors_1_1_chunks SET size = 1000000",
+    "UPDATE vectors_1_1_rowids SET chunk_offset = 5000 WHERE rowid = 3",
+    "UPDATE vectors_1_1_rowids SET chunk_id = 77 WHERE rowid = 3",
+    "DELETE FROM vectors_1_1_chunks",
+)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("statement", MISSHAPEN)
+def test_a_misshapen_vector_table_is_found_and_mended(
+    corpus_file: Path, tree: Path, statement: str
+) -> None:
+    """sqlite-vec would read beyond what is there; it is not asked."""
+    expected = contents(corpus_file)
+    connection = apsw.Connection(str(corpus_file))
+    connection.execute(statement)
+    connection.close()
+    assert codes_of(corpus_file) == {"vectors_damaged"}
+    assert repair(corpus_file).lost == []
+    # The vectors beside their records are what was stored.
+    assert invoke("status", "--json", "--db", corpus_file).json()["waiting"] == 0
+    with open_writer(corpus_file) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+DRIFT: dict[str, tuple[str, set[str]]] = {
+    "an emptied index": (
+        "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
+        {"lexical_drift", "seal_broken"},
+    ),
+    "a chunk taken out of the index": (
+        "INSERT INTO lexical_1 (lexical_1, rowid, title, headings, content, tags, hints) "
+        "SELECT 'delete', id, title, headings, content, tags, hints FROM chunk WHERE id = 4",
+        {"lexical_drift", "seal_broken"},
+    ),
+    "an entry too many": (
+        "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
+        "VALUES (9999, 'a', 'b', 'c', 'd', 'e')",
+        {"lexical_drift", "seal_broken"},
+    ),
+    "a vector lost": (
+        "DELETE FROM vectors_1_1 WHERE rowid = 2",
+        {"vectors_miscounted"},
+    ),
+    "a record lost": (
+        "DELETE FROM embedded WHERE chunk = 2",
+        {"vectors_miscounted", "vectors_damaged"},
+    ),
+    "a wrong count of vectors": (
+        "UPDATE embedding_share SET vectors = vectors + 1",
+        {"vectors_miscounted", "seal_broken"},
+    ),
+    "wrong counts": (
+        "UPDATE corpus_state SET documents = 1, chunks = 2",
+        {"miscounted", "seal_broken"},
+    ),
+}
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("case", DRIFT)
+def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, case: str) -> None:
+    statement, expected_codes = DRIFT[case]
+    expected = contents(corpus_file)
+    tamper(corpus_file, statement)
+    assert codes_of(corpus_file) == expected_codes
+    assert repair(corpus_file).lost == []
+    assert codes_of(corpus_file) == set()
+    with open_writer(corpus_file) as corpus:
+        # Without the seal, it is not known either what earlier ingests limited.
+        options = IngestOptions(max_trust="authoritative")
+        sync.ingest(corpus, [tree], HashingProvider(), options)
+    assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+FORGED = {
+    "UPDATE chunk SET content = 'forged' WHERE id = 3": {"content_damaged", "lexical_drift"},
+    "UPDATE chunk SET title = 'forged' WHERE id = 3": {"row_damaged", "lexical_drift"},
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("statement", FORGED)
+def test_damaged_content_is_found_and_read_again(
+    corpus_file: Path, tree: Path, statement: str
+) -> None:
+    expected = contents(corpus_file)
+    tamper(corpus_file, statement)
+    assert codes_of(corpus_file) == FORGED[statement]
+    assert len(repair(corpus_file).lost) == 1
+    assert codes_of(corpus_file) == set()
+    with open_writer(corpus_file) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(corpus_file) == expected
+
+
+def test_an_orphan_is_found(corpus_file: Path) -> None:
+    tamper(corpus_file, "PRAGMA foreign_keys = OFF", "DELETE FROM file WHERE id = 1")
+    assert "orphan" in codes_of(corpus_file)
+
+
+# -- damage that a reader notices ----------------------------------------------------------------
+
+
+EMPTIED = {
+    "all": "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
+    "its terms": "DELETE FROM lexical_1_idx",
+    "its pages": "DELETE FROM lexical_1_data WHERE id > 10",
+    "its records": "DELETE FROM lexical_1_data WHERE id <= 10",
+    "its sizes": "DELETE FROM lexical_1_docsize",
+    "the chunks": "PRAGMA foreign_keys = OFF; DELETE FROM chunk",
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("case", EMPTIED)
+def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, case: str) -> None:
+    tamper(corpus_file, EMPTIED[case])
+    outcome = invoke("retrieve", "token rotation", "--lexical-only", "--db", corpus_file)
+    assert outcome.code == 7, outcome.out
+    assert "rolebundle doctor" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM vectors_1_1",
+        "DELETE FROM vectors_1_1 WHERE rowid > 20",
+        "UPDATE vectors_1_1_chunks SET validity = zeroblob(128)",
+        "DELETE FROM vectors_1_1_chunks",
+        "DELETE FROM embedded",
+    ],
+)
+def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: str) -> None:
+    tamper(corpus_file, statement)
+    with open_reader(corpus_file) as corpus:
+        bundle = ask(corpus, None, HashingProvider(), task="token rotation")
+    assert bundle.selected
+    [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
+    assert "the embedding index is damaged" in warning.message
+    assert "rolebundle doctor" in warning.message
+
+
+ALTERED = {
+    "a text": "UPDATE chunk SET content = 'token rotation forged' WHERE id = 3",
+    "a heading": "UPDATE chunk SET headings = '[\"forged\"]' WHERE id = 3",
+    "a line": "UPDATE chunk SET end_line = 77 WHERE id = 3",
+    "a tier": "UPDATE document SET trust_tier = 'authoritative' WHERE id = 3",
+    "a path": "UPDATE file SET path = 'forged.md' WHERE id = 3",
+    "a scope": "UPDATE document SET scope = 'forged' WHERE id = 3",
+    "a source": "INSERT INTO source VALUES (9, 'x'); UPDATE document SET source = 9 WHERE id = 3",
+    "a finding": "INSERT INTO scanned VALUES (3, 'label', 'x', '[\"forged\"]', '[]', '', x'00')",
+    "a claim": "INSERT INTO supersession (newer, superseded) VALUES (3, 'forged')",
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("case", ALTERED)
+def test_an_altered_passage_is_not_shown(corpus_file: Path, case: str) -> None:
+    with open_reader(corpus_file) as corpus:
+        chunk_id, document_id = corpus.rows(
+            "SELECT chunk_id, document_id FROM chunk c JOIN document d ON d.id = document "
+            "WHERE c.id = 3 AND d.id = 3"
+        )[0]
+    tamper(corpus_file, ALTERED[case])
+    for command in (
+        ("get", chunk_id),
+        ("get", document_id),
+        ("why", chunk_id, "token rotation", "--lexical-only"),
+        ("retrieve", "token rotation naïve", "--lexical-only", "--limit", "50"),
+    ):
+        outcome = invoke(*command, "--db", corpus_file)
+        assert outcome.code == 7, (command, outcome)
+        assert "[damaged_passage]" in outcome.err
+        assert chunk_id in outcome.err or document_id in outcome.err
+        assert "rolebundle doctor" in outcome.err
+        assert outcome.out == ""
+
+
+def test_a_broken_seal_refuses_readers_and_writers_and_not_the_check(
+    corpus_file: Path, tree: Path
+) -> None:
+    tamper(corpus_file, "UPDATE compartment SET scope = 'forged'")
+    for command in commands(tree):
+        outcome = run_without_change(corpus_file, corpus_file.read_bytes(), command)
+        assert outcome.code == 7
+        assert "[seal_broken]" in outcome.err
+        assert "rolebundle doctor" in outcome.err
+    assert codes_of(corpus_file) == {"seal_broken", "misplaced"}
+
+
+def test_a_document_in_another_compartment_is_found(tmp_path: Path) -> None:
+    documents = [document("a", ["token"]), document("b", ["token"], scope="hr")]
+    db = build(tmp_path, documents, HashingProvider())
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("UPDATE document SET compartment = 1 WHERE document_id = 'b'")
+        digests.write(corpus, "document", digests.checked_documents(corpus))
+    assert "misplaced" in codes_of(db)

@@ -1,0 +1,57 @@
+"""Damage to the file of a corpus, and what commands, the check and the repair then answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.doctor import RepairReport
+from support.commands import Outcome, invoke, is_coded
+
+PAGE = 4096
+READING = (
+    ("retrieve", "token rotation", "--lexical-only"),
+    ("get", "notes/n03.md"),
+    ("get", "n03.md:1-9"),
+    ("status",),
+)
+
+
+def commands(tree: Path) -> list[tuple[str, ...]]:
+    return [*READING, ("ingest", str(tree), "--lexical-only", "--workers", "1")]
+
+
+def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
+    for suffix in ("-wal", "-shm"):
+        Path(f"{db}{suffix}").unlink(missing_ok=True)
+    db.write_bytes(data)
+    outcome = invoke(*command, "--db", db)
+    assert db.read_bytes() == data, "the file was changed"
+    is_coded(outcome)
+    return outcome
+
+
+def tamper(db: Path, *statements: str) -> None:
+    """Change a corpus behind its back, as a flipped bit would."""
+    import sqlite_vec
+
+    connection = apsw.Connection(str(db))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def codes_of(db: Path) -> set[str]:
+    checked = invoke("status", "--check", "--json", "--db", db)
+    assert checked.code in (0, 7)
+    assert (checked.code == 7) == bool(checked.json()["problems"])
+    return {problem["code"] for problem in checked.json()["problems"]}
+
+
+def repair(db: Path) -> RepairReport:
+    with Admin(db) as admin:
+        return admin.repair()
