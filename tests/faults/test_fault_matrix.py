@@ -148,7 +148,7 @@ FAULTS = {
         "embedder down",
         (
             "embedding/test_faults_http.py::test_a_server_that_is_down_is_reported",
-            "ingest/test_indexes.py::test_the_server_down_during_ingest",
+            "ingest/test_indexes_of_servers.py::test_the_server_down_during_ingest",
             "laws/test_law_6_degradation_is_reported.py"
             "::test_a_failing_model_is_reported_and_the_lexical_lane_answers",
             "retrieval/test_substitute_index.py::test_another_complete_index_answers",
