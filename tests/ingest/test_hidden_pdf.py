@@ -7,6 +7,7 @@ import pytest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import pdf_hidden
 from rolebundle.scan.settings import ScanSettings
 from support.hidden_pages import DOUBTFUL_PDF, FACT, PDF, VISIBLE_PDF
 from support.reading import read_document
@@ -93,3 +94,27 @@ def test_hidden_instructions_are_quarantined() -> None:
 def test_broken_operators_hide_nothing(content: str) -> None:
     text, _, _ = read(f"{VISIBLE_PDF['plain']}\n{content}\n")
     assert "zebra47" in text
+
+
+@pytest.mark.parametrize("is_covered", [False, True])
+@pytest.mark.parametrize("is_drawn_first", [False, True])
+def test_what_is_not_compared_with_all_shapes_of_a_page_stays_and_is_labelled(
+    is_covered: bool, is_drawn_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of many texts and many shapes would take quadratic time."""
+    compared = []
+    for name in ("_contains", "_common"):
+        function = getattr(pdf_hidden, name)
+        monkeypatch.setattr(
+            pdf_hidden, name, lambda *boxes, f=function: compared.append(1) or f(*boxes)
+        )
+    monkeypatch.setattr(pdf_hidden, "_MAX_COMPARISONS", 1_000)
+    shapes = "0.5 g " + "400 1 5 5 re f " * 400
+    texts = "0 g " + "BT /F1 12 Tf 72 300 Td (a word) Tj ET " * 400
+    cover = "1 g 0 590 600 40 re f" if is_covered else ""
+    fact = f"0 g BT /F1 12 Tf 72 600 Td (FACT) Tj ET {cover}"
+    page = f"{texts} {fact} {shapes}" if is_drawn_first else f"{shapes} {texts} {fact}"
+    text, verdict, _ = read(page)
+    assert "zebra47" in text
+    assert verdict == "label"
+    assert len(compared) < 10_000

@@ -27,6 +27,8 @@ from rolebundle.text.decoding import clean, cleaned_note, split_lines
 # A small file can declare a huge page tree or expand to a huge stream.
 _MAX_PAGES = 5_000
 _MAX_CHARS = 50_000_000
+# A book of a thousand pages has a few million; each takes some 50 microseconds.
+_MAX_OPERATORS = 20_000_000
 
 # pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -100,13 +102,16 @@ def _opens_without_password(reader: pypdf.PdfReader) -> bool:
 
 
 def _page_texts(reader: pypdf.PdfReader, path: str) -> Iterator[PageText]:
-    characters = 0
+    characters = operators = 0
     groups = hidden_groups(reader)
     for page in reader.pages:
         text = page_text(page, groups)
         characters += len(text.visible)
         if characters > _MAX_CHARS:
             raise _too_large(path, f"more than {_MAX_CHARS:,} characters of text")
+        operators += text.operators
+        if operators > _MAX_OPERATORS:
+            raise _too_large(path, f"more than {_MAX_OPERATORS:,} instructions draw its pages")
         yield text
 
 

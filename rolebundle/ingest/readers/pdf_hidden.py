@@ -24,6 +24,8 @@ Box = tuple[float, float, float, float]
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 _MAX_FONT_SIZE = 1.0  # points
 _MAX_OPACITY = 0.05
+_MAX_COMPARISONS = 3_000_000
+"""Of the texts and the shapes of a page, about a second. What is not compared is labelled."""
 _CHARACTER_WIDTH = 0.5  # of the font size
 # An image that covers this share of the page is a scan, and invisible text on it is its OCR.
 _SCAN_SHARE = 0.5
@@ -35,12 +37,14 @@ _PATH_ENDS = _FILLS | {b"n", b"S", b"s"}
 class PageText(NamedTuple):
     """The text of a page without its hidden parts, and the hidden parts with their kinds.
 
-    A part that is kept is also in the text, because people may see what it says.
+    A part that is kept is also in the text, because people may see what it says. ``operators`` is
+    how many instructions draw the page.
     """
 
     visible: str
     removed: tuple[tuple[str, str], ...]
     labelled: tuple[tuple[str, str], ...]
+    operators: int
 
 
 def page_text(page: PageObject, hidden_groups: frozenset[int]) -> PageText:
@@ -56,9 +60,10 @@ def page_text(page: PageObject, hidden_groups: frozenset[int]) -> PageText:
     )
     kinds, labelled = tracker.hidden()
     if not kinds and not labelled:
-        return PageText(text, (), ())
+        return PageText(text, (), (), tracker.operators)
     visible = _extracted(page, lambda i: i not in kinds) if kinds else text
-    return PageText(visible, tuple(_parts(page, kinds)), tuple(_parts(page, labelled)))
+    removed, kept = tuple(_parts(page, kinds)), tuple(_parts(page, labelled))
+    return PageText(visible, removed, kept, tracker.operators)
 
 
 def _parts(page: PageObject, kinds: dict[int, str]) -> Iterator[tuple[str, str]]:
@@ -158,6 +163,8 @@ class _Tracker:
     marks: list[bool] = field(default_factory=list)
     boxes: list[_ShownBox] = field(default_factory=list)
     paints: list[_Paint] = field(default_factory=list)
+    operators: int = 0
+    comparisons: int = 0
 
     def __post_init__(self) -> None:
         self.resources = _resolved(self.page.get("/Resources", {}))
@@ -181,6 +188,10 @@ class _Tracker:
                 is_ocr = has_scan and kind == "invisible_element"
                 (removed if is_certain and not is_ocr else labelled)[number] = kind
                 continue
+            self.comparisons += len(self.paints) - paints
+            if self.comparisons > _MAX_COMPARISONS:
+                labelled[number] = "invisible_element"
+                continue
             covers = [p for p in self.paints[paints:] if p.is_opaque and _contains(p.box, box)]
             if covers:
                 is_image = any(cover.is_image for cover in covers)
@@ -189,6 +200,7 @@ class _Tracker:
 
     def before(self, operator: bytes, operands: Any, _cm: Any, _tm: Any) -> None:
         """Called before an operator."""
+        self.operators += 1
         if operator == b"Do":
             self.forms.append((self.state, self.stack, self.resources))
         try:
@@ -292,12 +304,22 @@ class _Tracker:
             return "off_screen_element", True
         if state.fill is None or state.render_mode not in {0, 4}:
             return "", True
-        behind = next((p for p in reversed(self.paints) if _common(p.box, box) is not None), None)
+        if self.comparisons > _MAX_COMPARISONS:
+            return "invisible_element", False
+        behind = self._behind(box)
         background = WHITE if behind is None else behind.color
         if background is None or (behind is not None and not _contains(behind.box, box)):
             return "", True
         is_same = state.fill.distance(background) <= SAME_COLOR
         return ("white_text" if is_same else ""), True
+
+    def _behind(self, box: Box) -> _Paint | None:
+        """What was painted last where a box is."""
+        for paint in reversed(self.paints):
+            self.comparisons += 1
+            if _common(paint.box, box) is not None:
+                return paint
+        return None
 
     def _extend_path(self, operator: bytes, operands: Any) -> None:
         numbers = [float(value) for value in operands]

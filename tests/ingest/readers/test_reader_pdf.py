@@ -90,3 +90,9 @@ def test_too_many_pages_are_an_error(monkeypatch):
 def test_too_much_text_is_an_error(monkeypatch):
     monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_CHARS", 10)
     assert refused(make_pdf([["more than ten characters"]])) == "pdf_too_large"
+
+
+def test_pages_of_too_many_instructions_are_an_error(monkeypatch):
+    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_OPERATORS", 20)
+    assert read(make_pdf([["x"]] * 3)).lines
+    assert refused(make_pdf([["x"]] * 6)) == "pdf_too_large"
