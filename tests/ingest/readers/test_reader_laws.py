@@ -18,8 +18,8 @@ from rolebundle.ingest.readers import reader_for, reader_names
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
-from support.office import SAMPLES as OFFICE_SAMPLES
-from support.office import VISIBLE as OFFICE
+from support.office.samples import SAMPLES as OFFICE_SAMPLES
+from support.office.samples import VISIBLE as OFFICE
 
 OPTIONS = ReaderOptions(separator="=====")
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)

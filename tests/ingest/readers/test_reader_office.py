@@ -14,7 +14,12 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import package, reader_for
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
 from rolebundle.ingest.readers.titles import is_own_title
-from support import office
+from support.office.ebooks import epub
+from support.office.opendocuments import opendocument
+from support.office.parts import zipped
+from support.office.samples import HIDDEN, VISIBLE
+from support.office.word import docx, paragraph, word_part
+from support.office.workbooks import cell, xlsx
 from support.reading import read_document
 
 
@@ -36,9 +41,9 @@ def saved(document: object) -> bytes:
 
 
 def test_a_word_document() -> None:
-    import docx
+    from docx import Document
 
-    word_document = docx.Document()
+    word_document = Document()
     word_document.core_properties.title = "Word Document"
     word_document.core_properties.author = "Ann Smith"
     word_document.core_properties.modified = datetime(2026, 3, 1, 12)
@@ -72,9 +77,9 @@ def test_a_word_document() -> None:
 
 
 def test_a_word_document_of_a_template_keeps_neither_its_title_nor_its_date() -> None:
-    import docx
+    from docx import Document
 
-    word_document = docx.Document()
+    word_document = Document()
     word_document.core_properties.title = "Quarterly budget template"
     word_document.add_heading("Rope inspection", 1)
     word_document.add_paragraph("Ropes are inspected each spring.")
@@ -88,7 +93,7 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
             [("decimal", "%1."), ("lowerLetter", "%1.%2)"), ("upperRoman", "%3")]
         )
     )
-    numbering = office.word_part(
+    numbering = word_part(
         "numbering",
         f'<w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
         '<w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num>'
@@ -97,13 +102,13 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
     )
     items = [(7, 0), (7, 1), (7, 1), (7, 2), (7, 0), (7, 1), (8, 0), (8, 0)]
     body = "".join(
-        office.paragraph(
+        paragraph(
             "x",
             in_paragraph=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>',
         )
         for number, level in items
     )
-    [(_, text)] = texts(read_document(office.docx(body, {"numbering": numbering}), "a.docx"))
+    [(_, text)] = texts(read_document(docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
     assert labels == ["1.", "1.a)", "1.b)", "I", "2.", "2.a)", "5.", "6."]
 
@@ -163,10 +168,10 @@ def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
 def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
     def passages(names: list[str]) -> set[str]:
         rows = "".join(
-            f'<row r="{n}">{office.cell(f"A{n}", name)}{office.cell(f"B{n}", "the same words")}</row>'
+            f'<row r="{n}">{cell(f"A{n}", name)}{cell(f"B{n}", "the same words")}</row>'
             for n, name in enumerate(names, start=1)
         )
-        document = read_document(office.xlsx(rows), "a.xlsx")
+        document = read_document(xlsx(rows), "a.xlsx")
         return {chunk.content_hash for chunk in chunk_document("d", document, ChunkSettings())}
 
     names = [f"number {n * 7919 % 1000}" for n in range(1000)]
@@ -214,7 +219,7 @@ def test_an_opendocument_text() -> None:
         '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2">'
         "<text:p>k</text:p></table:table-cell></table:table-row></table:table>"
     )
-    document = read_document(office.opendocument(body, parts={"meta.xml": meta}), "a.odt")
+    document = read_document(opendocument(body, parts={"meta.xml": meta}), "a.odt")
     assert texts(document) == [
         ("heading", "Fees"),
         ("paragraph", "a  b\tc"),
@@ -230,12 +235,12 @@ def test_an_opendocument_text() -> None:
 
 def test_only_hidden_rows_and_columns_of_the_filled_range_are_reported() -> None:
     rows = (
-        f'<row r="1">{office.cell("A1", "North")}{office.cell("D1", "12")}</row>'
-        f'<row r="2" hidden="1">{office.cell("A2", "South")}</row><row r="3" hidden="1"/>'
+        f'<row r="1">{cell("A1", "North")}{cell("D1", "12")}</row>'
+        f'<row r="2" hidden="1">{cell("A2", "South")}</row><row r="3" hidden="1"/>'
     )
     before = '<sheetFormatPr zeroHeight="1"/><cols><col min="3" max="3" hidden="1"/>'
     document = read_document(
-        office.xlsx(rows, f'{before}<col min="5" max="16384" hidden="1"/></cols>'), "a.xlsx"
+        xlsx(rows, f'{before}<col min="5" max="16384" hidden="1"/></cols>'), "a.xlsx"
     )
     assert document.blocks[1].text == "North |  | 12"
     assert set(document.notes) == {"hidden rows left out: 1", "hidden columns left out: 1"}
@@ -248,7 +253,7 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
         "<table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row>"
         "</table:table>"
     )
-    (heading, table) = read_document(office.opendocument(body, "spreadsheet"), "a.ods").blocks
+    (heading, table) = read_document(opendocument(body, "spreadsheet"), "a.ods").blocks
     assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
 
 
@@ -265,7 +270,7 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
     )
     page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
     links = '<nav><ol><li><a href="b.xhtml#x">Second chapter</a></li></ol></nav>'
-    data = office.zipped(
+    data = zipped(
         {
             "META-INF/container.xml": container,
             "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
@@ -293,13 +298,13 @@ def test_a_chapter_may_have_named_entities() -> None:
         '<html xmlns="http://www.w3.org/1999/xhtml"><body><p class="body">'
         "salt&nbsp;and&mdash;tar</p></body></html>"
     )
-    document = read_document(office.epub("", parts={"o/t/a 1.xhtml": page}), "a.epub")
+    document = read_document(epub("", parts={"o/t/a 1.xhtml": page}), "a.epub")
     assert [block.text for block in document.blocks] == ["salt and\u2014tar"]
 
 
 # Limits
 
-SUFFIXES = sorted(office.HIDDEN)
+SUFFIXES = sorted(HIDDEN)
 
 
 def members(data: bytes) -> dict[str, bytes]:
@@ -322,7 +327,7 @@ def extended(suffix: str, content: bytes, more: bytes) -> bytes:
     return content[:end] + more + content[end:]
 
 
-PLAIN = {suffix: variants["plain"] for suffix, variants in office.VISIBLE.items()}
+PLAIN = {suffix: variants["plain"] for suffix, variants in VISIBLE.items()}
 
 
 @pytest.mark.parametrize("suffix", ["docx", "xlsx", "pptx"])
@@ -335,7 +340,7 @@ def test_a_document_with_a_password_is_skipped(suffix: str) -> None:
 
 def test_an_encrypted_opendocument_is_skipped() -> None:
     manifest = "<m:manifest><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>"
-    data = office.opendocument("", parts={"META-INF/manifest.xml": manifest})
+    data = opendocument("", parts={"META-INF/manifest.xml": manifest})
     assert refused(data, "a.odt") == "encrypted_opendocument"
 
 
@@ -344,9 +349,9 @@ def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() 
         "<encryption><EncryptedData><CipherReference URI='{}'/></EncryptedData></encryption>"
     )
     parts = {"META-INF/encryption.xml": encryption.format("o/t/a%201.xhtml")}
-    assert refused(office.epub("", parts=parts), "a.epub") == "encrypted_epub"
+    assert refused(epub("", parts=parts), "a.epub") == "encrypted_epub"
     parts = {"META-INF/encryption.xml": encryption.format("o/font.otf")}
-    assert read_document(office.epub("", parts=parts), "a.epub").blocks
+    assert read_document(epub("", parts=parts), "a.epub").blocks
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -367,7 +372,7 @@ def test_an_archive_that_expands_too_much_is_refused(
 ) -> None:
     parts = members(PLAIN[suffix])
     bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
-    data = office.zipped({**parts, MAIN[suffix]: bomb})
+    data = zipped({**parts, MAIN[suffix]: bomb})
     assert read_document(data, f"a.{suffix}").blocks
     code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
     for limit, value in (
@@ -395,7 +400,7 @@ def test_entities_are_not_expanded(suffix: str) -> None:
     doctype = f'<!DOCTYPE x [<!ENTITY e0 "spam">{declared}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
     for entity in (b"&e11;", b"&f;"):
         content = parts[MAIN[suffix]].replace(b"opens at dawn", b"opens at dawn" + entity)
-        data = office.zipped({**parts, MAIN[suffix]: doctype.encode() + content})
+        data = zipped({**parts, MAIN[suffix]: doctype.encode() + content})
         try:
             document = read_document(data, f"a.{suffix}")
         except DocumentError as error:
@@ -410,7 +415,7 @@ def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
     parts = members(PLAIN[suffix])
     deep = b"<x>" * 5_000 + b"</x>" * 5_000
     content = extended(suffix, parts[MAIN[suffix]], deep)
-    data = office.zipped({**parts, MAIN[suffix]: content})
+    data = zipped({**parts, MAIN[suffix]: content})
     if suffix == "epub":  # Its package document may have mistakes.
         assert read_document(data, "a.epub").blocks
     else:
@@ -418,7 +423,7 @@ def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no archive", office.zipped({"x": "y"})])
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no archive", zipped({"x": "y"})])
 def test_what_is_no_such_document_is_refused(suffix: str, data: bytes) -> None:
     assert refused(data, f"a.{suffix}").startswith("unreadable_")
 
@@ -428,7 +433,7 @@ def test_a_strict_document_is_read() -> None:
         b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
         b"http://purl.oclc.org/ooxml/wordprocessingml/main",
     )
-    data = office.zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
+    data = zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
     assert texts(read_document(data, "a.docx")) == texts(read_document(PLAIN["docx"], "a.docx"))
 
 

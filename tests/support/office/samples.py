@@ -1,0 +1,25 @@
+"""Office documents and e-books by the suffix of their files."""
+
+from __future__ import annotations
+
+from support.office.ebooks import EPUB, VISIBLE_EPUB
+from support.office.opendocuments import ODT, VISIBLE_ODT
+from support.office.slides import PPTX, VISIBLE_PPTX
+from support.office.word import DOCX, VISIBLE_DOCX
+from support.office.workbooks import VISIBLE_XLSX, XLSX
+
+HIDDEN = {"docx": DOCX, "pptx": PPTX, "xlsx": XLSX, "odt": ODT, "epub": EPUB}
+VISIBLE = {
+    "docx": VISIBLE_DOCX,
+    "pptx": VISIBLE_PPTX,
+    "xlsx": VISIBLE_XLSX,
+    "odt": VISIBLE_ODT,
+    "epub": VISIBLE_EPUB,
+}
+SAMPLES = {
+    "docx": DOCX["shaded-cell"],
+    "epub": VISIBLE_EPUB["aside"],
+    "opendocument": ODT["covered-cell"],
+    "pptx": VISIBLE_PPTX["notes"],
+    "xlsx": XLSX["merged"],
+}

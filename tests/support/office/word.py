@@ -1,0 +1,234 @@
+"""Word documents, made by hand from their XML, with a fact that people see or do not see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
+
+_WORD = (
+    f'xmlns:w="{OFFICE}/wordprocessingml/2006/main" xmlns:r="{RELATION}"'
+    f' xmlns:wp="{OFFICE}/drawingml/2006/wordprocessingDrawing"'
+    f' xmlns:a="{OFFICE}/drawingml/2006/main" xmlns:v="urn:schemas-microsoft-com:vml"'
+    f' xmlns:mc="{OFFICE}/markup-compatibility/2006"'
+    ' xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape"'
+    ' xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"'
+)
+
+
+def word_part(tag: str, content: str) -> str:
+    return f"<w:{tag} {_WORD}>{content}</w:{tag}>"
+
+
+def docx(body: str, parts: Mapping[str, str] | None = None, styles: str = "") -> bytes:
+    """A Word document. ``parts`` are members of the folder ``word``, such as ``comments``."""
+    more = {**({"styles": word_part("styles", styles)} if styles else {}), **(parts or {})}
+    return zipped(
+        {
+            "_rels/.rels": relations(("officeDocument", "word/document.xml")),
+            "word/document.xml": word_part("document", f"<w:body>{body}</w:body>"),
+            "word/_rels/document.xml.rels": relations(*((name, f"{name}.xml") for name in more)),
+            **{f"word/{name}.xml": content for name, content in more.items()},
+        }
+    )
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def paragraph(text: str = DAWN, properties: str = "", in_paragraph: str = "") -> str:
+    return f"<w:p><w:pPr>{in_paragraph}</w:pPr>{run(text, properties)}</w:p>"
+
+
+def field(code: str, result: str) -> str:
+    marks = [f'<w:r><w:fldChar w:fldCharType="{k}"/></w:r>' for k in ("begin", "separate", "end")]
+    return (
+        f"<w:p>{run(DAWN)}{marks[0]}<w:r><w:instrText>{code}</w:instrText></w:r>{run(code)}"
+        f"{marks[1]}{run(result)}{marks[2]}</w:p>"
+    )
+
+
+def text_box(content: str, anchor: str = "", shape: str = "", doc: str = "") -> str:
+    return (
+        f'<w:p><w:r><w:drawing><wp:anchor><wp:extent cx="999999" cy="999999"/>{anchor}'
+        f'<wp:docPr id="1" name="b" {doc}/><a:graphic><a:graphicData><wps:wsp>{shape}<wps:txbx>'
+        f"<w:txbxContent>{content}</w:txbxContent></wps:txbx></wps:wsp></a:graphicData></a:graphic>"
+        "</wp:anchor></w:drawing></w:r></w:p>"
+    )
+
+
+def row(content: str, properties: str = "") -> str:
+    cells = f"<w:tc>{paragraph('key')}</w:tc><w:tc>{content}</w:tc>"
+    return f"<w:tr><w:trPr>{properties}</w:trPr>{cells}</w:tr>"
+
+
+_D = paragraph()
+_STYLE = '<w:style w:type="{}" w:styleId="S"><w:name w:val="s"/>{}</w:style>'
+_VANISH = "<w:rPr><w:vanish/></w:rPr>"
+_BLUE_TEXT = '<w:color w:val="1F3864"/>'
+_WHITE_TEXT = '<w:color w:val="FFFFFF"/>'
+_FLAT = '<w:trHeight w:val="1" w:hRule="exact"/>'
+_DELETED = '<w:del w:id="1"/>'
+
+
+DOCX = {
+    "vanish": docx(_D + paragraph(FACT, "<w:vanish/>")),
+    "spec-vanish": docx(_D + paragraph(FACT, "<w:specVanish/>")),
+    "character-style": docx(
+        _D + paragraph(FACT, '<w:rStyle w:val="S"/>'), styles=_STYLE.format("character", _VANISH)
+    ),
+    "paragraph-style": docx(
+        _D + paragraph(FACT, in_paragraph='<w:pStyle w:val="S"/>'),
+        styles=_STYLE.format("paragraph", _VANISH),
+    ),
+    "inherited-style": docx(
+        _D + paragraph(FACT, '<w:rStyle w:val="T"/>'),
+        styles=_STYLE.format("character", _VANISH)
+        + '<w:style w:type="character" w:styleId="T"><w:basedOn w:val="S"/></w:style>',
+    ),
+    "white": docx(_D + paragraph(FACT, '<w:color w:val="FFFFFF"/>')),
+    "near-white": docx(_D + paragraph(FACT, '<w:color w:val="FEFDFC"/>')),
+    "white-style": docx(
+        _D + paragraph(FACT, '<w:rStyle w:val="S"/>'),
+        styles=_STYLE.format("character", '<w:rPr><w:color w:val="ffffff"/></w:rPr>'),
+    ),
+    "black-on-black": docx(
+        _D + paragraph(FACT, '<w:color w:val="000000"/><w:shd w:fill="000000"/>')
+    ),
+    "highlight": docx(
+        _D + paragraph(FACT, '<w:color w:val="FFFF00"/><w:highlight w:val="yellow"/>')
+    ),
+    "shaded-cell": docx(
+        f"{_D}<w:tbl><w:tr><w:tc><w:tcPr><w:shd w:fill='1F3864'/></w:tcPr>"
+        f"{paragraph(FACT, _BLUE_TEXT)}</w:tc>"
+        f"<w:tc>{_D}</w:tc></w:tr></w:tbl>"
+    ),
+    "tiny": docx(_D + paragraph(FACT, '<w:sz w:val="2"/>')),
+    "narrow": docx(_D + paragraph(FACT, '<w:w w:val="1"/>')),
+    "transparent": docx(
+        _D
+        + paragraph(
+            FACT,
+            '<w14:textFill><w14:solidFill><w14:srgbClr w14:val="000000">'
+            '<w14:alpha w14:val="100000"/></w14:srgbClr></w14:solidFill></w14:textFill>',
+        )
+    ),
+    "line-height": docx(
+        _D + paragraph(FACT, in_paragraph='<w:spacing w:line="1" w:lineRule="exact"/>')
+    ),
+    "frame": docx(_D + paragraph(FACT, in_paragraph='<w:framePr w:x="-30000" w:y="1"/>')),
+    "indent": docx(_D + paragraph(FACT, in_paragraph='<w:ind w:left="-31680"/>')),
+    "deletion": docx(
+        f"{_D}<w:p><w:del w:id='1'><w:r><w:delText>{FACT}</w:delText></w:r></w:del></w:p>"
+    ),
+    "moved-from": docx(f"{_D}<w:p><w:moveFrom w:id='1'>{run(FACT)}</w:moveFrom></w:p>"),
+    "comment": docx(
+        f"<w:p>{run(DAWN)}<w:r><w:commentReference w:id='0'/></w:r></w:p>",
+        {"comments": word_part("comments", f"<w:comment w:id='0'>{paragraph(FACT)}</w:comment>")},
+    ),
+    "field-code": docx(field(FACT, "result")),
+    "simple-field": docx(
+        f'{_D}<w:p><w:fldSimple w:instr=" {FACT} ">{run("x")}</w:fldSimple></w:p>'
+    ),
+    "hidden-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), '<w:hidden/>')}</w:tbl>"),
+    "flat-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), _FLAT)}</w:tbl>"),
+    "deleted-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), _DELETED)}</w:tbl>"),
+    "merged-cell": docx(
+        f"{_D}<w:tbl>{row(_D)}<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr>{paragraph(FACT)}</w:tc>"
+        f"<w:tc>{_D}</w:tc></w:tr></w:tbl>"
+    ),
+    "off-page-box": docx(
+        _D
+        + text_box(
+            paragraph(FACT),
+            "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>",
+        )
+    ),
+    "hidden-box": docx(_D + text_box(paragraph(FACT), doc='hidden="1"')),
+    "white-box": docx(
+        _D
+        + text_box(
+            paragraph(FACT, '<w:color w:val="FFFFFF"/>'),
+            shape='<wps:spPr><a:solidFill><a:srgbClr val="FFFFFF"/></a:solidFill></wps:spPr>',
+        )
+    ),
+    "old-box": docx(
+        f"{_D}<w:p><w:r><w:pict><v:shape style='position:absolute;margin-left:-9999pt'>"
+        f"<v:textbox><w:txbxContent>{paragraph(FACT)}</w:txbxContent></v:textbox></v:shape>"
+        "</w:pict></w:r></w:p>"
+    ),
+    "alt-text": docx(_D + text_box(_D, doc=f'descr="{FACT}" title="{FACT}"')),
+    "fallback": docx(
+        f"<w:p><w:r><mc:AlternateContent><mc:Choice Requires='wps'><w:t>{DAWN}</w:t></mc:Choice>"
+        f"<mc:Fallback><w:t>{FACT}</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    ),
+    "unused-note": docx(
+        _D,
+        {
+            "footnotes": word_part(
+                "footnotes", f"<w:footnote w:id='9'>{paragraph(FACT)}</w:footnote>"
+            )
+        },
+    ),
+    "unused-header": docx(_D, {"header": word_part("hdr", paragraph(FACT))}),
+    "placeholder": docx(
+        f"{_D}<w:p><w:sdt><w:sdtPr><w:alias w:val='{FACT}'/><w:showingPlcHdr/></w:sdtPr>"
+        f"<w:sdtContent>{run(FACT)}</w:sdtContent></w:sdt></w:p>"
+    ),
+    "ruby": docx(
+        f"<w:p>{run(DAWN)}<w:r><w:ruby><w:rt>{run(FACT)}</w:rt><w:rubyBase>{run('x')}</w:rubyBase>"
+        "</w:ruby></w:r></w:p>"
+    ),
+}
+
+
+_GREY_STYLE = (
+    '<w:style w:type="table" w:styleId="G"><w:tblStylePr w:type="firstRow"><w:tcPr>'
+    '<w:shd w:fill="1F3864"/></w:tcPr></w:tblStylePr></w:style>'
+)
+VISIBLE_DOCX = {
+    "plain": docx(_D + paragraph(FACT)),
+    "not-vanish": docx(_D + paragraph(FACT, '<w:vanish w:val="0"/>')),
+    "own-look": docx(
+        _D + paragraph(FACT, '<w:rStyle w:val="S"/><w:vanish w:val="false"/>'),
+        styles=_STYLE.format("character", _VANISH),
+    ),
+    "white-on-blue": docx(
+        _D + paragraph(FACT, '<w:color w:val="FFFFFF"/><w:shd w:fill="1F3864"/>')
+    ),
+    "white-in-style": docx(
+        f"{_D}<w:tbl><w:tblPr><w:tblStyle w:val='G'/></w:tblPr>"
+        f"{row(paragraph(FACT, _WHITE_TEXT))}</w:tbl>",
+        styles=_GREY_STYLE,
+    ),
+    "insertion": docx(f"{_D}<w:p><w:ins w:id='1'>{run(FACT)}</w:ins></w:p>"),
+    "field-result": docx(field("REF x", FACT)),
+    "link": docx(f"{_D}<w:p><w:hyperlink>{run(FACT)}</w:hyperlink></w:p>"),
+    "content-control": docx(f"{_D}<w:sdt><w:sdtContent>{paragraph(FACT)}</w:sdtContent></w:sdt>"),
+    "box": docx(_D + text_box(paragraph(FACT))),
+    "dark-box": docx(
+        _D
+        + text_box(
+            paragraph(FACT, '<w:color w:val="FFFFFF"/>'),
+            shape='<wps:spPr><a:solidFill><a:srgbClr val="000080"/></a:solidFill></wps:spPr>',
+        )
+    ),
+    "footnote": docx(
+        f"<w:p>{run(DAWN)}<w:r><w:footnoteReference w:id='2'/></w:r></w:p>",
+        {
+            "footnotes": word_part(
+                "footnotes", f"<w:footnote w:id='2'>{paragraph(FACT)}</w:footnote>"
+            )
+        },
+    ),
+    "header": docx(
+        f"{_D}<w:sectPr><w:headerReference w:type='default' r:id='rId1'/></w:sectPr>",
+        {"header": word_part("hdr", paragraph(FACT))},
+    ),
+    "nested-table": docx(f"{_D}<w:tbl>{row(f'<w:tbl>{row(paragraph(FACT))}</w:tbl>')}</w:tbl>"),
+    "choice": docx(
+        f"<w:p>{run(DAWN)}<w:r><mc:AlternateContent><mc:Choice Requires='unknown'><w:t>x</w:t>"
+        f"</mc:Choice><mc:Fallback><w:t>{FACT}</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    ),
+}
