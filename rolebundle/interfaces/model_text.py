@@ -32,6 +32,7 @@ _ASK_AGAIN = (
     "Ask once more with other words. If that finds nothing either, say that the documents do not "
     "answer the question."
 )
+_UNANSWERED = frozenset({"nothing_found", "no_evidence", "all_below_floor"})
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
@@ -44,8 +45,7 @@ def answer_text(method: str, answer: Values) -> str:
         case "retrieve" if answer.get("packet"):
             return str(answer["packet"])
         case "retrieve":
-            lines = list(_bundle(answer))
-            return "\n".join(lines if answer.get("selected") else [*lines, _ASK_AGAIN])
+            return "\n".join(_bundle(answer))
         case "get":
             return document_text(answer)
         case "multi_get":
@@ -140,6 +140,9 @@ def _bundle(bundle: Values) -> Iterator[str]:
     if not selected:
         verdict = (bundle.get("fallback") or {}).get("verdict")
         yield f"No passage was found{f' ({verdict})' if verdict else ''}. {_NO_CLAIMS}"
+        # Of every other verdict the caution has the next step, because the documents may answer.
+        if verdict in _UNANSWERED:
+            yield _ASK_AGAIN
     left_out = (bundle.get("more") or {}).get("omitted", {}).get("passages")
     if selected and left_out:
         yield from (

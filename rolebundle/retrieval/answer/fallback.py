@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
@@ -21,6 +20,7 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.retrieval.answer.posture import freshness_posture
+from rolebundle.retrieval.answer.warnings import narrowed_by
 from rolebundle.retrieval.candidate import RejectedCandidate, Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
@@ -315,16 +315,7 @@ def _why_empty(
         reason = _why_incomplete(rejected, retrieval)
     else:
         reason = _why_none_selected(verdict, rejected, request)
-    return reason + _what_was_left_out(request.where)
-
-
-def _what_was_left_out(where: Where | None) -> str:
-    """What `where` kept from an answer without passages, and the next step."""
-    if where is None:
-        return ""
-    is_by_date = where.updated_after is not None or where.updated_before is not None
-    undated = ", and no document without a declared date meets its dates" if is_by_date else ""
-    return f"; `where` narrowed the search{undated}: ask without it, too"
+    return reason + narrowed_by(request.where)
 
 
 def _why_no_documents(request: ResolvedRequest) -> str:

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import MIN_PACKET_TOKENS
 from rolebundle.contracts.terms import (
@@ -145,6 +146,9 @@ def packet(
         f"Task: {one_line(bundle.query.task_text, min(_TASK_CHARS, most))}",
         _DATA,
     ]
+    if bundle.request and bundle.request.as_of:
+        time = iso_utc(bundle.request.as_of)
+        head.insert(2, f"As of: {time}. Later documents are left out; those without a date stay.")
     points = [_point(text, advice, most) for text, advice in _points(bundle)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
     passages = [chunk.model_dump(exclude_none=True) for chunk in bundle.selected]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.retrieval.answer.posture import trust_posture
@@ -50,7 +51,7 @@ def warnings_for(
     """
     overlay, semantic = request.overlay, retrieval.semantic
     found: list[tuple[WarningCode, str]] = [
-        ("WEAK_EVIDENCE", _weak_evidence(retrieval, has_role=overlay is not None)),
+        ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
         ("STALE_DOMINANT", _stale_dominant(selected, codes)),
@@ -76,7 +77,16 @@ def warnings_for(
     ]
 
 
-def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
+def narrowed_by(where: Where | None) -> str:
+    """What `where` kept from an answer with little or nothing, and the next step."""
+    if where is None:
+        return ""
+    is_by_date = where.updated_after is not None or where.updated_before is not None
+    undated = ", and no document without a declared date meets its dates" if is_by_date else ""
+    return f"; `where` narrowed the search{undated}: ask without it, too"
+
+
+def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
     selected = retrieval.selection.selected
     if not selected:
         return ""
@@ -100,12 +110,13 @@ def _weak_evidence(retrieval: Retrieval, *, has_role: bool) -> str:
         )
     elif not best.is_for_task:
         problem = "no passage has what the task asks for"
-        problem += "; they are here for the role" if has_role else ""
+        problem += "; they are here for the role" if request.overlay else ""
     else:
         problem = "thin evidence, so treat the passages as hints"
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
     words = counted(best.words, "word")
-    return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
+    found = f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
+    return found + narrowed_by(request.where)
 
 
 def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:

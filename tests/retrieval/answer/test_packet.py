@@ -290,6 +290,29 @@ def test_without_a_role_there_is_no_brief() -> None:
     assert "Do not present the answer as the view of a role." in text
 
 
+def test_a_packet_as_of_a_time_says_so() -> None:
+    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
+        bundle = ask(corpus, ROLE, as_of="2025-06-01", lexical_only=True)
+    assert packet(bundle, ROLE).splitlines()[2] == (
+        "As of: 2025-06-01T00:00:00Z. Later documents are left out; those without a date stay."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_unanswered"),
+    [({"task": "zebra"}, True), ({"task": "release token signed", "token_budget": 1}, False)],
+)
+def test_only_what_nothing_answers_is_called_unanswered(
+    fields: dict[str, Any], is_unanswered: bool
+) -> None:
+    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
+        bundle = ask(corpus, None, lexical_only=True, **fields)
+    text = answer_text("retrieve", shaped_bundle(bundle, "compact"))
+    assert "No passage was found" in text
+    assert ("say that the documents do not answer the question" in text) == is_unanswered
+    assert ("raise token_budget" in text) == (not is_unanswered)
+
+
 def test_an_empty_answer_has_nothing_to_cite() -> None:
     bundle = bundle_of(task="zebra")
     text = packet(bundle, ROLE)

@@ -208,9 +208,11 @@ class TestWarnings:
 
 
 class TestWeakEvidence:
-    def caution(self, of_evidence: Evidence, role: Any = ROLE, asks: str = "") -> str:
+    def caution(
+        self, of_evidence: Evidence, role: Any = ROLE, asks: str = "", **fields: Any
+    ) -> str:
         """The message of the warning, which comes first and is a part of the fallback's."""
-        request = resolved(role)
+        request = resolved(role, **fields)
         answer = retrieval(
             request,
             Selection((ranked(passage(rowid=1, trust_tier="authoritative")),)),
@@ -243,6 +245,19 @@ class TestWeakEvidence:
             "the corpus has nothing for this task, so these passages are guesses: the best has 0 "
             "of the task's 4 words"
         )
+
+    def test_a_search_that_where_narrowed(self) -> None:
+        thin = evidence({1: {0}}, cosines={1: 0.4})
+        for where, kept_out in (
+            ({"domain": "a"}, ""),
+            (
+                {"updated_before": "2026-01-01"},
+                ", and no document without a declared date meets its dates",
+            ),
+        ):
+            assert self.caution(thin, where=where) == (
+                f"{self.caution(thin)}; `where` narrowed the search{kept_out}: ask without it, too"
+            )
 
     def test_evidence_that_was_not_selected(self) -> None:
         # Another passage, which policy rejects, has all of the words.
