@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rolebundle.contracts.bundle import RequestEcho
+from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied
@@ -39,6 +40,7 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             "bob": free | {"roles": [ROLE], "role_required": False},
             "cy": free | {"role_required": True},
             "dan": free,
+            "eva": free | {"roles": [ROLE], "may_write": ["mark"]},
         },
     )
     with Engine(path, (OVERLAYS,)) as opened:
@@ -111,6 +113,22 @@ def test_what_no_role_may_read_is_not_read_by_its_reference_either(bound: Engine
         assert "token of" not in text
         assert bound.get(reference, "bob").passages
     assert len(bound.get("plan", "ada").passages) == 2
+
+
+def test_what_no_role_may_read_is_not_marked(bound: Engine) -> None:
+    for target in ("secret", "secret#0"):
+        request = MarkRequest(id=target, state="disputed", reason="is wrong", agent="eva")
+        role_refusal(lambda request=request: bound.mark(request))
+    request = MarkRequest(id="plan#0", state="disputed", reason="is wrong", agent="eva")
+    assert bound.mark(request).target == "plan#0"
+
+
+def test_an_agent_replays_no_answer_of_another_one(bound: Engine) -> None:
+    answer = bound.retrieve(ask("dan", lexical_only=True))
+    with pytest.raises(AccessDenied) as caught:
+        bound.replay(answer, agent="bob")
+    assert caught.value.code == "access_denied"
+    assert bound.replay(answer, agent="dan").same
 
 
 def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None:

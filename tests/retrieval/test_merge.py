@@ -59,6 +59,10 @@ class TestWeighted:
         assert (found["c1"].score.semantic, found["c1"].cosine) == (0.0, None)
         assert (found["c2"].score.lexical, found["c2"].bm25) == (0.0, None)
 
+    def test_without_a_word_of_the_task_the_lexical_score_is_0(self) -> None:
+        [found] = merge([LexicalHit(1, 0.0, 0.0, proposed=False)], [], {1: PASSAGES[1]})
+        assert (found.score.lexical, found.expansion) == (0.0, 0.0)
+
     def test_the_score_of_a_lane_that_did_not_propose_counts_fully(self) -> None:
         hits = [SemanticHit(1, 0.9, proposed=False), SemanticHit(2, 0.1)]
         found = by_id(merge([LexicalHit(1, 1.0, 0)], hits))
