@@ -56,7 +56,7 @@ from rolebundle.retrieval.filter import (
     freshness_of,
     seen_rejection,
 )
-from rolebundle.retrieval.lanes import open_lanes
+from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.pipeline import run
@@ -100,16 +100,15 @@ def explain(
         kind, passages, _ = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay)
         lanes = open_lanes(corpus, query, provider)
-        retrieval = run(lanes, request, reranker)
-        selected_count = len(retrieval.selection.selected)
-        execution = Execution(lanes, request, reranker, retrieval)
+        execution = _execute(lanes, request, reranker)
+        selected_count = len(execution.retrieval.selection.selected)
         passage = _best_placed(execution, passages)
         unmet_conditions = unmet(request.where, passage)
         if unmet_conditions:
-            request = _without(request, unmet_conditions)
-            retrieval = run(lanes, request, reranker)
-            execution = Execution(lanes, request, reranker, retrieval)
+            # What would become of the passage without them.
+            execution = _execute(lanes, _without(request, unmet_conditions), reranker)
             passage = _best_placed(execution, passages)
+        request, retrieval = execution.request, execution.retrieval
         verify_passages(corpus, [passage.rowid])
         passage = as_valid(passage, request)
         placement = _placement(execution, passage)
@@ -174,6 +173,10 @@ def explain(
 
 
 # -- the passage and its position ----------------------------------------------------------------
+
+
+def _execute(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None) -> Execution:
+    return Execution(lanes, request, reranker, run(lanes, request, reranker))
 
 
 def _best_placed(execution: Execution, passages: Sequence[Passage]) -> Passage:
