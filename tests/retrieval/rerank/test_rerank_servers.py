@@ -27,8 +27,7 @@ from support.embedding_server import (
     overlap,
 )
 from support.fake_embedder import HashingProvider
-
-TASK = "token rotation audit"
+from support.reranking import TASK
 
 
 @pytest.fixture(scope="module")

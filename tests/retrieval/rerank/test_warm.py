@@ -39,9 +39,8 @@ from rolebundle.workspace import Workspace
 from support.commands import Outcome, invoke
 from support.corpora import NOW
 from support.fake_embedder import HashingProvider
-from support.reranking import CONTEXTUAL, FAKE, RecordingProvider, known
+from support.reranking import CONTEXTUAL, FAKE, TASK, RecordingProvider, known
 
-TASK = "token rotation audit"
 TEXTS = ("token rotation plan", "a moon over the audit", "notes on audits", "rotation of crops")
 FULL = len(TEXTS)
 PATIENCE = 30.0
