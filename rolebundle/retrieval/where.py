@@ -85,13 +85,26 @@ def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
     folded = {name.casefold(): name for name in present}
     for value in condition.values:
         if condition.key == "path":
-            suggestion = suggest_glob(value, present)
+            suggestion = suggest_glob(value, present) or _respelled(value, present)
         else:
             near = get_close_matches(value.casefold(), folded, n=1)
             suggestion = folded[near[0]] if near else ""
         if suggestion:
             return f"{condition.wanted} (did you mean {suggestion}?)"
     return condition.wanted
+
+
+def _respelled(glob: str, paths: Sequence[str]) -> str:
+    """The glob in the most similar first folder, if it matches one of the paths there."""
+    from difflib import get_close_matches
+
+    folder, slash, rest = glob.partition("/")
+    folders = sorted({path.partition("/")[0] for path in paths if "/" in path})
+    for near in get_close_matches(folder, folders, n=1) if slash else ():
+        candidate = f"{near}/{rest}"
+        if any(matches(candidate, path) for path in paths):
+            return candidate
+    return ""
 
 
 def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:

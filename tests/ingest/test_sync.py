@@ -357,7 +357,7 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert counted(report) == (7, 0, 0, 0)
     [refused] = report.refused()
     assert (refused.path, refused.code) == ("b.md", "duplicate_document_id")
-    assert "taken by a.md" in refused.message
+    assert f"taken by {world.tree / 'a.md'};" in refused.message
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
     (world.tree / "a.md").unlink()
     assert counted(world.ingest()) == (1, 0, 6, 1)

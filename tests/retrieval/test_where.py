@@ -145,6 +145,8 @@ class TestNothingMatches:
             ({"updated_before": "1999-01-01"}, "updated_before = 1999-01-01T00:00:00Z"),
             ({"path": "guides"}, "path = guides (did you mean guides/**?)"),
             ({"path": "release.md"}, "path = release.md (did you mean **/release.md?)"),
+            ({"path": "guide/**"}, "path = guide/** (did you mean guides/**?)"),
+            ({"path": "Guides/relese.md"}, "path = Guides/relese.md"),
             ({"source": "runboks"}, "source = runboks (did you mean runbooks?)"),
             ({"tags": "page"}, "tags = page (did you mean paging?)"),
         ],

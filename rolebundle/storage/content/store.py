@@ -135,12 +135,12 @@ class _Batch:
                 corpus, "SELECT location, id FROM file", (file.location for file, _ in files)
             )
         )
-        # For each document id of this batch that exists: the row of its file, and its path.
+        # For each document id of this batch that exists: the row of its file, and its location.
         self.document_owners: dict[str, tuple[int, str]] = {
-            document_id: (file_row, path)
-            for document_id, file_row, path in _rows_among(
+            document_id: (file_row, location)
+            for document_id, file_row, location in _rows_among(
                 corpus,
-                "SELECT document_id, f.id, path FROM document d JOIN file f ON f.id = d.file",
+                "SELECT document_id, f.id, location FROM document d JOIN file f ON f.id = d.file",
                 (document.metadata.document_id for document in documents),
             )
         }
@@ -193,7 +193,7 @@ class _Batch:
             before = self._update_file(file_row, file, documents)
         for document in documents:
             document_id = document.metadata.document_id
-            self.document_owners[document_id] = (file_row, file.path)
+            self.document_owners[document_id] = (file_row, file.location)
             for chunk in document.chunks:
                 self.chunk_owners[chunk.chunk_id] = file_row
             self._put_document(file_row, file, document, before.get(document_id))
@@ -225,11 +225,11 @@ class _Batch:
         chunk_ids: set[str] = set()
         for document in documents:
             document_id = document.metadata.document_id
-            owner, path = self.document_owners.get(document_id, (file_row, file.path))
+            owner, location = self.document_owners.get(document_id, (file_row, file.location))
             if owner != file_row or document_id in document_ids:
                 raise DocumentError(
                     "duplicate_document_id",
-                    f"the document id {document_id!r} is taken by {path}",
+                    f"the document id {document_id!r} is taken by {location}",
                     "give one of the two another document_id or source_id",
                 )
             document_ids.add(document_id)
