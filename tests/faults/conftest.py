@@ -1,7 +1,8 @@
-"""A corpus with vectors, for tests that damage it."""
+"""A corpus with vectors for tests that damage it, and small batches for tests that kill."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from rolebundle.ingest import sync
 from rolebundle.storage.opening import open_writer
 from support.fake_embedder import HashingProvider
+from support.operations import small_batches
 from support.sound import assert_sound
 
 
@@ -36,3 +38,9 @@ def image(tree: Path) -> bytes:
 def corpus_file(image: bytes, tmp_path: Path) -> Path:
     (tmp_path / "c.db").write_bytes(image)
     return tmp_path / "c.db"
+
+
+@pytest.fixture
+def _small_batches() -> Iterator[None]:
+    with small_batches():
+        yield

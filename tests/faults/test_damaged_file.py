@@ -164,15 +164,20 @@ def test_a_file_shorter_than_its_header_says(
         assert (db.read_bytes(), Path(f"{db}-wal").read_bytes()) == (data, log)
 
 
-def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
-    """As while another process folds its log into the file: the first page comes first."""
-    db, copy = tmp_path / "c.db", tmp_path / "copy.db"
+def before_and_after_a_checkpoint(db: Path) -> tuple[bytes, bytes, bytes]:
+    """A file, the log beside it that makes it longer, and the file with the log in it."""
     with open_writer(db) as corpus:
         short = db.read_bytes()
         fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
         log = Path(f"{db}-wal").read_bytes()
         corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        complete = db.read_bytes()
+        return short, log, db.read_bytes()
+
+
+def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
+    """As while another process folds its log into the file: the first page comes first."""
+    db, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    short, log, complete = before_and_after_a_checkpoint(db)
     assert len(short) < len(complete)
     copy.write_bytes(complete[:PAGE] + short[PAGE:])
     Path(f"{copy}-wal").write_bytes(log)
@@ -182,12 +187,7 @@ def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
 
 def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
     db = tmp_path / "c.db"
-    with open_writer(db) as corpus:
-        short = db.read_bytes()
-        fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
-        log = Path(f"{db}-wal").read_bytes()
-        corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        complete = db.read_bytes()
+    short, log, complete = before_and_after_a_checkpoint(db)
     db.write_bytes(complete[:PAGE] + short[PAGE:])
     Path(f"{db}-wal").write_bytes(log[: -PAGE // 2])
     with pytest.raises(CorpusCorrupt) as caught:

@@ -40,6 +40,15 @@ moments = pytest.mark.parametrize(
 """When real processes are ended: they take long to start."""
 
 
+def tree_of(folder: Path, files: int, words: int) -> Path:
+    """A folder of files with so many words each."""
+    tree = folder / "tree"
+    tree.mkdir()
+    for number in range(files):
+        (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * words, encoding="utf-8")
+    return tree
+
+
 @contextmanager
 def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Popen[str]]:
     """A process with two workers, in a session of its own; the moment has come, or it has ended."""
@@ -59,10 +68,7 @@ def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Pop
 @moments
 def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
     with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        for number in range(80):
-            (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
+        tree = tree_of(folder, 80, words=200)
         db = folder / "killed.db"
         with real_ingest(tree, db, moment) as process:
             process.kill()
@@ -110,10 +116,7 @@ def test_interrupt_during_ingest(
 ) -> None:
     """Ctrl-C goes to every process of the terminal; one line is reported, and the corpus is sound."""
     with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        for file in range(80):
-            (tree / f"{file}.md").write_text(f"# {file}\n\n" + "word " * 300, encoding="utf-8")
+        tree = tree_of(folder, 80, words=300)
         db = folder / "stopped.db"
         with real_ingest(tree, db, moment) as process:
             send(process.pid, number)
@@ -129,10 +132,7 @@ def test_interrupt_during_ingest(
 def test_a_worker_that_dies_ends_the_ingest(number: signal.Signals) -> None:
     """The other worker ends, too, and the error says what to do."""
     with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        for file in range(300):
-            (tree / f"{file}.md").write_text(f"# {file}\n\n" + "word " * 900, encoding="utf-8")
+        tree = tree_of(folder, 300, words=900)
         with real_ingest(tree, folder / "died.db", has_workers) as process:
             worker = max(_processes_of(process.pid))
             os.kill(worker, number)

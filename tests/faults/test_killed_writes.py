@@ -11,7 +11,7 @@ import random
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,24 +38,20 @@ from support.operations import (
     Place,
     final_contents,
     schema_of,
-    small_batches,
     stored_rows,
 )
 from support.publications import stage
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc"),
+    pytest.mark.usefixtures("_small_batches"),
+]
 
 FILES = 16
 KEPT_DAMAGED = re.compile(r"c\.db\.damaged-\d{8}-\d{6}(\.\d+)?")
 _MOMENT = re.compile(r"\d{8}-\d{6}(\.\d+)?")
-
-
-@pytest.fixture(autouse=True)
-def _small_batches() -> Iterator[None]:
-    with small_batches():
-        yield
 
 
 # -- what is killed ------------------------------------------------------------------------------

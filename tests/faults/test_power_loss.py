@@ -25,25 +25,21 @@ from support.operations import (
     Rows,
     final_contents,
     schema_of,
-    small_batches,
     stored_rows,
 )
 from support.power_loss import Files, crash_state, intact_state, write_files
 from support.sound import assert_sound
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+    pytest.mark.usefixtures("_small_batches"),
+]
 
 SEQUENCES = 50
 STATES = 500
 SAMPLED = {0: 5}
 """Sequence → states by default."""
 DATABASES = ("c.db", "c.db.audit", "saved.db", "saved.db.audit")
-
-
-@pytest.fixture(autouse=True)
-def _small_batches() -> Iterator[None]:
-    with small_batches():
-        yield
 
 
 class Sequence(NamedTuple):

@@ -42,6 +42,15 @@ def make_candidate(
     return allowed(passage(chunk_id, text, title=""), lexical=lexical, semantic=semantic)
 
 
+_texts = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8).map(
+    " ".join
+)
+_scores = st.floats(0, 1)
+pools = st.lists(st.tuples(_texts, _scores, _scores), max_size=12).map(
+    lambda drawn: [make_candidate(f"c{n}", *values) for n, values in enumerate(drawn)]
+)
+
+
 def scores(found: list[Candidate]) -> dict[str, tuple[float, float]]:
     return {scored.chunk_id: (scored.score.lexical, scored.score.semantic) for scored in found}
 
@@ -113,17 +122,10 @@ class TestNeighbours:
         assert found[0].score.lexical == 1.0
         assert found[1].score.lexical == pytest.approx(0.94)
 
-    @given(st.data())
+    @given(pools)
     def test_nothing_vanishes_and_the_input_order_does_not_matter(
-        self, data: st.DataObject
+        self, candidates: list[Candidate]
     ) -> None:
-        words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)
-        texts = data.draw(st.lists(words.map(" ".join), max_size=12))
-        unit = st.floats(0, 1)
-        candidates = [
-            make_candidate(f"c{n}", text, data.draw(unit), data.draw(unit))
-            for n, text in enumerate(texts)
-        ]
         shuffled = random.Random(7).sample(candidates, len(candidates))
         found = smoothed(candidates)
         assert [scored.passage for scored in found] == [scored.passage for scored in candidates]
@@ -194,18 +196,10 @@ class TestApplyFeedback:
             scored.passage.chunk_id: (scored.score.lexical, 0.0) for scored in candidates
         }
 
-    @given(st.data())
+    @given(pools)
     def test_scores_stay_in_range_and_the_input_order_does_not_matter(
-        self, data: st.DataObject
+        self, pool: list[Candidate]
     ) -> None:
-        words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)
-        texts = data.draw(st.lists(words.map(" ".join), max_size=12))
-        unit = st.floats(0, 1)
-        pool = [
-            make_candidate(f"c{n}", text, data.draw(unit), data.draw(unit))
-            for n, text in enumerate(texts)
-        ]
-
         def smoothed_with_feedback(candidates: list[Candidate]) -> dict[str, tuple[float, float]]:
             return scores(smooth(candidates, compare(candidates, weights()), weights()))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.interfaces.cli.main import main
+from support.forked_child import in_a_child
 from support.program_server import forked_python
 
 CHECKOUT = Path(__file__).parent.parent.parent
@@ -99,25 +100,13 @@ def is_coded(outcome: Outcome) -> None:
 
 def invoke_in_a_child(*arguments: str | Path, before: Callable[[], None]) -> Outcome:
     """Run ``invoke`` in a forked child, which calls ``before`` first."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 99
-        try:
-            os.close(reading)
-            before()
-            outcome = invoke(*arguments)
-            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-                json.dump([outcome.code, outcome.out, outcome.err], pipe)
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    return Outcome(*json.loads(text))
+
+    def work() -> tuple[int, str, str]:
+        before()
+        outcome = invoke(*arguments)
+        return outcome.code, outcome.out, outcome.err
+
+    return Outcome(*in_a_child(work))
 
 
 def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:

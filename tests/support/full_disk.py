@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import Any
 
 from rolebundle.interfaces.cli.main import main
 from support.commands import Outcome
+from support.forked_child import in_a_child
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER | CLONE_NEWNS
-_NOT_ALLOWED = 77
 FILLER = "filler"
 
 
@@ -26,31 +24,8 @@ def on_own_file_system(place: Path, megabytes: int, work: Callable[[], Any]) -> 
     Returns:
         What ``work`` returned, through JSON; ``None`` if this machine does not allow to mount.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(reading)
-            if _mounted(place, megabytes):
-                with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-                    json.dump(work(), pipe)
-                code = 0
-            else:
-                code = _NOT_ALLOWED
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code == _NOT_ALLOWED:
-        return None
-    assert code == 0, "the child failed; its error is on standard error"
-    return json.loads(text)
+    answer = in_a_child(lambda: [work()] if _mounted(place, megabytes) else None)
+    return None if answer is None else answer[0]
 
 
 def _mounted(place: Path, megabytes: int) -> bool:

@@ -44,6 +44,24 @@ INITIALIZE = {
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 SERVE = "from rolebundle.interfaces.cli.main import main; main()"
+SLOW = """
+import sys, time
+from rolebundle.engine import Engine
+from rolebundle.errors import Interrupted
+stopped = []
+def slow(self, *arguments, **named):
+    print("begun", file=sys.stderr, flush=True)
+    for _ in range(600):
+        time.sleep(0.05)
+        if stopped:
+            stopped.clear()
+            print("interrupted", file=sys.stderr, flush=True)
+            raise Interrupted("interrupted", "the search was ended")
+Engine.retrieve = slow
+Engine.interrupt = lambda self: stopped.append(1)
+from rolebundle.interfaces.cli.main import main; main()
+"""
+"""A server whose searches take half a minute, unless they are interrupted."""
 
 
 def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> list[str]:

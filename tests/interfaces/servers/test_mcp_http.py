@@ -14,6 +14,7 @@ import pytest
 
 from support.commands import invoke
 from support.mcp import (
+    SLOW,
     TASK,
     HttpServer,
     error_of,
@@ -236,23 +237,6 @@ def test_a_signal_ends_it_while_a_client_listens(
         assert server.process.stderr is not None
         errors = server.process.stderr.read()
     assert "Traceback" not in errors
-
-
-SLOW = """
-import sys, time
-from rolebundle.engine import Engine
-from rolebundle.errors import Interrupted
-stopped = []
-def slow(self, *arguments, **named):
-    print("begun", file=sys.stderr, flush=True)
-    for _ in range(600):
-        time.sleep(0.05)
-        if stopped:
-            raise Interrupted("interrupted", "the search was ended")
-Engine.retrieve = slow
-Engine.interrupt = lambda self: stopped.append(1)
-from rolebundle.interfaces.cli.main import main; main()
-"""
 
 
 def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(

@@ -18,6 +18,7 @@ from support.mcp import (
     INITIALIZE,
     INITIALIZED,
     SERVE,
+    SLOW,
     TASK,
     command,
     error_of,
@@ -214,23 +215,6 @@ def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
     assert b"Traceback" not in talk.process.stderr.read()
 
 
-SLOW = """
-import sys, time
-from rolebundle.engine import Engine
-from rolebundle.errors import Interrupted
-stopped = []
-def slow(self, *arguments, **named):
-    print("begun", file=sys.stderr, flush=True)
-    for _ in range(600):
-        time.sleep(0.05)
-        if stopped:
-            stopped.clear()
-            print("interrupted", file=sys.stderr, flush=True)
-            raise Interrupted("interrupted", "the search was ended")
-Engine.retrieve = slow
-Engine.interrupt = lambda self: stopped.append(1)
-from rolebundle.interfaces.cli.main import main; main()
-"""
 DEAF = SLOW.replace("stopped.append(1)", "None")
 
 
