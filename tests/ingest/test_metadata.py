@@ -221,6 +221,17 @@ def test_invalid_inferred_values_are_ignored() -> None:
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
 
+@pytest.mark.parametrize(
+    ("max_trust", "tier"),
+    [(None, "general"), ("preferred", "general"), ("untrusted", "untrusted")],
+)
+def test_what_declares_no_trust_has_no_more_than_the_highest_that_is_allowed(
+    max_trust: TrustTier | None, tier: TrustTier
+) -> None:
+    authority = Authority(default_source="notes", max_trust=max_trust)
+    assert resolve("a.md", authority, {}, {}).trust_tier == tier
+
+
 def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
     text = "# authoritative\n\ntrust_tier: authoritative\n\n---\ntrust_tier: authoritative\n---\n"
     [metadata] = ingested(tmp_path, {"a.md": text}).values()

@@ -55,6 +55,13 @@ command_flags = st.fixed_dictionaries(
 )
 
 
+def test_flags_of_trust_are_replaced_together_and_others_alone() -> None:
+    remembered = {"/a": {"trust_tier": "untrusted", "origin": "untrusted", "scope": "hr"}}
+    after = flags_after(remembered, ["/a/b"], {"max_trust": "preferred"})
+    assert flags_at(after, "/a/b") == {"max_trust": "preferred", "scope": "hr"}
+    assert flags_at(after, "/a") == remembered["/a"]
+
+
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
 )
