@@ -183,14 +183,12 @@ def overwrite_remains(corpus: Corpus) -> None:
     """
     for index in vector_index.all_indexes(corpus):
         for part in index.parts:
-            _overwrite_remains(corpus, part)
+            blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
+            if any(_has_remains(corpus, part, block) for (block,) in blocks):
+                _rebuild_table(corpus, part)
 
 
-def _overwrite_remains(corpus: Corpus, part: IndexPart) -> bool:
-    """Rebuild the vec0 table of a part if necessary. Return whether it was."""
-    blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
-    if not any(_has_remains(corpus, part, block) for (block,) in blocks):
-        return False
+def _rebuild_table(corpus: Corpus, part: IndexPart) -> None:
     corpus.load_vectors()
     corpus.run(f"DROP TABLE {part.table}")
     vector_index.create_table(corpus, part)
@@ -200,7 +198,6 @@ def _overwrite_remains(corpus: Corpus, part: IndexPart) -> bool:
         "WHERE e.index_id = ? AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
         (part.index_id, part.compartment, 4 * part.dimensions),
     )
-    return True
 
 
 def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
