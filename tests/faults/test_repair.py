@@ -13,7 +13,6 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.doctor import RepairReport
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.opening import open_reader, open_writer
@@ -21,6 +20,7 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask, scratch_folder
+from support.damaged_files import repair
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
@@ -186,11 +186,6 @@ def _key(table: str) -> str:
     }.get(table, "id")  # fmt: skip
 
 
-def repaired(db: Path) -> RepairReport:
-    with Admin(db) as admin:
-        return admin.repair()
-
-
 @rounds(2, 300)
 def test_every_damage_is_healed_or_named(
     folder: Path, tree: Path, image: bytes, expected: dict[str, Any], rounds: int
@@ -202,7 +197,7 @@ def test_every_damage_is_healed_or_named(
         db = place / "c.db"
         damage_name = damage(db, image, random.Random(seed))
         data = db.read_bytes()
-        report = repaired(db)
+        report = repair(db)
         undamaged += not report.repaired
         if report.repaired:
             assert report.kept is not None
@@ -229,7 +224,7 @@ def test_saved_documents_need_no_model(
     db = folder / "one.db"
     db.write_bytes(image)
     raw(db, "UPDATE document SET title = 'forged' WHERE document_id LIKE '%n07.md'")
-    report = repaired(db)
+    report = repair(db)
     assert [lost.path for lost in report.lost] == ["n07.md"]
     assert report.documents == len(expected["documents"]) - 1
     assert report.roots == [str(tree)]
@@ -239,7 +234,7 @@ def test_saved_documents_need_no_model(
     # Also without --reread.
     read_in(db, tree)
     assert logical(db) == expected
-    assert repaired(db).repaired is False
+    assert repair(db).repaired is False
 
 
 def test_of_a_file_that_was_cut_off_what_can_be_read_is_saved(
@@ -249,7 +244,7 @@ def test_of_a_file_that_was_cut_off_what_can_be_read_is_saved(
     saved = []
     for tenths in (9, 4):
         db.write_bytes(image[: len(image) * tenths // 10])
-        saved.append(repaired(db).documents)
+        saved.append(repair(db).documents)
     assert saved == sorted(saved, reverse=True)
     assert len(expected["documents"]) >= saved[0] > saved[-1]
     assert saved[0] > 5
@@ -277,7 +272,7 @@ def test_what_cannot_be_saved_is_named(folder: Path, tree: Path, image: bytes) -
     assert f"rolebundle ingest --reread {tree}" in outcome.out
     db.write_bytes(image)
     raw(db, "PRAGMA foreign_keys = 0", "DELETE FROM document WHERE document_id LIKE '%n03.md'")
-    report = repaired(db)
+    report = repair(db)
     assert ("", "n03.md") in [(lost.document_id, lost.path) for lost in report.lost]
 
 
@@ -300,7 +295,7 @@ class TestNothingIsWeakened:
 
     def test_a_policy_that_is_intact_stays(self, db: Path) -> None:
         raw(db, "UPDATE corpus_state SET documents = 1")
-        assert repaired(db).repaired
+        assert repair(db).repaired
         assert self.may_read(db, "ada")
         assert not self.may_read(db, "eve")
 
@@ -316,7 +311,7 @@ class TestNothingIsWeakened:
         raw(db, statement)
         if "DELETE" not in statement:  # Of a row that was deleted, only the audit tells.
             Path(f"{db}.audit").unlink()
-        report = repaired(db)
+        report = repair(db)
         assert any("every agent is denied" in note for note in report.notes)
         assert not self.may_read(db, "ada")
         assert not self.may_read(db, "eve")
@@ -326,7 +321,7 @@ class TestNothingIsWeakened:
 
     def test_a_file_that_cannot_be_read_denies_everyone(self, db: Path) -> None:
         db.write_bytes(b"garbage" * 10_000)
-        report = repaired(db)
+        report = repair(db)
         assert report.documents == 0
         assert not self.may_read(db, "ada")
 
@@ -335,7 +330,7 @@ class TestNothingIsWeakened:
             hidden = corpus.value("SELECT count(*) FROM scanned WHERE verdict = 'quarantine'")
             assert hidden == 1
         raw(db, "UPDATE scanned SET verdict = 'released'")
-        report = repaired(db)
+        report = repair(db)
         assert [lost.path for lost in report.lost] == ["hidden.md"]
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM scanned") == 0
@@ -344,11 +339,11 @@ class TestNothingIsWeakened:
         with open_writer(db) as corpus, corpus.writing():
             corpus.run("INSERT INTO approved_manifest VALUES ('/a', 'hash', '2026-11-01')")
         raw(db, "UPDATE chunk SET content = 'forged' WHERE id = 1")
-        repaired(db)
+        repair(db)
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM approved_manifest") == 1
         raw(db, "INSERT INTO approved_manifest VALUES ('/b', 'hash', '2026-11-01')")
-        repaired(db)
+        repair(db)
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM approved_manifest") == 0
 
@@ -358,10 +353,10 @@ class TestNothingIsWeakened:
         arguments = ("ingest", tree, "--lexical-only", "--db", db)
         assert invoke(*arguments, "--untrusted").code == 0
         raw(db, "UPDATE chunk SET content = 'forged' WHERE id = 1")
-        repaired(db)
+        repair(db)
         assert f"{tree}: untrusted, as in an earlier ingest" in invoke(*arguments).err
         raw(db, "DELETE FROM path_flags")
-        assert any("earlier ingests are lost" in note for note in repaired(db).notes)
+        assert any("earlier ingests are lost" in note for note in repair(db).notes)
         for path in (tree, tree / "n03.md", tree.parent):
             outcome = invoke("ingest", path, "--meta", "scope=x", "--lexical-only", "--db", db)
             assert (outcome.code, "[flags_lost]" in outcome.err) == (2, True)

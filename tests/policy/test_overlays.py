@@ -77,10 +77,15 @@ def test_a_byte_order_mark_at_the_start_is_passed_over(tmp_path: Path) -> None:
     assert load_file(path, []).digest == plain
 
 
-def test_the_first_folder_wins(tmp_path: Path) -> None:
-    near, far = tmp_path / "near", tmp_path / "far"
+def two_folders(folder: Path) -> tuple[Path, Path]:
+    near, far = folder / "near", folder / "far"
     near.mkdir()
     far.mkdir()
+    return near, far
+
+
+def test_the_first_folder_wins(tmp_path: Path) -> None:
+    near, far = two_folders(tmp_path)
     write(near, "a", label="near")
     write(far, "a", label="far")
     assert load_role("a", [near, far]).overlay.label == "near"
@@ -88,9 +93,7 @@ def test_the_first_folder_wins(tmp_path: Path) -> None:
 
 
 def test_a_malformed_file_in_the_first_folder_is_not_passed_over(tmp_path: Path) -> None:
-    near, far = tmp_path / "near", tmp_path / "far"
-    near.mkdir()
-    far.mkdir()
+    near, far = two_folders(tmp_path)
     write(far, "a")
     (near / "a.json").symlink_to(near / "gone.json")
     with pytest.raises(OverlayError, match="there is no such overlay file"):
@@ -246,9 +249,7 @@ def test_a_file_extends_what_lies_beside_it_before_the_folders(tmp_path: Path) -
 
 
 def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> None:
-    near, far = tmp_path / "near", tmp_path / "far"
-    near.mkdir()
-    far.mkdir()
+    near, far = two_folders(tmp_path)
     write(near, "base", label="near")
     write(far, "base", label="far")
     path = write(far, "child", extends="base")
@@ -258,9 +259,7 @@ def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> N
 
 
 def test_a_text_is_the_overlay_that_its_file_would_be(tmp_path: Path) -> None:
-    near, far = tmp_path / "near", tmp_path / "far"
-    near.mkdir()
-    far.mkdir()
+    near, far = two_folders(tmp_path)
     write(near, "base", label="near")
     write(far, "base", label="far")
     text = b'{"version": "1.0", "role_id": "child", "extends": "base", "mission": "New."}'
@@ -399,9 +398,7 @@ def test_a_folder_that_is_named_has_to_be_there(
 
 
 def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None:
-    near, far = tmp_path / "near", tmp_path / "far"
-    near.mkdir()
-    far.mkdir()
+    near, far = two_folders(tmp_path)
     write(near, "b", label="B", mission="Be.", extends="a")
     write(far, "a", label="A")
     write(far, "b", label="hidden")

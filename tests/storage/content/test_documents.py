@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
@@ -19,14 +16,7 @@ from rolebundle.storage.content.passages import (
 )
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.opening import open_writer
 from support.corpora import FLAGGED, chunk, document, file_of, fill
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    with open_writer(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 class TestPassages:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -23,12 +22,6 @@ from support.corpora import build, chunk, document, embed, file_of, fill, remove
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    with open_writer(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 def rows(corpus: Corpus) -> dict[str, int]:

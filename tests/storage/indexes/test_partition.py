@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -43,12 +42,6 @@ from support.sound import assert_sound
 
 PROVIDER = HashingProvider()
 OPEN = ("shared", "internal", ())  # what nobody declares
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    with open_writer(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 def denied_by(*patterns: str) -> DeniedPatterns:

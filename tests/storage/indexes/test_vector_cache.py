@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,6 @@ from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    with open_writer(tmp_path / "corpus.db") as opened:
-        yield opened
 
 
 def vector(number: int) -> bytes:

@@ -1,0 +1,17 @@
+"""An empty corpus that is open to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(tmp_path / "corpus.db") as opened:
+        yield opened
