@@ -129,6 +129,7 @@ def test_names_that_are_no_text(tree: Path) -> None:
     assert outcome.json()["documents"] == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("names", [("Grüße.md",), ("Grüße", "a.md")])
 def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, ...]) -> None:
     file, db = tree.joinpath(*names), tree.parent / "c.db"

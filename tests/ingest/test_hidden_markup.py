@@ -248,7 +248,11 @@ def test_a_style_sheet_made_to_take_long_costs_no_page(tmp_path: Path, sheet: st
         (".a ~ .a ~ .b", True),
         (".a .a .b, div > .a + .b", True),
         # For each paragraph, its siblings are counted.
-        (",".join(f".a:nth-child({n}n)" for n in range(2, 14)) + ",.b", False),
+        pytest.param(
+            ",".join(f".a:nth-child({n}n)" for n in range(2, 14)) + ",.b",
+            False,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_page_with_many_siblings_is_evaluated_or_labelled(
