@@ -34,7 +34,7 @@ def install_hint(extra: str) -> str:
 
 
 def with_detail(step: str, detail: object) -> str:
-    """A text and, at its end, what a library says, on one line. Without a detail, the text."""
+    """The step, followed by a library's message in parentheses, on one line."""
     text = f"{type(detail).__name__}: {detail}" if isinstance(detail, Exception) else str(detail)
     return f"{step} ({' '.join(text.split())[:_MAX_DETAIL_CHARS]})" if text else step
 

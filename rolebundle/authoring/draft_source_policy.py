@@ -44,7 +44,7 @@ QUESTIONABLE_TYPES: Mapping[str, tuple[float, str]] = {
     "code-of-conduct": (0.5, "the same text in every project"),
     "test-code": (0.6, "checks of the code, hardly ever an answer"),
 }
-"""Types that rank lower unless the role's field is made for them: factor and reason."""
+"""Types that rank lower unless they belong to the role's field: factor and reason."""
 _FOLDER_LIFT = 1.5
 _MIN_FOLDER_DOCUMENTS = 3
 
@@ -87,7 +87,7 @@ def draft_source_policy(
         place = f"source_policy.document_type_boosts.{kind}"
         boosts[kind] = round(max(1.2, FIELD_TYPE_BOOST - TYPE_BOOST_STEP * rank), 2)
         notes[place] = (
-            f"{counted(present[kind], 'document')} of this type; made for the role's field"
+            f"{counted(present[kind], 'document')} of this type, which belongs to the role's field"
         )
     if present[OVERVIEW_TYPE] and OVERVIEW_TYPE not in boosts and OVERVIEW_TYPE not in own_types:
         boosts[OVERVIEW_TYPE] = OVERVIEW_BOOST

@@ -128,7 +128,7 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
 def _prepared(file: FileEntry, read: _ReadFile, documents: tuple[StoredDocument, ...]) -> Prepared:
     notes = read.notes
     if file.size and documents and not any(document.chunks for document in documents):
-        # Else nothing would tell why the file is in no answer.
+        # The user should know why the file is in no answer.
         notes += (Skipped(file.path, "note", "it has no text"),)
     return Prepared(read.file, documents, notes)
 

@@ -137,7 +137,7 @@ class _Found(NamedTuple):
 
     @property
     def distinct(self) -> int:
-        """How many allowed candidates say something that no better one says."""
+        """The number of allowed candidates that are neither duplicates nor superseded."""
         return len(self.selection.selected) + sum(
             rejection.code not in ("duplicate", "conflict_downrank")
             for rejection in self.selection.rejected

@@ -54,7 +54,7 @@ class Selectors:
         return self._matches[path]
 
     def _related(self, candidates: list[Any], step: Step, before: list[Any]) -> list[Any]:
-        """The candidates with an element of the step before where the combinator says."""
+        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
         matched = set(before)
         match step.combinator:
             case ">":
@@ -73,7 +73,8 @@ class Selectors:
                 return [
                     e
                     for e in candidates
-                    if (one := first.get(e.getparent())) is not None and order[one] < order[e]
+                    if (earliest := first.get(e.getparent())) is not None
+                    and order[earliest] < order[e]
                 ]
         return [e for e in candidates if any(a in matched for a in e.iterancestors())]
 

@@ -314,7 +314,7 @@ class _Tracker:
         return ("white_text" if is_same else ""), True
 
     def _behind(self, box: Box) -> _Paint | None:
-        """What was painted last where a box is."""
+        """The last paint that overlaps a box."""
         for paint in reversed(self.paints):
             self.comparisons += 1
             if _common(paint.box, box) is not None:

@@ -175,7 +175,7 @@ def serve_http(
 ) -> None:
     """Serve MCP over HTTP to several clients at once, until a signal asks to end.
 
-    Where it serves, and where the token is, is written to standard error.
+    Its address and the path of the token's file are written to standard error.
 
     Args:
         operations: the methods, over an engine that is this server's alone.

@@ -78,7 +78,7 @@ def warnings_for(
 
 
 def narrowed_by(where: Where | None) -> str:
-    """What `where` kept from an answer with little or nothing, and the next step."""
+    """That `where` narrowed a weak or empty answer, with the next step; empty without `where`."""
     if where is None:
         return ""
     is_by_date = where.updated_after is not None or where.updated_before is not None

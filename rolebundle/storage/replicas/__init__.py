@@ -1,1 +1,1 @@
-"""The files of replicas: what is copied into them, and where they wait."""
+"""The files of replicas: their content, and the folder in which they are staged."""
