@@ -7,6 +7,8 @@ finds afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -146,9 +148,14 @@ def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
     return results
 
 
-def at(moment: str) -> Any:
-    """A block in which agents file at this time."""
-    return patch("rolebundle.contracts.document.iso_utc", lambda _: moment)
+@contextmanager
+def at(moment: str) -> Iterator[None]:
+    """A block in which the owner and agents file at this time."""
+    with (
+        patch("rolebundle.admin.facts.iso_utc", lambda _: moment),
+        patch("rolebundle.verification.remember.iso_utc", lambda _: moment),
+    ):
+        yield
 
 
 @settings(max_examples=max(3, EXAMPLES // 6))
@@ -169,6 +176,16 @@ def test_filing_shows_nothing_hidden(
         part = visible_part(complete, rules[0])
         with at("2026-11-01T00:00:00Z"):
             assert answers(complete, "ada", requests) == answers(part, "ada", requests)
+
+
+def test_the_time_of_filing_is_that_of_the_block(tmp_path: Path) -> None:
+    """Else two corpora that are filled one after the other would differ by a second."""
+    complete = whole_corpus(tmp_path, dict.fromkeys(("ada",), RULES[0] | WRITE))
+    with at("2026-10-01T00:00:00Z"):
+        file_first(complete, (None, FACTS[0], "d0#0", None))
+    with at("2026-11-01T00:00:00Z"):
+        filed = answers(complete, "ada", [(None, FACTS[0], "d0#0", None)])[0]
+    assert (filed["first_at"], filed["last_at"]) == ("2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z")
 
 
 def test_the_answer_would_differ_if_the_agent_saw_everything(tmp_path: Path) -> None:
