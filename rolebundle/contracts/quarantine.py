@@ -8,13 +8,14 @@ from rolebundle.contracts.base import Contract
 class QuarantinedDocument(Contract):
     """A document with findings of the scan, and the kinds of these findings.
 
-    With the verdict ``quarantine`` it is not retrieved; with ``label`` it is, with flags.
+    With the verdict ``quarantine`` it is not retrieved; with ``label`` it is, with flags, and also
+    with ``released``: a person has released it from quarantine.
     """
 
     document_id: str
     title: str
     path: str
-    verdict: Literal["label", "quarantine"]
+    verdict: Literal["label", "quarantine", "released"]
     kinds: list[str]
 
 

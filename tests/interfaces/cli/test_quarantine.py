@@ -201,6 +201,10 @@ def test_a_released_document_is_seen_without_what_was_hidden(db: Path) -> None:
     assert "the token refresh" in outcome.out and HIDDEN not in outcome.out
     all_documents = quarantine(db, "list", "--all")
     assert "wiki/poisoned.md  released" in all_documents.out
+    listed = quarantine(db, "list", "--all", "--json").json()["documents"]
+    assert ("wiki/poisoned.md", "released") in {(d["document_id"], d["verdict"]) for d in listed}
+    shown = quarantine(db, "show", "wiki/poisoned.md", "--json").json()
+    assert shown["verdict"] == "released" and shown["findings"]
     assert quarantine(db, "release", "wiki/poisoned.md").code == 2
     assert quarantine(db, "drop", "wiki/poisoned.md").code == 2
     with open_reader(db) as corpus:
