@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer, writable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.text.counts import counted
 
@@ -50,17 +50,12 @@ def backup(
             report = admin.backups.rotate(folder, folders)
         else:
             raise click.UsageError("name the backup's FILE, or give --rotate DIR")
-    if as_json:
-        print_json(report)
-    else:
-        manifest = report.manifest
-        click.echo(
-            writable(
-                f"{report.location}: {counted(manifest.documents, 'document')}, "
-                f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked"
-            )
-        )
-        for removed in report.removed:
-            click.echo(writable(f"removed: {removed}"))
+    manifest = report.manifest
+    lines = [
+        f"{report.location}: {counted(manifest.documents, 'document')}, "
+        f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked",
+        *(f"removed: {removed}" for removed in report.removed),
+    ]
+    print_answer(report, lines, as_json=as_json)
     for warning in report.warnings:
         click.echo(writable(f"warning: {warning}"), err=True)

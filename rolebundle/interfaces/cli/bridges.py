@@ -6,7 +6,7 @@ import click
 
 from rolebundle.contracts.scopes import BridgePair, BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json, progress_bar
+from rolebundle.interfaces.cli.output import print_answer, progress_bar
 from rolebundle.text.counts import counted
 
 
@@ -36,16 +36,12 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     """
     with admin_for(db) as admin, progress_bar() as progress:
         report = admin.policy.find_bridges(threshold, limit, progress=progress)
-    if as_json:
-        print_json(report, indent=2)
-        return
-    for bridge in report.bridges:
-        click.echo(_lines(bridge))
+    lines = [_lines(bridge) for bridge in report.bridges]
     if report.below:
-        click.echo(f"under the threshold of {report.threshold}:")
-    for bridge in report.below:
-        click.echo(_lines(bridge))
-    click.echo(_summary(report), err=True)
+        lines += [f"under the threshold of {report.threshold}:", *map(_lines, report.below)]
+    print_answer(report, lines, as_json=as_json, indent=2)
+    if not as_json:
+        click.echo(_summary(report), err=True)
 
 
 def _lines(bridge: BridgePair) -> str:

@@ -8,13 +8,8 @@ from datetime import UTC, datetime
 import click
 
 from rolebundle.contracts.decisions import DecisionList, DecisionRecord
-from rolebundle.interfaces.cli.options import (
-    admin_for,
-    db_option,
-    engine_for,
-    json_option,
-)
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.options import admin_for, db_option, engine_for, json_option
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import one_line
 
@@ -58,13 +53,9 @@ def list_command(
         for record in records
         if (include_all or record.state == "active") and scope in (None, record.scope)
     ]
-    if as_json:
-        print_json(DecisionList(decisions=records))
-        return
-    for record in records:
-        click.echo(_line(record))
-    if not records:
-        click.echo("no decision" if include_all else "no active decision", err=True)
+    empty = "no decision" if include_all else "no active decision"
+    answer = DecisionList(decisions=records)
+    print_answer(answer, map(_line, records), as_json=as_json, empty=empty)
 
 
 @decisions.command("show")
@@ -110,12 +101,8 @@ def end_command(
 
 def show_decision(record: DecisionRecord, as_json: bool) -> None:
     """Print a decision with all that is known of it."""
-    if as_json:
-        print_json(record)
-        return
-    click.echo(_line(record))
-    for line in _details(record):
-        click.echo(f"    {one_line(line, _MAX_CHARS)}")
+    details = (f"    {one_line(line, _MAX_CHARS)}" for line in _details(record))
+    print_answer(record, [_line(record), *details], as_json=as_json)
 
 
 def _line(record: DecisionRecord) -> str:

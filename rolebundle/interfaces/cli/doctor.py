@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 
 import click
 
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.text.counts import counted
@@ -47,16 +48,10 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
     if repair:
         with admin_for(db) as admin:
             repaired = admin.repair()
-        if as_json:
-            print_json(repaired)
-        else:
-            click.echo(writable(_repair_text(repaired)))
+        print_answer(repaired, _repair_lines(repaired), as_json=as_json)
         return
     report = examine(corpus_path(db))
-    if as_json:
-        print_json(report)
-    else:
-        click.echo(writable(_text(report)))
+    print_answer(report, _lines(report), as_json=as_json)
     if not report.sound:
         raise CorpusCorrupt(
             "check_failed",
@@ -65,31 +60,28 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
         )
 
 
-def _text(report: DoctorReport) -> str:
+def _lines(report: DoctorReport) -> Iterator[str]:
     width = max(len(check.name) for check in report.checks)
-    lines = [report.location]
+    yield report.location
     for check in report.checks:
         line = f"{check.state:<8} {check.name:<{width}}  {one_line(check.message, _LINE_CHARS)}"
-        lines.append(line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else ""))
-    return "\n".join(lines)
+        yield line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else "")
 
 
-def _repair_text(report: RepairReport) -> str:
+def _repair_lines(report: RepairReport) -> Iterator[str]:
     if not report.repaired:
-        return f"{report.location}: nothing to repair"
-    lines = [
+        yield f"{report.location}: nothing to repair"
+        return
+    yield (
         f"{report.location}: {counted(report.documents, 'document')} and "
-        f"{counted(report.chunks, 'chunk')} saved",
-        f"the damaged file is kept: {report.kept}",
-    ]
-    lines += [
-        f"lost: {one_line(lost.document_id) or 'documents of'} ({one_line(lost.path) or '?'})"
-        for lost in report.lost[:_MAX_LISTED]
-    ]
+        f"{counted(report.chunks, 'chunk')} saved"
+    )
+    yield f"the damaged file is kept: {report.kept}"
+    for lost in report.lost[:_MAX_LISTED]:
+        yield f"lost: {one_line(lost.document_id) or 'documents of'} ({one_line(lost.path) or '?'})"
     more = max(0, len(report.lost) - _MAX_LISTED) + report.unnamed
     if more:
-        lines.append(f"lost: {more} more; --json lists those with a name")
-    lines += [f"note: {note}" for note in report.notes]
+        yield f"lost: {more} more; --json lists those with a name"
+    yield from (f"note: {note}" for note in report.notes)
     folders = " ".join(shlex.quote(root) for root in report.roots) or "PATH"
-    lines.append(f"next: rolebundle ingest --reread {folders}, with the options of the first time")
-    return "\n".join(lines)
+    yield f"next: rolebundle ingest --reread {folders}, with the options of the first time"

@@ -11,13 +11,8 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces.cli.options import (
-    admin_for,
-    db_option,
-    embed_options,
-    json_option,
-)
-from rolebundle.interfaces.cli.output import duration, print_json, progress_bar
+from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
+from rolebundle.interfaces.cli.output import duration, print_answer, progress_bar
 from rolebundle.interfaces.cli.warm import cached_rerank_spec
 from rolebundle.text.counts import counted
 
@@ -107,23 +102,20 @@ def embed(
     with progress_bar() as progress:
         report = admin.indexes.embed(spec, progress=progress)
     optimized = admin.indexes.optimize() if optimize and not report.waiting else None
-    if as_json:
-        print_json(
-            EmbedResult(
-                embedded=report.embedded,
-                waiting=report.waiting,
-                recall=optimized.recall if optimized else None,
-                fast=optimized.is_kept if optimized else None,
-            )
+    lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
+    if optimized:
+        outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
+        lines.append(
+            f"approximate index: {optimized.buckets} buckets, sampled recall "
+            f"{optimized.recall:.3f}, {outcome}"
         )
-    else:
-        click.echo(f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting")
-        if optimized:
-            outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
-            click.echo(
-                f"approximate index: {optimized.buckets} buckets, sampled recall "
-                f"{optimized.recall:.3f}, {outcome}"
-            )
+    result = EmbedResult(
+        embedded=report.embedded,
+        waiting=report.waiting,
+        recall=optimized.recall if optimized else None,
+        fast=optimized.is_kept if optimized else None,
+    )
+    print_answer(result, lines, as_json=as_json)
     if report.waiting:
         raise EmbedderError(
             "embedding_incomplete",
@@ -135,13 +127,12 @@ def embed(
 def _warm(admin: Admin, spec: ProviderSpec, as_json: bool) -> None:
     with progress_bar() as progress:
         report = admin.indexes.warm(spec, progress=progress)
-    if as_json:
-        print_json(EmbedResult(embedded=report.embedded, waiting=report.waiting))
-    else:
-        click.echo(
-            f"{counted(report.embedded, 'text')} embedded into the rerank cache, "
-            f"{counted(report.waiting, 'chunk')} left out"
-        )
+    line = (
+        f"{counted(report.embedded, 'text')} embedded into the rerank cache, "
+        f"{counted(report.waiting, 'chunk')} left out"
+    )
+    result = EmbedResult(embedded=report.embedded, waiting=report.waiting)
+    print_answer(result, [line], as_json=as_json)
     if report.problem:
         click.echo(f"note: {report.problem}", err=True)
 
@@ -166,13 +157,9 @@ def list_indexes(db: str | None, as_json: bool) -> None:
 
     with admin_for(db) as admin:
         indexes = owner_status(admin.workspace.corpus).indexes
-    if as_json:
-        print_json(EmbeddingIndexes(indexes=indexes))
-        return
-    for index in indexes:
-        click.echo(_line(index))
-    if not indexes:
-        click.echo("no embedding index yet: run `rolebundle embed`", err=True)
+    empty = "no embedding index yet: run `rolebundle embed`"
+    answer = EmbeddingIndexes(indexes=indexes)
+    print_answer(answer, map(_line, indexes), as_json=as_json, empty=empty)
 
 
 @embed.command("use")
@@ -202,20 +189,17 @@ def clear_cache(db: str | None) -> None:
 
 def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
     plan = admin.indexes.estimate(spec)
-    if as_json:
-        print_json(
-            EmbedPlan(
-                chunks=plan.chunks,
-                waiting=plan.waiting,
-                seconds=round(plan.seconds, 1),
-                bytes=plan.bytes,
-            )
-        )
-        return
-    click.echo(
+    line = (
         f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
         f"about {duration(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
     )
+    answer = EmbedPlan(
+        chunks=plan.chunks,
+        waiting=plan.waiting,
+        seconds=round(plan.seconds, 1),
+        bytes=plan.bytes,
+    )
+    print_answer(answer, [line], as_json=as_json)
 
 
 def _line(index: IndexStatus) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 
 import click
 
 from rolebundle.contracts.ingest import FormatList
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import json_option
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_answer
 
 _WIDTH = 100
 
@@ -27,21 +28,16 @@ def formats(as_json: bool) -> None:
     rolebundle formats --json
     """
     listing = all_formats()
-    if as_json:
-        print_json(listing, indent=2)
-    else:
-        click.echo(_text(listing))
+    print_answer(listing, _lines(listing), as_json=as_json, indent=2)
 
 
-def _text(listing: FormatList) -> str:
-    lines: list[str] = []
+def _lines(listing: FormatList) -> Iterator[str]:
     for item in listing.formats:
-        lines.append(f"{item.name:<13} {item.content} ({item.anchor})")
-        lines += _wrapped(" ".join(item.suffixes))
-    lines += ["", "not read:"]
+        yield f"{item.name:<13} {item.content} ({item.anchor})"
+        yield from _wrapped(" ".join(item.suffixes))
+    yield from ("", "not read:")
     for kind in listing.unsupported:
-        lines += _wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", indent="  ")
-    return "\n".join(lines)
+        yield from _wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", indent="  ")
 
 
 def _wrapped(text: str, indent: str = " " * 14) -> list[str]:

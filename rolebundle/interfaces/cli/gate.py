@@ -18,7 +18,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer, writable
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -76,15 +76,13 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     """
     with admin_for(db) as admin:
         started = admin.gates.start(contract, restart=restart)
-    if as_json:
-        print_json(started)
-        return
     restarts = f", restart {started.restarts}" if started.restarts else ""
-    click.echo(
+    line = (
         f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
         f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
     )
-    if not started.others_complete:
+    print_answer(started, [line], as_json=as_json)
+    if not as_json and not started.others_complete:
         click.echo("note: not all other files are recorded; copies of them count as work", err=True)
 
 
@@ -119,10 +117,7 @@ def check_command(
         report = engine.gate_check(
             contract, agent, stop_reason=stop_reason, output=_output(output_file)
         )
-    if as_json:
-        print_json(report)
-    else:
-        click.echo(writable(_text(report)))
+    print_answer(report, [_text(report)], as_json=as_json)
     if report.verdict != "success":
         ctx.exit(EXIT_NOT_DONE)
 

@@ -9,7 +9,7 @@ import click
 
 from rolebundle.contracts.authoring import DraftFile, InitReport
 from rolebundle.interfaces.cli.options import NonEmptyPath, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.layout import copyable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
@@ -50,11 +50,7 @@ def init(folder: Path, role: str, dry_run: bool, db: str | None, as_json: bool) 
     corpus = corpus_path(db)
     target = Target(corpus, overlay_folders((), corpus), db or "")
     report = write_drafts(folder, role, target, dry_run=dry_run)
-    if as_json:
-        print_json(report, indent=2)
-        return
-    for line in _lines(report):
-        click.echo(writable(line))
+    print_answer(report, _lines(report), as_json=as_json, indent=2)
 
 
 def _lines(report: InitReport) -> Iterator[str]:

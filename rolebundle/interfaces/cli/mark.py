@@ -16,7 +16,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import one_line
 
@@ -68,7 +68,7 @@ def set_command(
     else:
         with admin_for(db) as admin:
             record = admin.marks.put(request.id, request.state, by, request.reason)
-    _show(record, as_json)
+    print_answer(record, [_line(record)], as_json=as_json)
 
 
 @mark.command("list")
@@ -83,13 +83,8 @@ def list_command(db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         marks = admin.marks.all()
-    if as_json:
-        print_json(MarkList(marks=marks))
-        return
-    for record in marks:
-        click.echo(_line(record))
-    if not marks:
-        click.echo("nothing is marked", err=True)
+    answer = MarkList(marks=marks)
+    print_answer(answer, map(_line, marks), as_json=as_json, empty="nothing is marked")
 
 
 @mark.command("remove")
@@ -104,14 +99,7 @@ def remove_command(target: str, db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         record = admin.marks.remove(target)
-    _show(record, as_json)
-
-
-def _show(record: MarkRecord, as_json: bool) -> None:
-    if as_json:
-        print_json(record)
-    else:
-        click.echo(_line(record))
+    print_answer(record, [_line(record)], as_json=as_json)
 
 
 def _line(record: MarkRecord) -> str:

@@ -157,15 +157,13 @@ class NonEmptyPath(click.Path):
 
 
 def group_with_default(default: str) -> type[click.Group]:
-    """A group in which `GROUP ARGUMENT` means `GROUP DEFAULT ARGUMENT`."""
+    """A group in which `GROUP ARGUMENT` means `GROUP DEFAULT ARGUMENT`, and options, too."""
 
     class Group(click.Group):
-        def resolve_command(
-            self, ctx: click.Context, args: list[str]
-        ) -> tuple[str | None, click.Command | None, list[str]]:
-            if args and args[0] not in self.commands and not args[0].startswith("-"):
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            if args and args[0] not in (*self.commands, *ctx.help_option_names):
                 args = [default, *args]
-            return super().resolve_command(ctx, args)
+            return super().parse_args(ctx, args)
 
     return Group
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,28 @@ def print_json(value: Contract, *, indent: int | None = None, exclude_unset: boo
     """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
     values = value.model_dump(exclude_unset=exclude_unset)
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+
+
+def print_answer(
+    answer: Contract,
+    lines: Iterable[str],
+    *,
+    as_json: bool,
+    indent: int | None = None,
+    empty: str = "",
+) -> None:
+    """Print a contract as JSON, or else as lines for a person.
+
+    If there are no lines, ``empty`` is printed on standard error.
+    """
+    if as_json:
+        print_json(answer, indent=indent)
+        return
+    text = "\n".join(lines)
+    if text:
+        click.echo(writable(text))
+    elif empty:
+        click.echo(empty, err=True)
 
 
 class Bars:

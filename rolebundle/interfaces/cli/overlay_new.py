@@ -13,7 +13,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
 
@@ -94,8 +94,5 @@ def new_command(
         output=output,
         dry_run=dry_run,
     )
-    if as_json:
-        print_json(report, indent=2)
-        return
-    for line in (*draft_lines(report.draft), *closing_lines(report.remarks, report.next)):
-        click.echo(writable(line))
+    lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
+    print_answer(report, lines, as_json=as_json, indent=2)

@@ -10,7 +10,7 @@ import click
 
 from rolebundle.contracts.authoring import OverlaySuggestions
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
@@ -47,17 +47,13 @@ def suggest_command(
     corpus = corpus_path(db)
     target = Target(corpus, overlay_folders(overlay_dirs, corpus), db or "")
     found = suggest(role, target)
-    if as_json:
-        print_json(found, indent=2)
-        return
     copies = ["overlay", "new", found.role_id, "--template", found.role_id]
-    first = target.command(*copies) if found.is_shipped else ""
-    for line in _lines(found, first):
-        click.echo(writable(line))
+    copy_command = target.command(*copies) if found.is_shipped else ""
+    print_answer(found, _lines(found, copy_command), as_json=as_json, indent=2)
 
 
-def _lines(found: OverlaySuggestions, first: str) -> Iterator[str]:
-    """The lines of text. ``first`` is the command that copies a role of rolebundle, or empty."""
+def _lines(found: OverlaySuggestions, copy_command: str) -> Iterator[str]:
+    """The lines of text. ``copy_command`` copies a role of rolebundle; empty for another role."""
     yield (
         f"{found.role_id}: {counted(found.recorded, 'recorded answer')}, "
         f"{counted(found.asked, 'question')} asked again"
@@ -73,7 +69,7 @@ def _lines(found: OverlaySuggestions, first: str) -> Iterator[str]:
             yield f"   edit: {json.dumps(suggestion.patch, ensure_ascii=False)}"
     if not found.suggestions:
         yield "nothing to suggest"
-    elif first:
-        yield f"\n{found.role_id} is a role of rolebundle, so edit a copy: `{first}`"
+    elif copy_command:
+        yield f"\n{found.role_id} is a role of rolebundle, so edit a copy: `{copy_command}`"
     elif found.patch:
         yield f"\nedit {one_line(found.path, _LINE_CHARS)}; --json has all safe edits as one patch"

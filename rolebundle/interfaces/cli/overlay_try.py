@@ -19,7 +19,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import one_line
@@ -71,11 +71,7 @@ def try_command(
             if error.code == "role_denied":
                 error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
             raise
-    if as_json:
-        print_json(trial, indent=2)
-        return
-    for line in _lines(trial):
-        click.echo(writable(line))
+    print_answer(trial, _lines(trial), as_json=as_json, indent=2)
 
 
 def _lines(trial: OverlayTrial) -> Iterator[str]:

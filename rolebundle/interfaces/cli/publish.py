@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -11,8 +12,14 @@ import click
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    group_with_default,
+    json_option,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.cli.output import print_answer, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders
@@ -20,25 +27,8 @@ from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
 
-class _TargetGroup(click.Group):
-    """A group whose first argument may also be a target: then it is the command ``to``."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands:
-            args = ["to", *args]
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # Options before the target belong to the command `to`.
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            args = ["to", *args]
-        return super().parse_args(ctx, args)
-
-
 @click.group(
-    cls=_TargetGroup,
+    cls=group_with_default("to"),
     options_metavar="",
     subcommand_metavar="TARGET [OPTIONS]... | keygen FILE | forget TARGET",
 )
@@ -144,41 +134,38 @@ def to(
         report = admin.replicas.publish(
             transport, key, options, agent=agent, scopes=chosen, level=level
         )
+    print_answer(report, map(harmless, _lines(report)), as_json=as_json)
     if as_json:
-        print_json(report)
-    else:
-        _print(report)
-
-
-def _print(report: PublishReport) -> None:
-    manifest = report.manifest
-    reader = (
-        f"for the agent {one_line(manifest.agent)}" if manifest.agent else "for everyone who has it"
-    )
-    lines = [
-        f"{report.target}: generation {manifest.generation} {reader}, "
-        f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}",
-        f"{report.added} added, {report.updated} updated, {report.removed} removed; "
-        + (
-            f"{report.moved_bytes:,} bytes moved, the file has {report.file_bytes:,}"
-            if report.moved_bytes is not None
-            else f"the file has {report.file_bytes:,} bytes"
-        ),
-    ]
-    if report.rebuilt:
-        lines.append(f"the file was built anew: {report.rebuilt}")
-    lines.append(
-        f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
-        f"signed by the key {report.key_id} of {manifest.publisher}"
-    )
-    for line in lines:
-        click.echo(harmless(writable(line)))
-    if not manifest.documents:
+        return
+    if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
         click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
     if report.history is not None:
         print_erased([report.history])
         print_not_erased([report.history])
+
+
+def _lines(report: PublishReport) -> Iterator[str]:
+    manifest = report.manifest
+    reader = (
+        f"for the agent {one_line(manifest.agent)}" if manifest.agent else "for everyone who has it"
+    )
+    yield (
+        f"{report.target}: generation {manifest.generation} {reader}, "
+        f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}"
+    )
+    file_size = (
+        f"{report.moved_bytes:,} bytes moved, the file has {report.file_bytes:,}"
+        if report.moved_bytes is not None
+        else f"the file has {report.file_bytes:,} bytes"
+    )
+    yield (f"{report.added} added, {report.updated} updated, {report.removed} removed; {file_size}")
+    if report.rebuilt:
+        yield f"the file was built anew: {report.rebuilt}"
+    yield (
+        f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
+        f"signed by the key {report.key_id} of {manifest.publisher}"
+    )
 
 
 @publish.command()

@@ -9,7 +9,7 @@ import click
 
 from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.storage.content.quarantine import Flagged
 
 
@@ -40,16 +40,10 @@ def list_command(include_all: bool, db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         documents = admin.quarantine.documents("" if include_all else "quarantine")
-    if as_json:
-        summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
-        print_json(QuarantineList(documents=summaries))
-        return
-    for document in documents:
-        kinds = ", ".join(json.loads(document.scanned.kinds))
-        click.echo(f"{document.document_id}  {document.scanned.verdict}  {kinds}")
-    if not documents:
-        condition = "has findings" if include_all else "is quarantined"
-        click.echo(f"no document {condition}", err=True)
+    summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
+    lines = (f"{item.document_id}  {item.verdict}  {', '.join(item.kinds)}" for item in summaries)
+    empty = "no document has findings" if include_all else "no document is quarantined"
+    print_answer(QuarantineList(documents=summaries), lines, as_json=as_json, empty=empty)
 
 
 @quarantine.command("show")
@@ -68,15 +62,14 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
     with admin_for(db) as admin:
         flagged = admin.quarantine.find(document)
     findings = json.loads(flagged.scanned.findings)
-    if as_json:
-        print_json(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
-        return
-    click.echo(f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}")
-    for finding in findings:
-        click.echo(
-            f"  {finding['start']}-{finding['end']}  {finding['kind']} "
-            f"({finding['severity']}): {finding['note']}"
-        )
+    lines = [f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}"]
+    lines += [
+        f"  {finding['start']}-{finding['end']}  {finding['kind']} "
+        f"({finding['severity']}): {finding['note']}"
+        for finding in findings
+    ]
+    details = QuarantineDetails.model_validate({**_summary(flagged), "findings": findings})
+    print_answer(details, lines, as_json=as_json)
 
 
 @quarantine.command("release")

@@ -24,7 +24,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -95,10 +95,7 @@ def add_command(
     else:
         with admin_for(db) as admin:
             filed = admin.facts.remember(request, by)
-    if as_json:
-        print_json(filed)
-    else:
-        click.echo(_line(filed))
+    print_answer(filed, [_line(filed)], as_json=as_json)
 
 
 @remember.command("list")
@@ -113,13 +110,8 @@ def list_command(db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         facts = admin.facts.all()
-    if as_json:
-        print_json(FactList(facts=facts))
-        return
-    for fact in facts:
-        click.echo(_line(fact))
-    if not facts:
-        click.echo("nothing is remembered", err=True)
+    answer = FactList(facts=facts)
+    print_answer(answer, map(_line, facts), as_json=as_json, empty="nothing is remembered")
 
 
 @remember.command("promote")
@@ -136,7 +128,8 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        _show(admin.facts.promote(fact, by), "promoted", as_json)
+        record = admin.facts.promote(fact, by)
+    print_answer(record, [f"promoted: {_line(record)}"], as_json=as_json)
 
 
 @remember.command("forget")
@@ -151,14 +144,8 @@ def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        _show(admin.facts.forget(fact, by), "forgotten", as_json)
-
-
-def _show(fact: FactRecord, verb: str, as_json: bool) -> None:
-    if as_json:
-        print_json(fact)
-    else:
-        click.echo(f"{verb}: {_line(fact)}")
+        record = admin.facts.forget(fact, by)
+    print_answer(record, [f"forgotten: {_line(record)}"], as_json=as_json)
 
 
 def _line(fact: RememberedFact) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from rolebundle.contracts.backup import RestoreReport
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.text.counts import counted
 
@@ -42,10 +43,7 @@ def restore(
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
         report = admin.backups.restore(file, folders, confirmed=yes)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+    print_answer(report, _lines(report), as_json=as_json)
     if report.purges_undone:
         click.echo(
             f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
@@ -60,16 +58,15 @@ def restore(
         )
 
 
-def _print(report: RestoreReport) -> None:
+def _lines(report: RestoreReport) -> Iterator[str]:
     verb = "restored" if report.done else "would restore"
-    lines = [
-        f"{verb}: {report.location} from {report.backup}"
-        + (f" of {report.created_at}" if report.created_at else " (it has no manifest)"),
+    created = f" of {report.created_at}" if report.created_at else " (it has no manifest)"
+    yield f"{verb}: {report.location} from {report.backup}{created}"
+    yield (
         f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
-        f"{_AUDIT[report.audit]}",
-    ]
+        f"{_AUDIT[report.audit]}"
+    )
     if report.replaced:
-        lines.append(f"the former corpus is kept: {report.replaced}")
+        yield f"the former corpus is kept: {report.replaced}"
     if report.overlays_changed:
-        lines.append(f"overlays that changed since: {', '.join(report.overlays_changed)}")
-    click.echo(writable("\n".join(lines)))
+        yield f"overlays that changed since: {', '.join(report.overlays_changed)}"

@@ -9,7 +9,7 @@ import click
 from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_answer, writable
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.records.roots import load
 from rolebundle.text.counts import counted
@@ -41,13 +41,9 @@ def list_command(db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         known = load(admin.workspace.corpus)
-    if as_json:
-        print_json(RootList(roots=known))
-        return
-    for root in known:
-        click.echo(one_line(writable(_line(root)), _LINE_CHARS))
-    if not known:
-        click.echo("no root: run `rolebundle ingest PATH`; a replica has none", err=True)
+    lines = (one_line(writable(_line(root)), _LINE_CHARS) for root in known)
+    empty = "no root: run `rolebundle ingest PATH`; a replica has none"
+    print_answer(RootList(roots=known), lines, as_json=as_json, empty=empty)
 
 
 def _line(root: Root) -> str:
@@ -80,11 +76,9 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
     """
     with admin_for(db) as admin:
         change = admin.roots.move(old, new)
-    if as_json:
-        print_json(change)
-    else:
-        moved = counted(change.documents, "document")
-        click.echo(writable(f"{change.location}: {moved} moved; run `rolebundle update`"))
+    moved = counted(change.documents, "document")
+    line = f"{change.location}: {moved} moved; run `rolebundle update`"
+    print_answer(change, [line], as_json=as_json)
 
 
 @roots.command("remove")
@@ -103,12 +97,9 @@ def remove_command(path: Path, yes: bool, db: str | None, as_json: bool) -> None
     """
     with admin_for(db) as admin:
         change = admin.roots.remove(path, confirmed=yes)
-    if as_json:
-        print_json(change)
-    else:
-        verb = "removed" if yes else "would be removed"
-        documents = counted(change.documents, "document")
-        click.echo(writable(f"{change.location}: {documents} {verb}"))
+    verb = "removed" if yes else "would be removed"
+    line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
+    print_answer(change, [line], as_json=as_json)
     if not yes:
         raise UsageError(
             "not_confirmed",

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from rolebundle.contracts.lint import LintProblem, PolicyLint
-from rolebundle.contracts.scopes import PolicyChange
+from rolebundle.contracts.scopes import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError
-from rolebundle.interfaces.cli.options import (
-    admin_for,
-    db_option,
-    json_option,
-    overlay_dir_option,
-)
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.records.replica import load_record
@@ -73,11 +68,12 @@ def set_command(
         )
     for finding in findings:
         click.echo(_line(file, finding), err=True)
-    if as_json:
-        print_json(PolicyChange(agents=sorted(policy.agents), moved=moved, location=location))
-        return
-    click.echo(f"{counted(len(policy.agents), 'agent')} named; all other agents see nothing")
-    click.echo(f"{counted(moved, 'document')} moved to another compartment")
+    lines = [
+        f"{counted(len(policy.agents), 'agent')} named; all other agents see nothing",
+        f"{counted(moved, 'document')} moved to another compartment",
+    ]
+    change = PolicyChange(agents=sorted(policy.agents), moved=moved, location=location)
+    print_answer(change, lines, as_json=as_json)
 
 
 @scopes.command("show")
@@ -96,31 +92,32 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     with open_reader(corpus_path(db)) as corpus:
         policy = report_policy(corpus, agent)
         replica = load_record(corpus)
-    if as_json:
-        print_json(policy, indent=2)
-        return
+    copied = f"{replica.publisher}, with this replica" if replica else "standard input"
+    print_answer(policy, _policy_lines(policy, copied), as_json=as_json, indent=2)
+
+
+def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
+    """The policy for a person. ``copied``: where it is from, if it is from no file."""
     if not policy.policy:
-        click.echo("no policy was set: every agent sees every document")
+        yield "no policy was set: every agent sees every document"
     elif policy.doubt:
-        click.echo(f"every agent is denied: {policy.doubt}")
+        yield f"every agent is denied: {policy.doubt}"
     else:
-        copied = f"{replica.publisher}, with this replica" if replica else "standard input"
-        click.echo(f"policy of {policy.set_at} from {policy.location or copied}")
+        yield f"policy of {policy.set_at} from {policy.location or copied}"
     for entry in policy.agents:
         scope_names = ", ".join(entry.scopes) or "EVERY scope"
-        click.echo(
+        yield (
             f"{entry.agent}  {entry.access_level}  {scope_names}  "
             f"sees {entry.documents} of {counted(policy.documents, 'document')}"
         )
         if entry.roles is not None or entry.role_required:
             named = "any role" if entry.roles is None else ", ".join(entry.roles) or "no role"
-            click.echo(f"    roles: {named}" + ("" if entry.role_required else ", or none"))
+            yield f"    roles: {named}" + ("" if entry.role_required else ", or none")
         if entry.may_write:
-            click.echo(f"    may write: {', '.join(entry.may_write)}")
+            yield f"    may write: {', '.join(entry.may_write)}"
         if entry.show_paths:
-            click.echo("    learns where files lie")
-        for pattern in entry.deny_patterns:
-            click.echo(f"    never {pattern}")
+            yield "    learns where files lie"
+        yield from (f"    never {pattern}" for pattern in entry.deny_patterns)
 
 
 @scopes.command("lint")
@@ -165,11 +162,8 @@ def lint_command(
             with open_reader(path) as corpus:
                 findings = lint_policy(policy, corpus, roles)
     name = file or "current policy"
-    if as_json:
-        print_json(PolicyLint(findings=findings))
-    else:
-        for finding in findings:
-            click.echo(_line(name, finding))
+    lines = (_line(name, finding) for finding in findings)
+    print_answer(PolicyLint(findings=findings), lines, as_json=as_json)
     _summarize(name, findings)
 
 

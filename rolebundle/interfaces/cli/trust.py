@@ -8,13 +8,8 @@ import click
 
 from rolebundle.contracts.ingest import ApprovedManifest, ApprovedManifests
 from rolebundle.ingest.manifests import MANIFEST_NAME
-from rolebundle.interfaces.cli.options import (
-    admin_for,
-    db_option,
-    group_with_default,
-    json_option,
-)
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.options import admin_for, db_option, group_with_default, json_option
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.storage.records.approvals import approvals
 
 
@@ -65,15 +60,12 @@ def list_command(db: str | None, as_json: bool) -> None:
         is_manifest = Path(approval.location).name == MANIFEST_NAME
         kind = approved.manifests if is_manifest else approved.contracts
         kind.append(ApprovedManifest(**approval._asdict()))
-    if as_json:
-        print_json(approved)
-        return
-    for label, files in (("manifest", approved.manifests), ("contract", approved.contracts)):
-        for file in files:
-            line = f"{label}  {file.location}  {file.content_hash[:16]}  {file.approved_at}"
-            click.echo(writable(line))
-    if not stored:
-        click.echo("nothing was approved", err=True)
+    lines = (
+        f"{label}  {file.location}  {file.content_hash[:16]}  {file.approved_at}"
+        for label, files in (("manifest", approved.manifests), ("contract", approved.contracts))
+        for file in files
+    )
+    print_answer(approved, lines, as_json=as_json, empty="nothing was approved")
 
 
 @trust.command("revoke")
