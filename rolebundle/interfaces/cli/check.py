@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
@@ -16,11 +15,9 @@ from rolebundle.contracts.decisions import (
 )
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
-    db_option,
-    embed_options,
-    engine_for,
+    EngineOptions,
+    engine_options,
     json_option,
-    overlay_dir_option,
     request_file_option,
     request_options,
 )
@@ -43,19 +40,14 @@ _STOPPING = frozenset({"block", "require_approval"})
     "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
 )
 @request_options(CheckRequest, without=["intent"])
-@db_option
-@overlay_dir_option
-@embed_options
+@engine_options
 @json_option
 def check(
     intent: str | None,
     request_file: BinaryIO | None,
     hook: bool,
     fields: dict[str, Any],
-    db: str | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     as_json: bool,
 ) -> None:
     """Compare INTENT with the decisions: pass, warn, require_approval or block.
@@ -81,7 +73,7 @@ def check(
         else:
             fields["intent"] = intent
         request = parsed(CheckRequest, fields)
-        with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+        with options.engine() as engine:
             answer = engine.check(request)
     except RolebundleError as error:
         if not hook:

@@ -18,13 +18,11 @@ from rolebundle.contracts.comparison import (
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     color_option,
-    db_option,
-    embed_options,
-    engine_for,
+    engine_options,
     html_option,
     json_option,
-    overlay_dir_option,
     request_options,
 )
 from rolebundle.interfaces.layout import columns as display_width
@@ -44,7 +42,7 @@ _COPY_CHARS = 1_000
 @click.option(
     "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas."
 )
-@db_option
+@engine_options
 @request_options(
     RetrievalRequest,
     only=[
@@ -60,19 +58,14 @@ _COPY_CHARS = 1_000
         "now",
     ],
 )
-@overlay_dir_option
-@embed_options
 @json_option
 @html_option
 @color_option
 def compare(
     task: str,
     roles: str,
-    db: str | None,
     fields: dict[str, Any],
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     as_json: bool,
     html_file: Path | None,
     style: Style,
@@ -90,7 +83,7 @@ def compare(
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     request = request_from({"task": task, **fields})
-    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+    with options.engine() as engine:
         bundles = engine.retrieve_for_roles(request, role_ids, without_role=html_file is not None)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page

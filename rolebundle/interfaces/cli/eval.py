@@ -35,11 +35,10 @@ from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.report import comparison_tables, tables
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import (
-    db_option,
-    embed_options,
+    EngineOptions,
+    engine_options,
     html_option,
     json_option,
-    overlay_dir_option,
     request_options,
     rerank_setting,
     rerank_url_setting,
@@ -59,7 +58,7 @@ _WIDTH = 160
 
 @click.command("eval")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@db_option
+@engine_options
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--roles",
@@ -84,14 +83,11 @@ _WIDTH = 160
     help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
 @html_option
-@overlay_dir_option
-@embed_options
 @json_option
 @click.pass_context
 def eval(  # the name of the command
     ctx: click.Context,
     path: Path | None,
-    db: str | None,
     role: str | None,
     roles: str,
     harm: bool,
@@ -99,9 +95,7 @@ def eval(  # the name of the command
     reports: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
     html_file: Path | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     as_json: bool,
 ) -> None:
     """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
@@ -131,7 +125,7 @@ def eval(  # the name of the command
         if path:
             raise click.UsageError("--compare takes two reports, and no PATH")
         ctx.exit(_compare(*reports, thresholds, html_file, as_json))
-    folders = overlay_folders(overlay_dirs, corpus_path(db))
+    folders = overlay_folders(options.overlay_dirs, corpus_path(options.db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
@@ -149,8 +143,10 @@ def eval(  # the name of the command
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus = _corpus(stack, test_set, path, db)
-        workspace = Workspace(corpus.path, embed_url=embed_url, allow_host=allow_host)
+        corpus = _corpus(stack, test_set, path, options.db)
+        workspace = Workspace(
+            corpus.path, embed_url=options.embed_url, allow_host=options.allow_host
+        )
         rerank = request.rerank or rerank_setting()
         engine = stack.enter_context(
             Engine(workspace, folders, rerank=rerank, rerank_url=rerank_url_setting())

@@ -10,12 +10,10 @@ from typing import BinaryIO
 import click
 
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     NonEmptyPath,
-    db_option,
-    embed_options,
-    engine_for,
+    engine_options,
     html_option,
-    overlay_dir_option,
 )
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
 
@@ -23,7 +21,7 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
 @click.command()
 @click.argument("bundle_file", metavar="[BUNDLE.json]", required=False, type=click.File("rb"))
 @html_option
-@db_option
+@engine_options
 @click.option("--agent", metavar="ID", help="Show only what this agent may see.")
 @click.option(
     "--port",
@@ -41,19 +39,14 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
     help="A report of `eval --json` to look at. May be repeated.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
-@overlay_dir_option
-@embed_options
 def inspect(
     bundle_file: BinaryIO | None,
     html_file: Path | None,
-    db: str | None,
     agent: str | None,
     port: int,
     reports: tuple[Path, ...],
     no_browser: bool,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
 ) -> None:
     """Show answers, roles, documents and the corpus in a browser.
 
@@ -87,7 +80,7 @@ def inspect(
     from rolebundle.interfaces.inspector.views import FORMS, VIEWS
     from rolebundle.interfaces.servers.loopback import listen
 
-    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
+    engine = options.engine(agent=agent)
     with engine, listen(port) as listener:
         # An unusable report is an error of the command.
         for report in reports:

@@ -8,14 +8,10 @@ import click
 
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     approvals_option,
-    db_option,
-    embed_options,
-    engine_for,
-    judge_options,
-    model_settings,
     no_attach_option,
-    overlay_dir_option,
+    server_options,
 )
 from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.operations import Operations
@@ -24,13 +20,10 @@ DEFAULT_PORT = 7_311
 
 
 @click.command()
-@db_option
-@overlay_dir_option
-@embed_options
+@server_options
 @click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
-@judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
 @click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
 @click.option(
@@ -47,15 +40,10 @@ DEFAULT_PORT = 7_311
 )
 @no_attach_option
 def mcp(
-    db: str | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     allow_write: bool,
     agent: str | None,
     approvals: str,
-    judge: str,
-    judge_url: str,
     preload: bool,
     http: bool,
     port: int | None,
@@ -78,22 +66,13 @@ def mcp(
     """
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
-    engine = engine_for(
-        db,
-        overlay_dirs,
-        embed_url=embed_url,
-        allow_host=allow_host,
-        agent=agent,
-        approvals=approvals,
-        judge=judge,
-        judge_url=judge_url,
-    )
+    engine = options.engine(agent=agent, approvals=approvals)
     warming = warming_for(engine.workspace) if allow_write else None
     operations = Operations(engine, allow_write=allow_write, warming=warming)
     if not (http or no_attach):
         from rolebundle.interfaces.servers.attach import attach
 
-        attach(operations, "mcp", model_settings(embed_url, allow_host, judge, judge_url))
+        attach(operations, "mcp", options.models())
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http
     except ImportError as error:

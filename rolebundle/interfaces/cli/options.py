@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -298,6 +299,83 @@ def judge_options(command: Command) -> Command:
     return judge(url(command))
 
 
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """The options that say which corpus an engine reads, and with which overlays and models."""
+
+    db: str | None
+    overlay_dirs: tuple[Path, ...]
+    embed_url: str
+    allow_host: str
+    judge: str = ""
+    judge_url: str = ""
+
+    def engine(
+        self,
+        *,
+        agent: str | None = None,
+        approvals: str = "request",
+        in_working_folder: bool = False,
+        models: Models | None = None,
+    ) -> Engine:
+        """The engine for these options.
+
+        With ``in_working_folder``, relative paths in references begin in the working folder, too.
+        Engines in several threads may share ``models``.
+        """
+        path = corpus_path(self.db)
+        return Engine(
+            Workspace(path, embed_url=self.embed_url, allow_host=self.allow_host, models=models),
+            overlay_folders(self.overlay_dirs, path),
+            agent=agent,
+            rerank=rerank_setting(),
+            rerank_url=rerank_url_setting(),
+            approvals=Approvals.parse(approvals),
+            judge=self._judge() if self.judge else None,
+            folder=str(Path.cwd()) if in_working_folder else None,
+        )
+
+    def _judge(self) -> Judge:
+        from rolebundle.verification.draft.judge import Judge
+
+        return Judge(self.judge, self.judge_url, self.allow_host)
+
+    def models(self) -> dict[str, str]:
+        """The options about models that two servers of one corpus must have in common."""
+        return {
+            "embed_url": self.embed_url,
+            "allow_host": self.allow_host,
+            "judge": self.judge,
+            "judge_url": self.judge_url,
+            "rerank": rerank_setting(),
+            "rerank_url": rerank_url_setting(),
+        }
+
+
+def _as_engine_options(command: Command, names: Sequence[str]) -> Command:
+    """The command with some parameters as one, ``options``."""
+
+    @wraps(command)
+    def with_options(*arguments: Any, **values: Any) -> Any:
+        own = {name: values.pop(name) for name in names}
+        return command(*arguments, options=EngineOptions(**own), **values)
+
+    return with_options
+
+
+def engine_options(command: Command) -> Command:
+    """``--db``, ``--overlay-dir`` and the embedding options, given as ``options``."""
+    names = ("db", "overlay_dirs", "embed_url", "allow_host")
+    return db_option(overlay_dir_option(embed_options(_as_engine_options(command, names))))
+
+
+def server_options(command: Command) -> Command:
+    """Those of :func:`engine_options` and :func:`judge_options`, given as ``options``."""
+    names = ("db", "overlay_dirs", "embed_url", "allow_host", "judge", "judge_url")
+    decorated = judge_options(_as_engine_options(command, names))
+    return db_option(overlay_dir_option(embed_options(decorated)))
+
+
 def no_attach_option(command: Command) -> Command:
     """``--no-attach``."""
     return click.option(
@@ -348,52 +426,11 @@ def rerank_url_setting() -> str:
 
 
 def engine_for(
-    db: str | None,
-    overlay_dirs: tuple[Path, ...] = (),
-    *,
-    embed_url: str = "",
-    allow_host: str = "",
-    agent: str | None = None,
-    approvals: str = "request",
-    judge: str = "",
-    judge_url: str = "",
-    in_working_folder: bool = False,
-    models: Models | None = None,
+    db: str | None, overlay_dirs: tuple[Path, ...] = (), *, in_working_folder: bool = False
 ) -> Engine:
-    """The engine for a command's options.
-
-    With ``in_working_folder``, relative paths in references begin in the working folder, too.
-    Engines in several threads may share ``models``.
-    """
-    path = corpus_path(db)
-    return Engine(
-        Workspace(path, embed_url=embed_url, allow_host=allow_host, models=models),
-        overlay_folders(overlay_dirs, path),
-        agent=agent,
-        rerank=rerank_setting(),
-        rerank_url=rerank_url_setting(),
-        approvals=Approvals.parse(approvals),
-        judge=_judge(judge, judge_url, allow_host) if judge else None,
-        folder=str(Path.cwd()) if in_working_folder else None,
-    )
-
-
-def model_settings(embed_url: str, allow_host: str, judge: str, judge_url: str) -> dict[str, str]:
-    """The options about models that two servers of one corpus must have in common."""
-    return {
-        "embed_url": embed_url,
-        "allow_host": allow_host,
-        "judge": judge,
-        "judge_url": judge_url,
-        "rerank": rerank_setting(),
-        "rerank_url": rerank_url_setting(),
-    }
-
-
-def _judge(name: str, url: str, allow_host: str) -> Judge:
-    from rolebundle.verification.draft.judge import Judge
-
-    return Judge(name, url, allow_host)
+    """The engine of a command that has no options about models."""
+    options = EngineOptions(db, overlay_dirs, embed_url="", allow_host="")
+    return options.engine(in_working_folder=in_working_folder)
 
 
 def admin_for(db: str | None, *, embed_url: str = "", allow_host: str = "") -> Admin:

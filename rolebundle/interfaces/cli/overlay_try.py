@@ -12,11 +12,9 @@ from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import AccessDenied
 from rolebundle.interfaces.cli.options import (
-    db_option,
-    embed_options,
-    engine_for,
+    EngineOptions,
+    engine_options,
     json_option,
-    overlay_dir_option,
     request_options,
 )
 from rolebundle.interfaces.cli.output import print_answer
@@ -33,21 +31,16 @@ _INDENT = " " * (2 * _RANK_WIDTH)
 @click.command("try")
 @click.argument("role", metavar="ROLE|FILE")
 @click.argument("task")
-@db_option
+@engine_options
 @request_options(
     RetrievalRequest, only=["agent", "action", "where", "limit", "lexical_only", "now"]
 )
-@overlay_dir_option
-@embed_options
 @json_option
 def try_command(
     role: str,
     task: str,
-    db: str | None,
     fields: dict[str, Any],
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     as_json: bool,
 ) -> None:
     """Show what ROLE changes in the answer to TASK, against no role.
@@ -63,7 +56,7 @@ def try_command(
 
     is_file = role.endswith(".json") or Path(role).name != role
     request = request_from({"task": task, **({} if is_file else {"role": role}), **fields})
-    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+    with options.engine() as engine:
         overlay = load_file(Path(role), engine.overlay_folders) if is_file else None
         try:
             trial = try_role(engine, request, overlay)

@@ -12,11 +12,9 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
-    db_option,
-    embed_options,
-    engine_for,
+    EngineOptions,
+    engine_options,
     json_option,
-    overlay_dir_option,
     overlay_option,
     request_options,
 )
@@ -39,10 +37,8 @@ _WHEREABOUTS = {
 
 @click.command()
 @click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
-@db_option
+@engine_options
 @overlay_option
-@overlay_dir_option
-@embed_options
 @click.option("--exit-code", is_flag=True, help="Exit with code 1 if the answer is different.")
 @request_options(RetrievalRequest, only=["agent"])
 @json_option
@@ -50,11 +46,8 @@ _WHEREABOUTS = {
 def replay(
     ctx: click.Context,
     bundle_file: BinaryIO,
-    db: str | None,
     overlay_file: Path | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     exit_code: bool,
     fields: dict[str, Any],
     as_json: bool,
@@ -69,9 +62,7 @@ def replay(
     rolebundle replay bundle.json --exit-code --json
     """
     bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
-    with engine_for(
-        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, **fields
-    ) as engine:
+    with options.engine(**fields) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         replayed = engine.replay(bundle, overlay)
     if as_json:

@@ -12,13 +12,11 @@ import click
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     approvals_option,
     color_option,
-    db_option,
-    embed_options,
-    engine_for,
+    engine_options,
     html_option,
-    overlay_dir_option,
     overlay_option,
     request_file_option,
     request_options,
@@ -33,7 +31,7 @@ from rolebundle.retrieval.answer.passage_text import one_line
 @click.command()
 @click.argument("task", required=False)
 @request_file_option
-@db_option
+@engine_options
 @click.option(
     "--format",
     "form",
@@ -52,13 +50,10 @@ from rolebundle.retrieval.answer.passage_text import one_line
 @html_option
 @request_options(RetrievalRequest, without=["task"])
 @overlay_option
-@overlay_dir_option
-@embed_options
 @approvals_option(None)
 def retrieve(
     task: str | None,
     request_file: BinaryIO | None,
-    db: str | None,
     form: str,
     verbose: bool,
     null: bool,
@@ -66,9 +61,7 @@ def retrieve(
     html_file: Path | None,
     fields: dict[str, Any],
     overlay_file: Path | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     approvals: str | None,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
@@ -101,9 +94,7 @@ def retrieve(
     request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
-    with engine_for(
-        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, approvals=approvals
-    ) as engine:
+    with options.engine(approvals=approvals) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
     # Each form imports its modules, because the others need none of them.

@@ -6,16 +6,11 @@ from pathlib import Path
 
 import click
 
-from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     approvals_option,
-    db_option,
-    embed_options,
-    engine_for,
-    judge_options,
-    model_settings,
     no_attach_option,
-    overlay_dir_option,
+    server_options,
 )
 from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.stdio import take_over
@@ -23,13 +18,10 @@ from rolebundle.workspace import Models
 
 
 @click.command()
-@db_option
-@overlay_dir_option
-@embed_options
+@server_options
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
-@judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.option(
     "--socket",
@@ -43,15 +35,10 @@ from rolebundle.workspace import Models
 @click.pass_context
 def serve(
     ctx: click.Context,
-    db: str | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     allow_write: bool,
     agent: str | None,
     approvals: str,
-    judge: str,
-    judge_url: str,
     preload: bool,
     socket: str | None,
     no_attach: bool,
@@ -76,24 +63,10 @@ def serve(
     from rolebundle.interfaces.servers.operations import Operations
 
     models: Models = {}
-
-    def engine(agent: str | None, approvals: str) -> Engine:
-        return engine_for(
-            db,
-            overlay_dirs,
-            embed_url=embed_url,
-            allow_host=allow_host,
-            agent=agent,
-            approvals=approvals,
-            judge=judge,
-            judge_url=judge_url,
-            models=models,
-        )
-
-    first = engine(agent, approvals)
+    first = options.engine(agent=agent, approvals=approvals, models=models)
     warming = warming_for(first.workspace) if allow_write else None
     own = Operations(first, allow_write=allow_write, warming=warming)
-    settings = model_settings(embed_url, allow_host, judge, judge_url)
+    settings = options.models()
     if socket is None:
         if not no_attach:
             attach(own, "serve", settings)
@@ -104,7 +77,7 @@ def serve(
     from rolebundle.interfaces.servers.shared_server import Sharing, serve_shared
 
     def operations_for(hello: Hello) -> Operations:
-        client = engine(hello.agent, hello.approvals)
+        client = options.engine(agent=hello.agent, approvals=hello.approvals, models=models)
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
         client.answering.rerank_models = own.engine.answering.rerank_models
         return Operations(client, allow_write=hello.allow_write, warming=warming)

@@ -19,9 +19,9 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     allow_host_option,
     db_option,
-    engine_for,
     html_option,
     json_option,
     judge_options,
@@ -93,9 +93,8 @@ def verify(
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
     bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **fields})
-    with engine_for(
-        db, overlay_dirs, allow_host=allow_host, judge=judge, judge_url=judge_url
-    ) as engine:
+    options = EngineOptions(db, overlay_dirs, "", allow_host, judge, judge_url)
+    with options.engine() as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
         if html_file is not None:

@@ -12,13 +12,11 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
+    EngineOptions,
     color_option,
-    db_option,
-    embed_options,
-    engine_for,
+    engine_options,
     html_option,
     json_option,
-    overlay_dir_option,
     overlay_option,
     request_options,
 )
@@ -40,25 +38,20 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @click.command()
 @click.argument("reference", metavar="PASSAGE|DOCUMENT", shell_complete=document_names)
 @click.argument("task")
-@db_option
+@engine_options
 @json_option
 @html_option
 @request_options(RetrievalRequest, without=["task", "packet", "detail", "max_chars"])
 @overlay_option
-@overlay_dir_option
-@embed_options
 @color_option
 def why(
     reference: str,
     task: str,
-    db: str | None,
     as_json: bool,
     html_file: Path | None,
     fields: dict[str, Any],
     overlay_file: Path | None,
-    overlay_dirs: tuple[Path, ...],
-    embed_url: str,
-    allow_host: str,
+    options: EngineOptions,
     style: Style,
 ) -> None:
     """Explain why a passage was selected for ROLE and TASK, or why not.
@@ -76,9 +69,7 @@ def why(
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
     request = request_from({"task": task, **fields})
-    with engine_for(
-        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, in_working_folder=True
-    ) as engine:
+    with options.engine(in_working_folder=True) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)
     if html_file is not None:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
-from rolebundle.interfaces.cli.options import engine_for, model_settings
+from rolebundle.interfaces.cli.options import EngineOptions
 from rolebundle.interfaces.servers import local_socket
 from rolebundle.interfaces.servers.attach import (
     ENVIRONMENT,
@@ -39,7 +39,7 @@ from support.served import SLOW, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
-SETTINGS = model_settings("", "", "", "")
+SETTINGS = EngineOptions(None, (), "", "").models()
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )
@@ -97,7 +97,8 @@ def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
-    return Operations(engine_for(str(db), agent=agent, approvals="none"), allow_write=allow_write)
+    options = EngineOptions(str(db), (), "", "")
+    return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
 class Attached:
