@@ -38,9 +38,9 @@ from documentation import Missing, Workplace, add_arguments, gather, print_table
 from retrieve import build
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.access import set_policy
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, load_private_key
 from rolebundle.replication.transports.blocks import BLOCK_BYTES, DATABASE, DIGEST_BYTES

@@ -1,14 +1,70 @@
-"""Backups of a corpus and its audit."""
+"""Backups of a corpus with its audit, and putting one in the place of a corpus.
+
+A backup has up to three files: FILE, which is itself a corpus; FILE.audit, its audit; and
+FILE.manifest.json, with their hashes. FILE gets its name last, so a backup that has it is complete.
+How files are copied and replaced is in :mod:`rolebundle.storage.backup`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
 
-from rolebundle.contracts.backup import BackupReport, RestoreReport
-from rolebundle.policy import backup
+from pydantic import ValidationError
+
+from rolebundle.contracts.backup import BackedUpFile, BackupManifest, BackupReport, RestoreReport
+from rolebundle.contracts.document import iso_utc
+from rolebundle.errors import (
+    CorpusCorrupt,
+    RolebundleError,
+    StorageError,
+    UsageError,
+    WrongFile,
+)
+from rolebundle.policy.access import deny_matcher
+from rolebundle.policy.audit_verification import verify_file
+from rolebundle.policy.overlays import overlay_digests
+from rolebundle.policy.recording import Recorder
+from rolebundle.storage import purge
+from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader
+from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.damage import salvage
+from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.partial import (
+    partial_file,
+    remove_stale_partials,
+    rename_if_free,
+    sync_file,
+    sync_folder,
+)
+from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.opening import (
+    corpus_format,
+    latest_version,
+    open_reader,
+    open_writer,
+    schema_version,
+)
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.replica import PULL, load_record
 from rolebundle.workspace import Workspace
+
+DAILY, WEEKLY = 7, 4
+"""A rotation keeps the newest backup of so many days and of so many weeks that have one."""
+
+_MAX_MANIFEST_BYTES = 1 << 20
+_MOMENT = "%Y%m%d-%H%M%S"
 
 
 @dataclass(frozen=True)
@@ -18,24 +74,436 @@ class Backups:
     workspace: Workspace
 
     def create(self, target: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
-        """Copy the corpus and its audit; see :func:`rolebundle.policy.backup.back_up`."""
-        report = backup.back_up(self.workspace.path, target, overlay_folders)
+        """Copy the corpus and its audit; see :func:`back_up`."""
+        report = back_up(self.workspace.path, target, overlay_folders)
         self._record(report)
         return report
 
     def rotate(self, folder: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
-        """Add a backup to a folder of them; see :func:`rolebundle.policy.backup.rotate`."""
-        report = backup.rotate(self.workspace.path, folder, overlay_folders)
+        """Add a backup to a folder of them; see :func:`rotate`."""
+        report = rotate(self.workspace.path, folder, overlay_folders)
         self._record(report)
         return report
 
     def restore(
         self, source: Path, overlay_folders: Sequence[Path] = (), *, confirmed: bool = False
     ) -> RestoreReport:
-        """Put a backup in the place of the corpus; see :func:`rolebundle.policy.backup.restore`."""
+        """Put a backup in the place of the corpus; see :func:`restore`."""
         self.workspace.close()
-        return backup.restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
+        return restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
 
     def _record(self, report: BackupReport) -> None:
         details = {"documents": report.manifest.documents}
         self.workspace.recorder.note(self.workspace.corpus, "backup", details=details)
+
+
+# -- making a backup -------------------------------------------------------------------------------
+
+
+def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> BackupReport:
+    """Copy a corpus and its audit while other processes may write, and check the copy.
+
+    Args:
+        path: the corpus file.
+        target: the name of the backup.
+        overlay_folders: the folders of the overlays whose digests are recorded.
+
+    Raises:
+        UsageError: there is no corpus, it is a replica, or something has the name of the backup.
+        CorpusCorrupt: the corpus is damaged. There is no backup.
+        WrongFile, StorageError: the corpus cannot be read or the backup cannot be written.
+    """
+    target = Path(os.path.abspath(target))  # noqa: PTH100 - resolve() would follow a link
+    remove_stale_partials(target)
+    _refuse_existing(target)
+    warnings: list[str] = []
+    try:
+        with (
+            partial_file(target) as corpus_copy,
+            partial_file(audit_path(target)) as audit_copy,
+            partial_file(manifest_path(target)) as manifest_copy,
+        ):
+            with open_reader(path) as corpus:
+                copy_database(corpus, corpus_copy, target)
+            # After the corpus, so that it has the row of each change that the corpus has.
+            has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
+            with _checked(corpus_copy) as copy:
+                manifest = _describe(copy, overlay_folders)
+            manifest = manifest.model_copy(
+                update={
+                    "corpus": _described(corpus_copy, target),
+                    "audit": _described(audit_copy, audit_path(target)) if has_audit else None,
+                    "audit_head": head,
+                }
+            )
+            manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            sync_file(manifest_copy)
+            # Each name is on the disk before the next one, so that a power loss leaves nothing that
+            # the next backup takes for a file of the user.
+            manifest_copy.replace(manifest_path(target))
+            sync_folder(target.parent)
+            if has_audit:
+                audit_copy.replace(audit_path(target))
+                sync_folder(target.parent)
+            if not rename_if_free(corpus_copy, target):
+                raise _file_exists(target)
+    except OSError as error:
+        raise StorageError(
+            "backup_failed",
+            f"{target}: the backup could not be written ({error.strerror})",
+            "choose another place, or make room there, and run the same command again",
+        ) from error
+    files = [target, audit_path(target), manifest_path(target)]
+    return BackupReport(
+        location=str(target),
+        files=[str(file) for file in files if file != audit_path(target) or has_audit],
+        manifest=manifest,
+        warnings=warnings,
+    )
+
+
+def manifest_path(backup: Path) -> Path:
+    """The manifest's file of a backup."""
+    return backup.with_name(f"{backup.name}.manifest.json")
+
+
+def _refuse_existing(target: Path) -> None:
+    """Refuse a name that is taken. What a killed run left is free: it has no file of this name."""
+    if is_there(target):
+        raise _file_exists(target)
+    if not is_there(manifest_path(target)):
+        if is_there(audit_path(target)):
+            raise _file_exists(audit_path(target))
+        return
+    manifest = _read_manifest(target)
+    if manifest is None or (
+        is_there(audit_path(target))
+        and (manifest.audit is None or sha256_of(audit_path(target)) != manifest.audit.sha256)
+    ):
+        raise _file_exists(manifest_path(target))
+
+
+def _file_exists(path: Path) -> UsageError:
+    return UsageError(
+        "backup_exists",
+        f"{path}: something with this name is there; it was not changed",
+        "choose another name, or let `rolebundle backup --rotate DIR` name the backups",
+    )
+
+
+def _copy_audit(path: Path, copy: Path, target: Path, warnings: list[str]) -> tuple[bool, str]:
+    """Copy the audit. Return whether there is a copy, and the head if it is intact."""
+    if not is_there(path):
+        return False, ""
+    try:
+        with open_audit_reader(path) as log:
+            copy_database(log, copy, target)
+    except (CorpusCorrupt, WrongFile) as error:
+        warnings.append(f"the audit is not in the backup: {error.message}")
+        return False, ""
+    verified = verify_file(copy)
+    if verified.problem is not None:
+        warnings.append(f"the audit is in the backup as it is: {verified.problem.message}")
+    return True, verified.head
+
+
+@contextmanager
+def _checked(copy: Path) -> Iterator[Corpus]:
+    """Open a private copy of a corpus after a full check; sync it after the block.
+
+    Raises:
+        CorpusCorrupt: the check found problems.
+        UsageError: ``replica_no_backup``.
+    """
+    with open_writer(copy, lock=False, replica=True) as corpus:
+        if load_record(corpus) is not None:
+            raise UsageError(
+                "replica_no_backup",
+                "a copy of a replica would keep what its publisher purges",
+                f"back up the corpus that it is published from; `{PULL}` brings a replica back",
+            )
+        problems = find_problems(corpus, deny_matcher(corpus))
+        if problems:
+            raise _damaged(problems[0].message)
+        yield corpus
+    sync_file(copy)
+
+
+def _damaged(problem: str) -> CorpusCorrupt:
+    return CorpusCorrupt(
+        "corpus_damaged",
+        f"the corpus is damaged, so it cannot be backed up: {problem}",
+        "run `rolebundle doctor`",
+    )
+
+
+def _described(file: Path, name: Path) -> BackedUpFile:
+    return BackedUpFile(name=name.name, bytes=file.stat().st_size, sha256=sha256_of(file))
+
+
+def _describe(corpus: Corpus, overlay_folders: Sequence[Path]) -> BackupManifest:
+    """The manifest of a backup, as far as the corpus tells."""
+    counts = corpus_counts(corpus)
+    policy = stored_policy.load_policy(corpus)
+    return BackupManifest(
+        created_at=iso_utc(datetime.now(UTC)),
+        corpus_id=counts.corpus_id,
+        schema_version=latest_version(),
+        generation=counts.generation,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        policy_digest=policy.digest if policy else "",
+        overlays=overlay_digests(overlay_folders),
+        corpus=BackedUpFile(name="", bytes=0, sha256=""),
+        audit=None,
+        audit_head="",
+    )
+
+
+# -- rotation --------------------------------------------------------------------------------------
+
+
+def rotate(path: Path, folder: Path, overlay_folders: Sequence[Path]) -> BackupReport:
+    """Back up a corpus into a folder, and remove its older backups there that are not kept.
+
+    The newest backup is kept of each of the last ``DAILY`` days and ``WEEKLY`` weeks that have one.
+
+    Raises:
+        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`back_up`.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "backup_failed",
+            f"{folder}: the folder cannot be created ({error.strerror})",
+            "choose another folder",
+        ) from error
+    remove_stale_partials(folder / path.stem)
+    target = folder / f"{path.stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
+    report = back_up(path, target, overlay_folders)
+    backups = _backups_in(folder, path.stem, report.manifest.corpus_id)
+    removed = [backup for moment, backup in backups if backup not in _retained(backups)]
+    for backup in removed:
+        # FILE first: what is left without it counts as no backup.
+        for file in (backup, audit_path(backup), manifest_path(backup)):
+            file.unlink(missing_ok=True)
+    sync_folder(folder)
+    return report.model_copy(update={"removed": [str(backup) for backup in removed]})
+
+
+def _backups_in(folder: Path, stem: str, corpus_id: str) -> list[tuple[datetime, Path]]:
+    """The complete backups of one corpus that a rotation made, the newest first."""
+    name = re.compile(rf"{re.escape(stem)}-(\d{{8}}-\d{{6}})\.db")
+    backups = []
+    for entry in sorted(folder.iterdir(), reverse=True):
+        match = name.fullmatch(entry.name)
+        manifest = _read_manifest(entry) if match else None
+        if match and manifest is not None and manifest.corpus_id == corpus_id:
+            with suppress(ValueError):
+                backups.append((datetime.strptime(match[1], _MOMENT).replace(tzinfo=UTC), entry))
+    return backups
+
+
+def _retained(backups: Sequence[tuple[datetime, Path]]) -> set[Path]:
+    days: dict[object, Path] = {}
+    weeks: dict[object, Path] = {}
+    for moment, backup in backups:
+        days.setdefault(moment.date(), backup)
+        weeks.setdefault(moment.isocalendar()[:2], backup)
+    return {*list(days.values())[:DAILY], *list(weeks.values())[:WEEKLY]}
+
+
+# -- restoring -------------------------------------------------------------------------------------
+
+
+def restore(
+    backup: Path, path: Path, overlay_folders: Sequence[Path], *, confirmed: bool
+) -> RestoreReport:
+    """Verify a backup, and put it in the place of a corpus, which is kept under another name.
+
+    Args:
+        backup: a backup, or another corpus file without a manifest.
+        path: the corpus file. It may be damaged or missing.
+        overlay_folders: the folders of the overlays to compare with those of the backup.
+        confirmed: without it only report what would happen.
+
+    Raises:
+        UsageError: there is no backup, or it is the corpus itself; or one of them is a replica.
+        CorpusCorrupt: the backup is damaged or incomplete. Nothing was changed.
+        CorpusBusy: another process has the corpus open for writing. Nothing was changed.
+        WrongFile: one of the two is not a corpus. Nothing was changed.
+        StorageError: the corpus could not be replaced.
+    """
+    backup, path = (Path(os.path.realpath(file)) for file in (backup, path))
+    if backup.is_dir():
+        raise UsageError("backup_is_folder", f"{backup}: is a folder", "name a backup in it")
+    if not backup.is_file():
+        raise UsageError("backup_missing", f"{backup}: there is no backup", "check the name")
+    if path.exists() and path.samefile(backup):
+        raise UsageError(
+            "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
+        )
+    with suppress(OSError):  # It may be missing.
+        if salvage.is_replica(path):
+            raise UsageError(
+                "replica_is_read_only",
+                f"{path}: is a replica, which only `pull` changes",
+                "name another file with --db",
+            )
+    manifest = _read_manifest(backup)
+    if manifest is None and is_there(manifest_path(backup)):
+        raise _unsound(backup, "its manifest cannot be read")
+    if not confirmed:
+        with TemporaryDirectory(prefix="rolebundle-") as folder:
+            return _restore(backup, manifest, path, Path(folder), overlay_folders, False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _restore(backup, manifest, path, path.parent, overlay_folders, True)
+    except OSError as error:
+        raise StorageError(
+            "restore_failed",
+            f"{path}: the backup could not be copied here ({error.strerror})",
+            "check the permissions of the corpus's folder and the space there, and run the same "
+            "command again",
+        ) from error
+
+
+def _restore(
+    backup: Path,
+    manifest: BackupManifest | None,
+    path: Path,
+    folder: Path,
+    overlay_folders: Sequence[Path],
+    confirmed: bool,
+) -> RestoreReport:
+    audit = audit_path(path)
+    with (
+        partial_file(folder / path.name) as corpus_copy,
+        partial_file(folder / audit.name) as audit_copy,
+    ):
+        counts, purges = _copy_backup(backup, manifest, corpus_copy)
+        audit_state = _audit_to_use(backup, manifest, audit)
+        if audit_state == "restored" and manifest is not None and manifest.audit is not None:
+            _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
+        report = RestoreReport(
+            backup=str(backup),
+            location=str(path),
+            done=confirmed,
+            created_at=manifest.created_at if manifest else "",
+            documents=counts.documents,
+            chunks=counts.chunks,
+            replaced=None,
+            audit=audit_state,
+            purges_undone=len(_purges_of(path) - purges),
+            overlays_changed=_changed_overlays(manifest, overlay_folders),
+        )
+        if not confirmed:
+            return report
+        moment = datetime.now(UTC).strftime(_MOMENT)
+        lock = FolderLock(path, exclusive=True)
+        try:
+            # First, so that the restored corpus never has an audit that is too old for it.
+            if audit_state == "restored":
+                replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
+            replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
+        finally:
+            lock.release()
+    if counts.schema == latest_version():
+        with open_reader(path) as corpus:
+            Recorder(path).note(corpus, "restore", details={"documents": counts.documents})
+    return report.model_copy(update={"replaced": str(replaced) if replaced else None})
+
+
+class _Counts:
+    """What the copy of a backup holds."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        counts = corpus_counts(corpus)
+        self.documents, self.chunks = counts.documents, counts.chunks
+        self.schema = schema_version(corpus)
+
+
+def _copy_backup(
+    backup: Path, manifest: BackupManifest | None, target: Path
+) -> tuple[_Counts, set[str]]:
+    """Copy the corpus of a backup and check it. Return its counts, and its receipts' ids."""
+    if manifest is not None:
+        _copy_verified(backup, target, manifest.corpus.sha256, backup)
+    else:
+        try:
+            with Corpus.open_read_only(backup, corpus_format()) as source:
+                copy_database(source, target, target)
+        except CorpusCorrupt as error:
+            raise _unsound(backup, error.message) from error
+    with Corpus.open_read_only(target, corpus_format()) as corpus:
+        counts = _Counts(corpus)
+        if counts.schema < latest_version():
+            # The next ingest migrates it. Until then only SQLite's own check applies.
+            problem = page_problem(corpus)
+            if problem:
+                raise _unsound(backup, problem)
+            return counts, set()
+    try:
+        with _checked(target) as copy:
+            return counts, {receipt.id for receipt in purge.receipts(copy)}
+    except CorpusCorrupt as error:
+        raise _unsound(backup, error.message) from error
+
+
+def _copy_verified(source: Path, target: Path, sha256: str, backup: Path) -> None:
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        raise _unsound(backup, f"{source.name} is missing") from None
+    sync_file(target)
+    if sha256_of(target) != sha256:
+        raise _unsound(backup, f"{source.name} is not what its manifest says")
+
+
+def _unsound(backup: Path, problem: str) -> CorpusCorrupt:
+    return CorpusCorrupt(
+        "backup_damaged",
+        f"{backup}: the backup cannot be trusted: {problem}; nothing was changed",
+        "use an older backup, or repair the corpus: `rolebundle doctor --repair`",
+    )
+
+
+def _read_manifest(backup: Path) -> BackupManifest | None:
+    """The manifest of a backup, or ``None`` if there is none that can be read."""
+    try:
+        with manifest_path(backup).open("rb") as stream:
+            return BackupManifest.model_validate_json(stream.read(_MAX_MANIFEST_BYTES))
+    except (OSError, ValidationError):
+        return None
+
+
+def _audit_to_use(
+    backup: Path, manifest: BackupManifest | None, present: Path
+) -> Literal["kept", "restored", "none"]:
+    """Whether the present audit stays. It does if it has all rows of the one in the backup."""
+    if manifest is None or manifest.audit is None:
+        return "kept" if is_there(present) else "none"
+    if not is_there(present):
+        return "restored"
+    try:
+        return "kept" if verify_file(present, manifest.audit_head).ok else "restored"
+    except RolebundleError:
+        return "restored"
+
+
+def _purges_of(path: Path) -> set[str]:
+    """The ids of the receipts in a corpus, or none if it cannot be read."""
+    try:
+        with open_reader(path) as corpus:
+            return {receipt.id for receipt in purge.receipts(corpus)}
+    except RolebundleError:
+        return set()
+
+
+def _changed_overlays(manifest: BackupManifest | None, folders: Sequence[Path]) -> list[str]:
+    if manifest is None:
+        return []
+    now = overlay_digests(folders)
+    roles = manifest.overlays.keys() | now.keys()
+    return sorted(role for role in roles if manifest.overlays.get(role) != now.get(role))

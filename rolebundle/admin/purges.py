@@ -1,14 +1,293 @@
-"""Purges: documents that the owner of a corpus erases."""
+"""Purging: select the documents that a person names, and erase them.
+
+How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.storage.purge`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
 
-from rolebundle.contracts.purge import Receipt
-from rolebundle.policy import purge
-from rolebundle.policy.purge import PurgePlan, PurgeSelection
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.purge import Obstacle, PublishedCopy, Receipt
+from rolebundle.errors import UsageError
+from rolebundle.policy.audience import publish_command
+from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import documents as stored
+from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.content.facts import citing as citing_facts
+from rolebundle.storage.content.passages import passage_by_id, passages_of_documents
+from rolebundle.storage.purge import Extent
+from rolebundle.storage.records import decisions
+from rolebundle.storage.records.decisions import DecisionKey
+from rolebundle.storage.records.publications import Publication, carrying, publications
+from rolebundle.text.globs import matches
+from rolebundle.text.paths import locations
+from rolebundle.text.references import (
+    MAX_SUGGESTIONS,
+    may_be_stored,
+    named_document,
+    parse_lines,
+    similar_names,
+)
 from rolebundle.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeSelection:
+    """Which documents to purge: those that are named, and those that the glob matches.
+
+    Attributes:
+        names: each the id of a document, source or chunk, the path of a file, or
+            ``path:start-end``, which is the whole document that has these lines.
+        matching: a glob for the path or the id of a document; empty matches none.
+        as_sources: the names are ids of sources only.
+        decisions: ids of decisions.
+        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
+    """
+
+    names: Sequence[str] = ()
+    matching: str = ""
+    as_sources: bool = False
+    decisions: Sequence[str] = ()
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePlan:
+    """What a purge would erase.
+
+    Attributes:
+        documents: their ids, with those of ``facts``.
+        facts: the ids of remembered facts that are erased because they cite an erased document.
+        extent: how many documents, chunks and vectors.
+        returning: the files that still exist, so that the next ingest would bring them back.
+        decisions: the ids of the decisions.
+        publications: those that ever held something of it.
+    """
+
+    documents: tuple[str, ...]
+    facts: tuple[str, ...]
+    extent: Extent
+    returning: tuple[str, ...]
+    decisions: tuple[str, ...] = ()
+    publications: tuple[PublishedCopy, ...] = ()
+
+
+def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
+    """What :func:`purge` would erase.
+
+    Raises:
+        UsageError: a name is unknown or ambiguous, or the glob matches nothing.
+    """
+    documents, facts = _with_facts(corpus, selection)
+    decided = _select_decisions(corpus, selection)
+    files = {Path(document.location) for document in documents}
+    return PurgePlan(
+        tuple(document.document_id for document in documents),
+        tuple(document.document_id for document in facts),
+        purge_storage.extent(corpus, [document.row for document in documents]),
+        # A fact has no file, and no absolute location.
+        tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
+        tuple(f"{scope}-{number}" for scope, number in decided),
+        _copies(carrying(corpus, purge_storage.names_of(documents, decided))),
+    )
+
+
+def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
+    """Erase documents, and complete earlier purges.
+
+    Args:
+        corpus: a corpus open for writing.
+        selection: what to erase.
+
+    Returns:
+        The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
+
+    Raises:
+        UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
+        ConfigurationError: an approximate index has vectors that cannot be erased here. Nothing
+            was erased.
+    """
+    with corpus.writing():
+        documents, _ = _with_facts(corpus, selection)
+        decided = _select_decisions(corpus, selection)
+        purged_at = iso_utc(datetime.now(UTC))
+        purge_id, raised = purge_storage.erase(corpus, documents, purged_at, decided)
+    obstacle = purge_storage.finish(corpus)
+    [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
+    return _completed(receipt, obstacle, _copies(raised))
+
+
+def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
+    return tuple(
+        PublishedCopy(
+            target=publication.target,
+            agent=publication.agent,
+            generation=publication.generation,
+            published_at=publication.published_at,
+            refuses_at=publication.refuses_at,
+            next_step=publish_command(publication),
+        )
+        for publication in affected
+    )
+
+
+def _with_facts(
+    corpus: Corpus, selection: PurgeSelection
+) -> tuple[list[DocumentName], list[DocumentName]]:
+    """The selected documents with the facts that cite them, and those of the facts not selected."""
+    purgeable = stored.document_names(corpus)
+    selected = _select_documents(corpus, purgeable, selection)
+    rows = {document.row for document in selected}
+    citing = citing_facts(corpus, [document.document_id for document in selected]) - rows
+    facts = [document for document in purgeable if document.row in citing]
+    documents = sorted([*selected, *facts], key=attrgetter("document_id"))
+    return documents, facts
+
+
+def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
+    """Complete the pending purges and return their receipts.
+
+    Args:
+        corpus: a corpus open for writing.
+        patience_ms: how long to wait for other processes; ``None`` means the usual time.
+    """
+    pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
+    if not pending:
+        return []
+    obstacle = purge_storage.finish(corpus, patience_ms)
+    copies = _copies(
+        [publication for publication in publications(corpus) if publication.is_outdated]
+    )
+    return [
+        _completed(receipt, obstacle, copies)
+        for receipt in purge_storage.receipts(corpus)
+        if receipt.id in pending
+    ]
+
+
+def _completed(receipt: Receipt, obstacle: Obstacle, copies: Sequence[PublishedCopy]) -> Receipt:
+    waiting_for = "" if receipt.state == "done" else obstacle
+    return receipt.model_copy(update={"waiting_for": waiting_for, "publications": list(copies)})
+
+
+def _ids_of_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
+    """The ids of the documents of a chunk, or of the lines ``path:start-end``."""
+    if not may_be_stored(name):
+        return set()
+    passage = passage_by_id(corpus, name)
+    if passage is not None:
+        return {passage.document.document_id}
+    lines = parse_lines(name)
+    if lines is None:
+        return set()
+    named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
+    passages = passages_of_documents(
+        corpus, [document.row for document in named], lines.start, lines.end
+    )
+    return {passage.document.document_id for passage in passages}
+
+
+def _select_documents(
+    corpus: Corpus, documents: Sequence[DocumentName], selection: PurgeSelection
+) -> list[DocumentName]:
+    """The selected ones of all documents, each once, in the order of their ids.
+
+    Raises:
+        UsageError: a name is unknown or ambiguous, or the glob matches nothing.
+    """
+    by_id, by_source, by_path, by_location = (
+        _grouped(documents, attrgetter(name))
+        for name in ("document_id", "source_id", "path", "location")
+    )
+    selected: dict[int, DocumentName] = {}
+    for name in selection.names:
+        with_id, of_source = by_id.get(name, []), by_source.get(name, [])
+        if selection.as_sources:
+            named = of_source
+        elif with_id and of_source and with_id != of_source:
+            raise UsageError(
+                "ambiguous_name",
+                f"{name!r} is the id of a document and of a source; nothing was purged",
+                "add --source for the whole source, or name the document by its path",
+            )
+        else:
+            places = locations(name, selection.folder)
+            at_location = [found for place in places for found in by_location.get(place, ())]
+            named = with_id or of_source or at_location or by_path.get(name, [])
+            named = named or [
+                found
+                for part in sorted(_ids_of_part(corpus, selection, name))
+                for found in by_id.get(part, ())
+            ]
+        if not named:
+            kind = "source" if selection.as_sources else "document"
+            near = _similar(name, documents, as_sources=selection.as_sources)
+            raise _nothing_to_purge(f"{name!r} names no {kind}", near)
+        selected |= {document.row: document for document in named}
+    if selection.matching:
+        matching = [
+            document
+            for document in documents
+            if matches(selection.matching, document.path)
+            or matches(selection.matching, document.document_id)
+        ]
+        if not matching:
+            raise _nothing_to_purge(f"no document's path or id matches {selection.matching!r}")
+        selected |= {document.row: document for document in matching}
+    return sorted(selected.values(), key=attrgetter("document_id"))
+
+
+def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[DecisionKey]:
+    """The selected decisions, each once.
+
+    Raises:
+        UsageError: there is no such decision, or it is erased already.
+    """
+    if not selection.decisions:
+        return []
+    known = {decision[:2] for decision in decisions.decisions(corpus) if decision.content}
+    keys = {name: decisions.parse_id(name) for name in selection.decisions}
+    for name, key in keys.items():
+        if key not in known:
+            raise UsageError(
+                "nothing_to_purge",
+                f"{name!r} names no decision; nothing was purged",
+                "see `rolebundle decisions list --all` for their ids",
+            )
+    return sorted({key for key in keys.values() if key is not None})
+
+
+def _grouped(
+    documents: Sequence[DocumentName], key: Callable[[DocumentName], str]
+) -> dict[str, list[DocumentName]]:
+    groups: dict[str, list[DocumentName]] = {}
+    for document in documents:
+        groups.setdefault(key(document), []).append(document)
+    return groups
+
+
+def _similar(name: str, documents: Sequence[DocumentName], *, as_sources: bool) -> list[str]:
+    if as_sources:
+        sources = {document.source_id for document in documents}
+        return similar_names(name, ((source, source) for source in sorted(sources)))
+    return similar_names(
+        named_document(name), ((document.document_id, document.path) for document in documents)
+    )
+
+
+def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
+    guess = f"did you mean {' or '.join(near[:MAX_SUGGESTIONS])}? " if near else ""
+    return UsageError(
+        "nothing_to_purge",
+        f"{message}; nothing was purged",
+        f"{guess}see `rolebundle status` for the sources, or try --matching GLOB with --dry-run",
+    )
 
 
 @dataclass(frozen=True)
@@ -18,14 +297,14 @@ class Purges:
     workspace: Workspace
 
     def plan(self, selection: PurgeSelection) -> PurgePlan:
-        """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""
+        """What :meth:`purge` would erase; see :func:`plan_purge`."""
         with self.workspace.corpus.reading():
-            return purge.plan_purge(self.workspace.corpus, selection)
+            return plan_purge(self.workspace.corpus, selection)
 
     def purge(self, selection: PurgeSelection) -> Receipt:
-        """Erase documents from the corpus's files; see :func:`rolebundle.policy.purge.purge`."""
+        """Erase documents from the corpus's files; see :func:`purge`."""
         with self.workspace.open_writer() as corpus:
-            receipt = purge.purge(corpus, selection)
+            receipt = purge(corpus, selection)
             self._record(corpus, receipt)
             return receipt
 
@@ -39,9 +318,9 @@ class Purges:
 
         Args:
             corpus: the corpus.
-            patience_ms: as for :func:`rolebundle.policy.purge.finish_purges`.
+            patience_ms: as for :func:`finish_purges`.
         """
-        receipts = purge.finish_purges(corpus, patience_ms)
+        receipts = finish_purges(corpus, patience_ms)
         for receipt in receipts:
             self._record(corpus, receipt)
         return receipts

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.policy import backup
+from rolebundle.admin.backups import back_up, restore
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import increment_generation
@@ -81,7 +81,7 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
         try:
             for number in range(rounds):
                 before = state_of(db)
-                report = backup.back_up(db, folder / f"{number}.bak", ())
+                report = back_up(db, folder / f"{number}.bak", ())
                 assert report.warnings == []
                 states.append(state_of(folder / f"{number}.bak"))
                 assert before <= states[-1] <= state_of(db)
@@ -102,7 +102,7 @@ def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> Non
             folder, [document(name, [f"the state 0 of {name}: "]) for name in "ab"], name="base.db"
         )
         saved = folder / "saved.db"
-        backup.back_up(db, saved, ())
+        back_up(db, saved, ())
         expected = contents(saved)
         logs = 0
         for number in range(rounds):
@@ -112,7 +112,7 @@ def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> Non
             killed = run_child(write_states(target), chance.uniform(0.02, 0.2))
             log = Path(f"{target}-wal")
             logs += log.exists() and log.stat().st_size > 0
-            report = backup.restore(saved, target, (), confirmed=True)
+            report = restore(saved, target, (), confirmed=True)
             assert contents(target) == expected
             assert_sound(target)
             assert report.replaced is not None

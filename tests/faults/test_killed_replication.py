@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import pytest
 
+from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
-from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import sign

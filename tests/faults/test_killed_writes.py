@@ -20,8 +20,8 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage import opening
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer

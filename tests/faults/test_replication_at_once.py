@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import pytest
 
+from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError
-from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports.folder import FolderTransport
 from rolebundle.storage.files.lock import FolderLock

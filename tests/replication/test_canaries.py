@@ -17,6 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.replica import PublishReport
@@ -24,7 +25,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import StorageError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.transports.folder import FolderTransport

@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError
-from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication.pull import pull
 from rolebundle.replication.transports.blocks import DATABASE
 from rolebundle.storage.opening import open_writer

@@ -27,13 +27,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.audience import resolve_audience
-from rolebundle.policy.purge import PurgeSelection, purge
 from rolebundle.replication import publish as publishing
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts, store

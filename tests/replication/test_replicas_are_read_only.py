@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.marks import MarkRequest
@@ -22,7 +23,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.transports.registry import open_transport
 from rolebundle.storage.location import audit_path

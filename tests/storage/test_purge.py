@@ -11,10 +11,10 @@ from typing import Any
 import apsw
 import pytest
 
+from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
-from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage import purge as erasure
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents as stored

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import apsw
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.index import ModelIdentity
@@ -22,7 +23,6 @@ from rolebundle.ingest import batches, indexes
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage import opening
 from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.opening import open_reader, open_writer

@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.repair import repair
 from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_reader

@@ -21,8 +21,8 @@ from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
+    from rolebundle.admin.purges import PurgePlan, PurgeSelection
     from rolebundle.contracts.purge import PublishedCopy, Receipt, StoreHistory
-    from rolebundle.policy.purge import PurgePlan, PurgeSelection
 
 _MAX_LISTED = 20
 
@@ -93,7 +93,7 @@ def purge(
     rolebundle purge --finish
     rolebundle purge --erase-published --dry-run
     """
-    from rolebundle.policy.purge import PurgeSelection
+    from rolebundle.admin.purges import PurgeSelection
     from rolebundle.replication.erasure import visit_stores
 
     selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.policy import backup
-from rolebundle.policy.backup import manifest_path
+from rolebundle.admin.backups import _retained, manifest_path, sha256_of
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
@@ -55,7 +54,7 @@ class TestBackup:
         assert invoke("audit", "verify", "--db", saved).code == 0
         manifest = json.loads(manifest_path(saved).read_text())
         assert (manifest["documents"], manifest["chunks"]) == (2, 2)
-        assert manifest["corpus"]["sha256"] == backup.sha256_of(saved)
+        assert manifest["corpus"]["sha256"] == sha256_of(saved)
         assert manifest["audit"]["name"] == "saved.db.audit"
         assert set(manifest["overlays"]) >= {"mossline-docs-writer"}
         for file in (saved, audit_path(saved), manifest_path(saved)):
@@ -129,7 +128,7 @@ class TestRotation:
         backups = [
             (start - timedelta(hours=10 * number), Path(str(number))) for number in range(120)
         ]
-        retained = backup._retained(backups)
+        retained = _retained(backups)
         days = {moment.date() for moment, path in backups if path in retained}
         assert {start.date() - timedelta(days=n) for n in range(7)} <= days
         assert len(retained) <= 11

@@ -9,10 +9,10 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.rerank.reranker import Reranker
 from rolebundle.retrieval.rerank.scorers import CosineScorer

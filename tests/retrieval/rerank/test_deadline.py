@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.engine import Engine
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval.rerank import reranker
 from rolebundle.retrieval.rerank.reranker import Reranker
 from rolebundle.retrieval.rerank.scorers import CosineScorer

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.embedding.texts import embedding_text, input_hash
@@ -26,7 +27,6 @@ from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval.rerank import fill_cache
 from rolebundle.retrieval.rerank.background import Warming
 from rolebundle.retrieval.rerank.fill_cache import WarmReport

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import CorpusBusy
-from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.publications import publications, save_publication

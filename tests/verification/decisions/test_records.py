@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.purge import PurgeSelection
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.publications import decision_name
 from rolebundle.verification.decisions.records import (
