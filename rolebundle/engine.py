@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
@@ -23,6 +23,7 @@ from rolebundle.workspace import Workspace
 
 # A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
 if TYPE_CHECKING:
+    from rolebundle.contracts.audit import AuditKind
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.facts import RememberedFact, RememberRequest
@@ -150,14 +151,7 @@ class Engine:
                     inputs.provider,
                     inputs.reranker,
                 )
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "why",
-                agent=self.access.resolve_agent(request.agent),
-                role=request.role,
-                query=request.task,
-                allowed=1,
-            )
+            self._record("why", request.agent, role=request.role, query=request.task, allowed=1)
             return explanation
 
     def replay(
@@ -259,12 +253,7 @@ class Engine:
                 self.access.open_view(agent) as (corpus, view),
             ):
                 lookup = look_up(corpus, reference, self.access.reference_scope(view))
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "get",
-                agent=self.access.resolve_agent(agent),
-                allowed=len(lookup.passages),
-            )
+            self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
     def document(
@@ -291,12 +280,7 @@ class Engine:
                 inspection = inspect_document(
                     corpus, reference, chunk, first, self.access.reference_scope(view)
                 )
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "get",
-                agent=self.access.resolve_agent(agent),
-                allowed=len(inspection.passages),
-            )
+            self._record("get", agent, allowed=len(inspection.passages))
             return inspection
 
     def multi_get(self, references: Sequence[str], agent: str | None = None) -> Lookups:
@@ -314,11 +298,8 @@ class Engine:
         with self.access.errors_for(agent):
             with self.access.open_view(agent) as (corpus, view):
                 answer = look_up_all(corpus, references, self.access.reference_scope(view))
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "get",
-                agent=self.access.resolve_agent(agent),
-                allowed=sum(len(lookup.passages) for lookup in answer.lookups),
+            self._record(
+                "get", agent, allowed=sum(len(lookup.passages) for lookup in answer.lookups)
             )
             return answer
 
@@ -336,11 +317,11 @@ class Engine:
         from rolebundle.retrieval.lookups.listing import list_documents
 
         request = request or ListRequest()
-        with (
-            self.access.errors_for(request.agent),
-            self.access.open_view(request.agent) as (corpus, view),
-        ):
-            return list_documents(corpus, request, self.access.reference_scope(view))
+        with self.access.errors_for(request.agent):
+            with self.access.open_view(request.agent) as (corpus, view):
+                listing = list_documents(corpus, request, self.access.reference_scope(view))
+            self._record("get", request.agent, details={"documents": len(listing.documents)})
+            return listing
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
         """Compare what an agent is about to do with what was decided. The answer is advice.
@@ -366,10 +347,9 @@ class Engine:
                 answer = check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
-            self.workspace.recorder.note(
-                self.workspace.corpus,
+            self._record(
                 "check",
-                agent=self.access.resolve_agent(request.agent),
+                request.agent,
                 role=request.role,
                 action=request.action or "",
                 query=request.intent,
@@ -389,8 +369,11 @@ class Engine:
         """
         from rolebundle.verification.decisions.records import list_decisions
 
-        with self.access.errors_for(agent), self.access.open_view(agent) as (corpus, view):
-            return list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
+        with self.access.errors_for(agent):
+            with self.access.open_view(agent) as (corpus, view):
+                records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
+            self._record("get", agent, details={"decisions": len(records)})
+            return records
 
     def mark(self, request: MarkRequest) -> MarkRecord:
         """Mark a passage or document that an agent sees, or remove the agent's own mark.
@@ -458,12 +441,8 @@ class Engine:
             output=output,
         )
         if self.workspace.path.exists() and not stored.damage:
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "gate",
-                agent=self.access.resolve_agent(agent),
-                details={"step": "check", "verdict": report.verdict, "must_met": report.must_met},
-            )
+            details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
+            self._record("gate", agent, details=details)
         return report
 
     def verify(
@@ -496,10 +475,9 @@ class Engine:
             )
             with self.answering.inputs(as_retrieval, overlay) as inputs:
                 answer = verify(inputs.corpus, request, inputs.request, self.judge)
-            self.workspace.recorder.note(
-                self.workspace.corpus,
+            self._record(
                 "verify",
-                agent=self.access.resolve_agent(request.agent),
+                request.agent,
                 role=role,
                 action="external_send" if request.publish else "read",
                 query=request.draft,
@@ -544,6 +522,11 @@ class Engine:
                 return status
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
+
+    def _record(self, kind: AuditKind, agent: str | None, **fields: Any) -> None:
+        """Record a call; the fields are those of :meth:`Recorder.note`."""
+        agent = self.access.resolve_agent(agent)
+        self.workspace.recorder.note(self.workspace.corpus, kind, agent=agent, **fields)
 
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.

@@ -323,6 +323,8 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
         engine.retrieve(ask("ada", role="mossline-docs-writer", lexical_only=True))
         engine.get("plan", "ada")
         engine.why(ask("ada", lexical_only=True), "plan")
+        engine.ls(ListRequest(agent="ada"))
+        engine.decisions("ada")
         with pytest.raises(AccessDenied):
             engine.get("plan", "eve")
         tree = tmp_path / "tree"
@@ -340,6 +342,8 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
         ("retrieve", "ada"),
         ("get", "ada"),
         ("why", "ada"),
+        ("get", "ada"),
+        ("get", "ada"),
         ("refused", "eve"),
         ("ingest", ""),
         ("release", ""),
@@ -350,12 +354,24 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
         "read",
         True,
     )
-    assert rows[5].details["quarantined"] == 2
+    assert [row.details for row in rows[4:6]] == [{"documents": 2}, {"decisions": 0}]
+    assert rows[7].details["quarantined"] == 2
     text = "".join(row.model_dump_json() for row in rows)
     assert "tree" not in text and "salary" not in text
     own = list(AuditLog(db).rows("ada"))
-    assert [row.kind for row in own] == ["retrieve", "get", "why"]
+    assert [row.kind for row in own] == ["retrieve", "get", "why", "get", "get"]
     assert list(AuditLog(db).rows("hugo")) == []
+
+
+def test_a_record_that_cannot_be_written_is_logged_once(
+    db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Engine(db) as engine:
+        engine.get("plan", "ada")
+        Path(f"{db}.audit").unlink()
+        for _ in range(2):
+            engine.get("plan", "ada")
+    assert capsys.readouterr().err.count("this was not recorded in the audit: ") == 1
 
 
 def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:

@@ -6,7 +6,6 @@ have no audit.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 class Recorder:
     """Records to the audit of one corpus, which it opens for the first record.
 
+    If an optional record could not be written, a warning is logged.
+
     Args:
         path: the corpus file.
-        warn: called with a warning if an optional record could not be written.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None] | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.warn = warn or _to_standard_error
         self._log: AuditLog | None = None
         self._warned = ""
 
@@ -52,7 +51,9 @@ class Recorder:
             warning = log.record(entry(), known).warning
             # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
-                self.warn(warning)
+                import logging
+
+                logging.getLogger("rolebundle").warning(warning)
             self._warned = warning
 
     def answer(
@@ -166,7 +167,3 @@ class Recorder:
         log, self._log = self._log, None
         if log is not None:
             log.close()
-
-
-def _to_standard_error(warning: str) -> None:
-    print(f"warning: {warning}", file=sys.stderr)
