@@ -174,9 +174,11 @@ def _ingest(
     *,
     scan: bool,
 ) -> None:
-    options = IngestOptions(workers=workers, scan=ScanSettings() if scan else None)
+    options = IngestOptions(
+        workers=workers, scan=ScanSettings() if scan else None, lexical_only=provider is None
+    )
     with Admin(Workspace(path, provider)) as admin:
-        report = admin.ingest([files], options, lexical_only=provider is None)
+        report = admin.ingest([files], options)
     if report.refused() or report.embedding_problem:
         raise Missing(f"the ingest did not go well: {report}")
 

@@ -467,8 +467,8 @@ def publish_often(files: list[Path], place: Path, times: int) -> list[int]:
 
 def _ingest_lexical(path: Path, documents: Path) -> None:
     with Admin(path) as admin:
-        options = IngestOptions(workers=os.cpu_count() or 1)
-        admin.ingest([documents], options, lexical_only=True)
+        options = IngestOptions(workers=os.cpu_count() or 1, lexical_only=True)
+        admin.ingest([documents], options)
 
 
 def _copy_and_hash(source: Path, target: Path) -> None:

@@ -201,7 +201,7 @@ def cold(pairs: int) -> Cold:
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "sample.db"
         with Admin(db) as admin:
-            admin.ingest([data_folder("sample_corpus")], lexical_only=True)
+            admin.ingest([data_folder("sample_corpus")], IngestOptions(lexical_only=True))
         one_shot = [str(script), "retrieve", "Review the token refresh flow", "--lexical-only"]
         one_shot += ["--role", "mossline-security-reviewer", "--db", str(db)]
         one_shot += ["--overlay-dir", str(demo_overlays())]

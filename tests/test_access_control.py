@@ -13,6 +13,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.status import owner_status
@@ -333,7 +334,7 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
         for name in ("a.md", "b.md"):
             (tree / name).write_text(f"# Token{hidden}\n\ntext of {name}\n", encoding="utf-8")
         admin = Admin(engine.workspace)
-        admin.ingest([tree], lexical_only=True)
+        admin.ingest([tree], IngestOptions(lexical_only=True))
         admin.quarantine.release("tree/a.md")
         admin.quarantine.drop("tree/b.md")
     rows = [row for row in AuditLog(db).rows() if row.kind != "settings"]

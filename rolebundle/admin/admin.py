@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
@@ -48,12 +48,47 @@ INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
 
 
+T = TypeVar("T")
+
+
+class _Part(Generic[T]):
+    """The part of an admin that maintains one subject: ``admin.marks`` is a ``marks.Marks``.
+
+    Its module is imported when the part is first used.
+    """
+
+    def __set_name__(self, _owner: type[Admin], name: str) -> None:
+        self._name = name
+
+    def __get__(self, admin: Admin, _owner: type[Admin]) -> T:
+        module = import_module(f"rolebundle.admin.{self._name}")
+        part: T = getattr(module, self._name.capitalize())(admin.workspace)
+        # From now on the attribute of the admin counts, and not this descriptor.
+        admin.__dict__[self._name] = part
+        return part
+
+
 class Admin:
     """The maintenance of one corpus file.
 
     Args:
         workspace: the corpus file, or a workspace with its embedding model.
     """
+
+    roots: _Part[Roots] = _Part()
+    documents: _Part[Documents] = _Part()
+    indexes: _Part[Indexes] = _Part()
+    quarantine: _Part[Quarantine] = _Part()
+    marks: _Part[Marks] = _Part()
+    decisions: _Part[Decisions] = _Part()
+    facts: _Part[Facts] = _Part()
+    purges: _Part[Purges] = _Part()
+    replicas: _Part[Replicas] = _Part()
+    backups: _Part[Backups] = _Part()
+    approvals: _Part[Approvals] = _Part()
+    gates: _Part[Gates] = _Part()
+    policy: _Part[Policy] = _Part()
+    audit: _Part[Audit] = _Part()
 
     def __init__(self, workspace: Path | Workspace) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
@@ -63,14 +98,13 @@ class Admin:
         paths: Sequence[Path],
         options: IngestOptions | None = None,
         *,
-        lexical_only: bool = False,
         progress: Progress | None = None,
         on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
         The corpus file is created if it is missing. Pending purges are completed first. Chunks are
-        embedded unless ``lexical_only`` or the option of this name is set.
+        embedded unless the option ``lexical_only`` is set.
         """
         from rolebundle.ingest.indexes import no_progress
         from rolebundle.ingest.options import IngestOptions
@@ -78,11 +112,10 @@ class Admin:
         from rolebundle.ingest.sync import ingest
 
         options = options or IngestOptions()
-        lexical_only = lexical_only or bool(options.lexical_only)
-        options = replace(options, lexical_only=lexical_only)
+        options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
             self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
-            provider = None if lexical_only else self.workspace.passage_provider(corpus)
+            provider = None if options.lexical_only else self.workspace.passage_provider(corpus)
             report = ingest(
                 corpus,
                 paths,
@@ -191,104 +224,6 @@ class Admin:
 
         self.close()
         return repair(self.workspace.path)
-
-    @cached_property
-    def roots(self) -> Roots:
-        """The roots: move and remove them."""
-        from rolebundle.admin.roots import Roots
-
-        return Roots(self.workspace)
-
-    @cached_property
-    def documents(self) -> Documents:
-        """The documents, also those in quarantine."""
-        from rolebundle.admin.documents import Documents
-
-        return Documents(self.workspace)
-
-    @cached_property
-    def indexes(self) -> Indexes:
-        """The embedding indexes: embed, use and drop them."""
-        from rolebundle.admin.indexes import Indexes
-
-        return Indexes(self.workspace)
-
-    @cached_property
-    def quarantine(self) -> Quarantine:
-        """The documents with findings of the scan: release and drop them."""
-        from rolebundle.admin.quarantine import Quarantine
-
-        return Quarantine(self.workspace)
-
-    @cached_property
-    def marks(self) -> Marks:
-        """The marks on passages and documents."""
-        from rolebundle.admin.marks import Marks
-
-        return Marks(self.workspace)
-
-    @cached_property
-    def decisions(self) -> Decisions:
-        """The recorded decisions."""
-        from rolebundle.admin.decisions import Decisions
-
-        return Decisions(self.workspace)
-
-    @cached_property
-    def facts(self) -> Facts:
-        """The remembered facts."""
-        from rolebundle.admin.facts import Facts
-
-        return Facts(self.workspace)
-
-    @cached_property
-    def purges(self) -> Purges:
-        """Purges: erase documents."""
-        from rolebundle.admin.purges import Purges
-
-        return Purges(self.workspace)
-
-    @cached_property
-    def replicas(self) -> Replicas:
-        """Replicas: publish and pull."""
-        from rolebundle.admin.replicas import Replicas
-
-        return Replicas(self.workspace)
-
-    @cached_property
-    def backups(self) -> Backups:
-        """Backups: create and restore them."""
-        from rolebundle.admin.backups import Backups
-
-        return Backups(self.workspace)
-
-    @cached_property
-    def approvals(self) -> Approvals:
-        """The approvals of manifests and of contracts."""
-        from rolebundle.admin.approvals import Approvals
-
-        return Approvals(self.workspace)
-
-    @cached_property
-    def gates(self) -> Gates:
-        """The baselines of gates."""
-        from rolebundle.admin.gates import Gates
-
-        return Gates(self.workspace)
-
-    @cached_property
-    def policy(self) -> Policy:
-        """The policy: which agent may see what."""
-        from rolebundle.admin.policy import Policy
-
-        return Policy(self.workspace)
-
-    @cached_property
-    def audit(self) -> Audit:
-        """The audit: its settings and rows."""
-        from rolebundle.admin.audit import Audit
-
-        return Audit(self.workspace)
 
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""

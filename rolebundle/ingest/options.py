@@ -33,7 +33,7 @@ class IngestOptions:
             Default: they do.
         scan: settings of the intake scan; False for no scan. Weights and thresholds are not
             remembered.
-        lexical_only: whether the run does not embed; only remembered, for :func:`update`.
+        lexical_only: whether the run does not embed; remembered for :func:`update`.
         workers: the number of processes that parse; 1 parses in the current process.
         connection: how to connect to the embedding model later, as JSON; stored with a new index.
         reread: read every file, also those that did not change.

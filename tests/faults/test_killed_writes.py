@@ -21,6 +21,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
 from rolebundle.storage.indexes import vector_index
@@ -267,7 +268,7 @@ class Purge(Case):
         empty = place.folder.parent / "empty"
         empty.mkdir(exist_ok=True)
         with Admin(place.db) as admin:
-            admin.ingest([empty], lexical_only=True)
+            admin.ingest([empty], IngestOptions(lexical_only=True))
 
     def check(self, place: Place, reported: Sequence[str]) -> None:
         states = (self.before, self.after, contents_of(place.db))

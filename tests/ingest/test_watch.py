@@ -53,7 +53,7 @@ def make(folder: Path) -> None:
     for number in range(10):
         (docs / f"d{number}.md").write_text(f"# D{number}\n\nText {number}.\n", encoding="utf-8")
     with Admin(folder / "c.db") as admin:
-        admin.ingest([docs], lexical_only=True)
+        admin.ingest([docs], IngestOptions(lexical_only=True))
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_edited_patterns_count_at_once(db: Path, folder: Path) -> None:
             return [flagged.path for flagged in quarantine.flagged_documents(corpus)]
 
     with Admin(db) as admin:
-        admin.ingest([folder], IngestOptions(scan=ScanSettings(patterns=own)), lexical_only=True)
+        admin.ingest([folder], IngestOptions(scan=ScanSettings(patterns=own), lexical_only=True))
     assert flagged() == ["d0.md"]
     with watching(db) as running:
         own.write_text(pattern.format("1"), encoding="utf-8")
@@ -238,7 +238,7 @@ class TestTooMuchDisappears:
         folder.mkdir()
         for name in ("a", "b"):
             (folder / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
-        Admin(tmp_path / "two.db").ingest([folder], lexical_only=True)
+        Admin(tmp_path / "two.db").ingest([folder], IngestOptions(lexical_only=True))
         (folder / "a.md").unlink()
         assert invoke("watch", "--once", "--db", tmp_path / "two.db").code == 0
 
@@ -269,7 +269,7 @@ def test_a_manifest_with_a_mistake_is_reported_and_can_be_corrected(db: Path, fo
 
 def test_what_another_process_wrote_is_compared_with_the_files(db: Path, folder: Path) -> None:
     with watching(db) as running, Admin(db) as admin:
-        admin.ingest([folder / "d1.md"], lexical_only=True)
+        admin.ingest([folder / "d1.md"], IngestOptions(lexical_only=True))
         with open_writer(db) as corpus, corpus.writing():
             corpus.run("DELETE FROM file WHERE path = 'd1.md'")
             corpus.run("UPDATE corpus_state SET generation = generation + 1")
@@ -282,14 +282,14 @@ def test_a_root_of_another_ingest_is_watched_too(db: Path, tmp_path: Path) -> No
         more = tmp_path / "more"
         more.mkdir()
         (more / "a.md").write_text("# A\n", encoding="utf-8")
-        admin.ingest([more], lexical_only=True)
+        admin.ingest([more], IngestOptions(lexical_only=True))
         (more / "b.md").write_text("# B\n", encoding="utf-8")
         until(lambda: "b.md" in names(db))
 
 
 def test_a_corpus_within_its_root_is_left_alone(folder: Path) -> None:
     db = folder / "c.db"
-    Admin(db).ingest([folder], lexical_only=True)
+    Admin(db).ingest([folder], IngestOptions(lexical_only=True))
     with watching(db) as running:
         (folder / "new.md").write_text("# New\n", encoding="utf-8")
         until(lambda: "new.md" in names(db))
@@ -510,14 +510,14 @@ def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(
     for _ in range(MIN_FILES):
         chaos.change()
     db = tmp_path / "c.db"
-    Admin(db).ingest([folder], lexical_only=True)
+    Admin(db).ingest([folder], IngestOptions(lexical_only=True))
     lags = []
     with watch_process(db) as process:
         for number in range(rounds):
             change_and_kill(chaos, process, changes, seconds)
             last_change = monotonic()
             fresh = tmp_path / f"fresh-{number}.db"
-            Admin(fresh).ingest([folder], lexical_only=True)
+            Admin(fresh).ingest([folder], IngestOptions(lexical_only=True))
             expected = content(fresh)
             until(lambda expected=expected: content(db) == expected)  # type: ignore[misc]
             lags.append(monotonic() - last_change)

@@ -16,6 +16,7 @@ from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.access import (
     access_denied,
     count_quarantined,
@@ -284,7 +285,7 @@ def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path
         (tree / name).parent.mkdir(parents=True)
         (tree / name).write_text("# A token\n\nthe token\n", encoding="utf-8")
     with Admin(db) as admin:
-        admin.ingest([tree], lexical_only=True)
+        admin.ingest([tree], IngestOptions(lexical_only=True))
     assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]
 
 

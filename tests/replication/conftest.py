@@ -54,7 +54,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     (guide / "key.md").write_text("# Keys\n\nA key is kept in a safe.\n", encoding="utf-8")
     (guide / "hidden.md").write_text(f"# Hidden\n\nA token {HIDDEN} too.\n", encoding="utf-8")
     with Admin(folder / "c.db") as admin:
-        admin.ingest([guide], IngestOptions(workers=1), lexical_only=True)
+        admin.ingest([guide], IngestOptions(workers=1, lexical_only=True))
         admin.decisions.record(NewDecision(text="Do not post tokens", decided_by="Ana"))
     return (folder / "c.db").read_bytes()
 

@@ -6,7 +6,7 @@ import inspect
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
+from rolebundle.admin.admin import _Part
 from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.facts import RememberRequest
@@ -104,7 +105,7 @@ def methods(subject: object) -> set[str]:
 
 def test_every_method_of_the_admin_is_classified(tmp_path: Path) -> None:
     admin = Admin(tmp_path / "none.db")
-    services = [name for name, value in vars(Admin).items() if isinstance(value, cached_property)]
+    services = [name for name, value in vars(Admin).items() if isinstance(value, _Part)]
     public = methods(admin) | {
         f"{name}.{method}" for name in services for method in methods(getattr(admin, name))
     }

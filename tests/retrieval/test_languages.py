@@ -48,7 +48,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     for name, text in DOCUMENTS.items():
         (folder / "wiki" / f"{name}.txt").write_text(text, encoding="utf-8")
     with Engine(folder / "c.db") as opened:
-        Admin(opened.workspace).ingest([folder / "wiki"], IngestOptions(), lexical_only=True)
+        Admin(opened.workspace).ingest([folder / "wiki"], IngestOptions(lexical_only=True))
         yield opened
 
 

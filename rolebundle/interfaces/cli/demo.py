@@ -21,6 +21,7 @@ from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.interfaces.cli.names import role_names
 from rolebundle.interfaces.cli.options import color_option, request_options
@@ -142,15 +143,15 @@ def program() -> str:
 
 
 def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:
-    folders = [data_folder("sample_corpus")]
+    folders, options = [data_folder("sample_corpus")], IngestOptions(**fields)
     try:
-        return admin.ingest(folders, **fields)
+        return admin.ingest(folders, options)
     except EmbedderError as error:
         if not is_cached or error.code != "model_mismatch":
             raise
     # The cached corpus is of an earlier version and has the vectors of another model.
     admin.indexes.embed(ProviderSpec("static"))
-    return admin.ingest(folders, **fields)
+    return admin.ingest(folders, options)
 
 
 def _cached() -> Path:

@@ -229,10 +229,8 @@ def _ingest(
     if documents is None:
         return 0.0
     started = perf_counter()
-    options = IngestOptions(workers=os.cpu_count() or 1)
-    report = Admin(engine.workspace).ingest(
-        [documents], options, lexical_only=lexical_only, progress=progress
-    )
+    options = IngestOptions(workers=os.cpu_count() or 1, lexical_only=lexical_only)
+    report = Admin(engine.workspace).ingest([documents], options, progress=progress)
     if report.embedding_problem:
         click.echo(f"! not all chunks are embedded: {report.embedding_problem}", err=True)
     for refused in report.refused():

@@ -209,12 +209,11 @@ def ingest(
         scan=_scan_settings(scan, secrets, patterns),
         reread=reread,
         optimize=optimize,
+        **fields,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with ended_by_sigterm(), progress_bar() as progress:
-        report = admin.ingest(
-            paths, options, progress=progress, on_reading=progress.reading, **fields
-        )
+        report = admin.ingest(paths, options, progress=progress, on_reading=progress.reading)
     print_report(report, as_json=as_json, verbose=verbose)
     if warm:
         warm_afterwards(admin)

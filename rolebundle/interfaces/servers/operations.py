@@ -270,6 +270,8 @@ class Operations:
             )
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
+        from rolebundle.ingest.options import IngestOptions
+
         # Under a policy the callers are agents, and a report would count what they may not see.
         # Neither is a server that only --allow-write is missing.
         is_for_agents = self.engine.agent is not None or self.engine.access.has_policy()
@@ -289,7 +291,7 @@ class Operations:
             )
         report = Admin(self.engine.workspace).ingest(
             [Path(path) for path in request.paths],
-            lexical_only=request.lexical_only,
+            IngestOptions(lexical_only=request.lexical_only),
             progress=progress,
         )
         if self.warming:

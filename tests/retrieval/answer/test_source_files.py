@@ -16,6 +16,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.retrieval.answer import source_files
 from rolebundle.retrieval.answer.source_files import file_states
@@ -36,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(folder: Path, tmp_path: Path) -> Iterator[Engine]:
     with Engine(tmp_path / "c.db") as engine:
-        Admin(engine.workspace).ingest([folder], lexical_only=True)
+        Admin(engine.workspace).ingest([folder], IngestOptions(lexical_only=True))
         yield engine
 
 
@@ -117,7 +118,7 @@ def test_both_kinds_are_in_one_warning_and_change_nothing_else(
 
 def test_an_ingest_ends_the_warning(engine: Engine, folder: Path) -> None:
     change(folder / "a.md")
-    Admin(engine.workspace).ingest([folder], lexical_only=True)
+    Admin(engine.workspace).ingest([folder], IngestOptions(lexical_only=True))
     assert warnings_of(engine.retrieve(REQUEST)) == {}
 
 
