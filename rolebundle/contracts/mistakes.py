@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,36 @@ class Mistake(NamedTuple):
     message: str
     value: object = None
     allowed: tuple[str, ...] = ()
+
+    @property
+    def guess(self) -> str:
+        """For an unknown key a question with the allowed one that is most similar, else empty."""
+        return did_you_mean(str(self.place[-1]), self.allowed) if self.kind == "unknown" else ""
+
+    def text_in(self, document: Any, items: str, item: str) -> str:
+        """The mistake as one line, for a document that has a list of objects, most with an ``id``.
+
+        Args:
+            document: the document.
+            items: the key of the list, such as ``questions``.
+            item: what one of them is called, such as ``question``.
+        """
+        prefix, place = "", self.place
+        if len(place) > 1 and place[0] == items and isinstance(place[1], int):
+            value = document[items][place[1]]
+            name = value.get("id") if isinstance(value, Mapping) else None
+            prefix, place = f"{item} {str(name)[:80] if name else place[1] + 1}: ", place[2:]
+        key = ".".join(str(step) for step in place)
+        return f"{prefix}{key}: {self.message}{self.guess}" if key else f"{prefix}{self.message}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the known name that is most similar; empty if none is similar."""
+    # Imported here, because only an error needs it.
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:200], list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def mistakes_in(error: ValidationError, contract: type[BaseModel]) -> list[Mistake]:

@@ -23,8 +23,8 @@ from rolebundle.contracts.evaluation import (
 )
 from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.evaluation import SYSTEMS, difference
-from rolebundle.evaluation.metrics import METRICS, mean
+from rolebundle.evaluation.evaluation import SYSTEMS
+from rolebundle.evaluation.metrics import METRICS, difference, mean
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 MAX_REPORT_BYTES = 256 << 20
@@ -68,14 +68,15 @@ def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, f
 
 def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
     """Return the report with checked thresholds. A leak fails it, also without a threshold."""
-    floors = [_floor(report, name, threshold) for name, threshold in thresholds.items()]
+    floors = [
+        _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
+    ]
     has_leak = report.governance is not None and bool(report.governance.leak_rate)
     passed = all(floor.held for floor in floors) and not has_leak
     return report.model_copy(update={"floors": floors, "passed": passed})
 
 
-def _floor(report: EvalReport, name: str, threshold: float) -> Floor:
-    value = value_of(report, name)
+def _floor(name: str, threshold: float, value: float | None) -> Floor:
     at_most = name in COSTS
     # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
     held = value is not None and (value <= threshold if at_most else value >= threshold)
@@ -211,10 +212,8 @@ def with_change_thresholds(
             ),
             None,
         )
-        at_most = name in COSTS
         value = change if change is not None else value_of(after, name)
-        held = value is not None and (value <= threshold if at_most else value >= threshold)
-        floors.append(Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held))
+        floors.append(_floor(name, threshold, value))
     return comparison.model_copy(
         update={"floors": floors, "passed": all(floor.held for floor in floors)}
     )

@@ -10,7 +10,6 @@ from typing import get_args
 
 from rolebundle.contracts.evaluation import (
     Check,
-    Difference,
     EvalReport,
     EvaluatedCorpus,
     GoldenSet,
@@ -34,9 +33,9 @@ from rolebundle.evaluation.governance import (
 )
 from rolebundle.evaluation.metrics import (
     METRICS,
+    difference,
     mean,
     measures,
-    paired_randomization,
     percentile,
 )
 from rolebundle.evaluation.questions import Question, References, from_collection, from_golden
@@ -292,27 +291,6 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
         means = {name: mean(values[name]) for name in METRICS}
         summaries.append(SystemResult(system=system, metrics=means, against_lexical=against))
     return summaries
-
-
-def difference(metric: str, before: Sequence[float], after: Sequence[float]) -> Difference:
-    """Compare the values of a metric, question by question.
-
-    Returns:
-        ``mean`` is the mean of ``after`` minus that of ``before``, and ``relative`` the same as a
-        fraction of the mean of ``before``; None if that is 0. A win is a question with a higher
-        value in ``after``.
-    """
-    mean_before, mean_after = mean(before), mean(after)
-    pairs = list(zip(before, after, strict=True))
-    return Difference(
-        metric=metric,
-        mean=mean_after - mean_before,
-        relative=mean_after / mean_before - 1 if mean_before > 0 else None,
-        p_value=paired_randomization(before, after),
-        wins=sum(second > first for first, second in pairs),
-        losses=sum(second < first for first, second in pairs),
-        ties=sum(second == first for first, second in pairs),
-    )
 
 
 def spread(values: Sequence[float]) -> Spread:

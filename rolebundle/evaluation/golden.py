@@ -16,9 +16,7 @@ A reference is an id, a path, or a glob over either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -155,29 +153,13 @@ def _with_defaults(golden: GoldenSet, question: GoldenQuestion, number: int) -> 
 
 
 def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> ConfigurationError:
-    place = list(mistake.place)
-    question = ""
-    if len(place) > 1 and place[0] == "questions" and isinstance(place[1], int):
-        question = f"question {_question_name(values, place[1])}: "
-        del place[:2]
-    key = ".".join(str(step) for step in place)
-    remark = f" (and {more} more)" if more else ""
-    if mistake.kind == "unknown":
-        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
-        remark = (f"; did you mean {near[0]}?" if near else "") + remark
-    text = f"{question}{key}: {mistake.message}" if key else f"{question}{mistake.message}"
+    text = mistake.text_in(values, "questions", "question")
     hint = (
         f"allowed here: {', '.join(mistake.allowed)}"
         if mistake.allowed
         else "see docs/quality.md for the keys"
     )
-    return _flawed(path, text + remark, hint)
-
-
-def _question_name(values: Any, place: int) -> str:
-    question = values["questions"][place]
-    key = question.get("id") if isinstance(question, Mapping) else None
-    return str(key)[:80] if key else str(place + 1)
+    return _flawed(path, f"{text} (and {more} more)" if more else text, hint)
 
 
 def _flawed(path: Path, reason: str, hint: str) -> ConfigurationError:

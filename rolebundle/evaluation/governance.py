@@ -17,7 +17,7 @@ from rolebundle.contracts.evaluation import (
     RoleShare,
 )
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.evaluation.metrics import mean, ndcg, paired_randomization
+from rolebundle.evaluation.metrics import difference, mean, ndcg
 from rolebundle.evaluation.questions import Question, References
 from rolebundle.evaluation.runner import Runner
 
@@ -218,15 +218,14 @@ def harm(
     for question in questions:
         scores.append(ndcg(runner.governed(question, role.role_id).ranked, question.grades, 10))
         advance()
-    without, with_overlay = mean(baseline), mean(scores)
-    pairs = list(zip(baseline, scores, strict=True))
+    change = difference("ndcg@10", baseline, scores)
     return Harm(
         role_id=role.role_id,
         digest=role.digest,
-        without=without,
-        with_overlay=with_overlay,
-        relative=with_overlay / without - 1 if without > 0 else 0.0,
-        p_value=paired_randomization(baseline, scores),
-        wins=sum(after > before for before, after in pairs),
-        losses=sum(after < before for before, after in pairs),
+        without=mean(baseline),
+        with_overlay=mean(scores),
+        relative=change.relative or 0.0,
+        p_value=change.p_value,
+        wins=change.wins,
+        losses=change.losses,
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from rolebundle.contracts.evaluation import Difference
+
 Grades = Mapping[str, int]
 
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
@@ -139,3 +141,24 @@ def paired_randomization(first: Sequence[float], second: Sequence[float]) -> flo
     # Sums of the same numbers in another order may differ in their last bits.
     at_least_as_far = int((sums >= observed * (1 - 1e-9)).sum())
     return (at_least_as_far + extra) / (len(bits) + extra)
+
+
+def difference(metric: str, before: Sequence[float], after: Sequence[float]) -> Difference:
+    """Compare the values of a metric, question by question.
+
+    Returns:
+        ``mean`` is the mean of ``after`` minus that of ``before``, and ``relative`` the same as a
+        fraction of the mean of ``before``; None if that is 0. A win is a question with a higher
+        value in ``after``.
+    """
+    mean_before, mean_after = mean(before), mean(after)
+    pairs = list(zip(before, after, strict=True))
+    return Difference(
+        metric=metric,
+        mean=mean_after - mean_before,
+        relative=mean_after / mean_before - 1 if mean_before > 0 else None,
+        p_value=paired_randomization(before, after),
+        wins=sum(second > first for first, second in pairs),
+        losses=sum(second < first for first, second in pairs),
+        ties=sum(second == first for first, second in pairs),
+    )

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.collection import Collection
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
-from rolebundle.storage.content.documents import DocumentPath
 from rolebundle.storage.content.passages import passage_by_id, passages_at_lines
 from rolebundle.text.globs import matches
 
@@ -52,7 +52,6 @@ class References:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._paths: list[DocumentPath] | None = None
         self._matching_ids: dict[str, frozenset[str]] = {}
         self.passages: set[str] = set()
         """The chunk ids that references resolved to so far."""
@@ -65,11 +64,11 @@ class References:
 
     def documents(self) -> frozenset[str]:
         """Return the ids of all documents."""
-        return frozenset(document_id for document_id, _ in self._all())
+        return frozenset(document_id for document_id, _ in self._paths)
 
     def _resolve(self, reference: str) -> Iterable[str]:
         named = {
-            document_id for document_id, path in self._all() if reference in (document_id, path)
+            document_id for document_id, path in self._paths if reference in (document_id, path)
         }
         if named:
             return named
@@ -86,15 +85,16 @@ class References:
         if "*" in reference or "?" in reference:
             return {
                 document_id
-                for document_id, path in self._all()
+                for document_id, path in self._paths
                 if matches(reference, document_id) or matches(reference, path)
             }
         return ()
 
-    def _all(self) -> list[DocumentPath]:
-        if self._paths is None:
-            self._paths = documents.document_paths(self._corpus)
-        return self._paths
+    @cached_property
+    def _paths(self) -> list[tuple[str, str]]:
+        """The id of each document, and the path of its file."""
+        names = documents.document_names(self._corpus)
+        return [(name.document_id, name.path) for name in names]
 
 
 def from_collection(

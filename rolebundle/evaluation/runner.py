@@ -6,7 +6,7 @@ as for any agent. A document's rank is the rank of its best chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -68,9 +68,16 @@ class Runner:
         """Return every system's ranking for a question."""
         weighted = self._run(question, "weighted")
         degraded_reason = weighted.semantic.degraded or weighted.semantic.substitute
-        rankings: dict[System, list[str]] = {"lexical": self._lexical(question, weighted)}
+        lexical = {
+            hit.rowid: hit.bm25
+            for hit in weighted.pool.lexical.values()
+            if hit.proposed and hit.bm25 > 0
+        }
+        rankings: dict[System, list[str]] = {"lexical": self._lane(question, weighted, lexical)}
         if not self._lexical_only and not degraded_reason:
-            rankings["semantic"] = self._semantic(question, weighted)
+            hits = weighted.pool.semantic.values()
+            semantic = {hit.rowid: hit.cosine for hit in hits if hit.proposed}
+            rankings["semantic"] = self._lane(question, weighted, semantic)
             rankings["weighted"] = self._ranked(question, weighted)
             rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
         governed = self.governed(question, question.role)
@@ -129,23 +136,17 @@ class Runner:
             self._documents[passage.chunk_id] = passage.document.document_id
         return result
 
-    def _lexical(self, question: Question, result: Retrieval) -> list[str]:
-        chunks = _chunk_ids(result)
-        scores = {
-            chunks[hit.rowid]: hit.bm25
-            for hit in result.pool.lexical.values()
-            if hit.proposed and hit.bm25 > 0 and hit.rowid in chunks
+    def _lane(
+        self, question: Question, result: Retrieval, scores: Mapping[int, float]
+    ) -> list[str]:
+        """The ranking by the scores of a lane, which are by rowid."""
+        chunks = {
+            passage.chunk_id: scores[rowid]
+            for rowid, passage in result.pool.passages.items()
+            if rowid in scores
         }
-        return self._judged_ids(question, _best_first(scores))
-
-    def _semantic(self, question: Question, result: Retrieval) -> list[str]:
-        chunks = _chunk_ids(result)
-        scores = {
-            chunks[hit.rowid]: hit.cosine
-            for hit in result.pool.semantic.values()
-            if hit.proposed and hit.rowid in chunks
-        }
-        return self._judged_ids(question, _best_first(scores))
+        best_first = sorted(chunks, key=lambda chunk: (-chunks[chunk], chunk))
+        return self._judged_ids(question, best_first)
 
     def _ranked(self, question: Question, result: Retrieval) -> list[str]:
         # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
@@ -161,11 +162,3 @@ class Runner:
 
 def _warning(bundle: RetrievalBundle, code: WarningCode) -> str:
     return next((warning.message for warning in bundle.warnings if warning.code == code), "")
-
-
-def _chunk_ids(result: Retrieval) -> dict[int, str]:
-    return {rowid: passage.chunk_id for rowid, passage in result.pool.passages.items()}
-
-
-def _best_first(scores: dict[str, float]) -> Sequence[str]:
-    return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))

@@ -131,13 +131,7 @@ def _canonical_name(field: str, known: Collection[str]) -> str:
 
 
 def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
-    from difflib import get_close_matches
-
     field = ".".join(str(step) for step in mistake.place) or "request"
-    near: list[str] = []
-    if mistake.kind == "unknown":
-        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
-    guess = f"; did you mean {near[0]}?" if near else ""
     keys = keys_at(contract, mistake.place[:1]) if mistake.place else ()
     subject = f"keys of {mistake.place[0]}" if keys else "fields of a request"
     hint = f"{subject}: {', '.join(keys or contract.model_fields) or 'none'}"
@@ -146,4 +140,4 @@ def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
     elif mistake.kind == "value" and mistake.place and not keys:
         known = contract.model_fields.get(str(mistake.place[0]))
         hint = f"{mistake.place[0]}: {known.description}" if known and known.description else hint
-    return UsageError("bad_request", f"{field}: {mistake.message}{guess}", hint)
+    return UsageError("bad_request", f"{field}: {mistake.message}{mistake.guess}", hint)

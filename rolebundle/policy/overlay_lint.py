@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolebundle.contracts.lint import LintProblem, RuleNames
-from rolebundle.contracts.mistakes import Place
+from rolebundle.contracts.mistakes import Place, did_you_mean
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
 from rolebundle.policy.overlay_explanation import explained_values
-from rolebundle.policy.overlay_values import did_you_mean
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     found_by_name,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
+from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean, keys_at, mistakes_in
 from rolebundle.contracts.overlay import (
     WEIGHT_TOLERANCE,
     WEIGHTS,
@@ -133,9 +133,8 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
 def _problem_from_mistake(mistake: Mistake) -> Problem:
     place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
     if mistake.kind == "unknown":
-        guess = did_you_mean(str(mistake.place[-1]), allowed)
         hint = f"allowed keys: {', '.join(allowed)}"
-        return Problem(place, "unknown_key", f"unknown key{guess}", hint)
+        return Problem(place, "unknown_key", f"unknown key{mistake.guess}", hint)
     if mistake.kind == "missing":
         return Problem(place, "missing_key", "is missing", "add the key")
     if mistake.kind == "object":
@@ -145,12 +144,3 @@ def _problem_from_mistake(mistake: Mistake) -> Problem:
         message += did_you_mean(value, allowed)
     hint = _NULL_HINT if value is None else "correct the value"
     return Problem(place, "bad_value", f"{message} (it is {json_text(value)})", hint)
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return a question with the known name that is most similar; empty if none is similar."""
-    # Imported here, because only an error needs it.
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:200], known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.mistakes import Place, mistakes_in
+from rolebundle.contracts.mistakes import Place, did_you_mean, mistakes_in
 from rolebundle.contracts.overlay import (
     ROLE_ID_PATTERN,
     Overlay,
@@ -26,7 +26,6 @@ from rolebundle.contracts.overlay import (
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import (
     WEIGHTS_PLACE,
-    did_you_mean,
     given_weights,
     merge,
     share_weights,

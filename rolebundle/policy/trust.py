@@ -29,6 +29,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -272,13 +273,9 @@ def _table(value: object, known: tuple[str, ...], place: str, source: str) -> Ma
         raise _bad_table(source, f"{place} must be a table", f"its keys: {', '.join(known)}")
     for key in value:
         if key not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(str(key), known, n=1)
-            guess = f"; did you mean {near[0]}?" if near else ""
             raise _bad_table(
                 source,
-                f"{place} has the unknown key {key!r}{guess}",
+                f"{place} has the unknown key {key!r}{did_you_mean(str(key), known)}",
                 f"its keys: {', '.join(known)}",
             )
     return value

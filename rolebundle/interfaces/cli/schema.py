@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
+from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.schema import SCHEMAS, schema_text
 from rolebundle.errors import UsageError
 
@@ -25,11 +24,9 @@ def schema(name: str | None) -> None:
             click.echo(known)
         return
     if name not in SCHEMAS:
-        near = get_close_matches(name, SCHEMAS, n=1)
-        guess = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(
             "unknown_schema",
-            f"there is no contract {name!r}{guess}",
+            f"there is no contract {name!r}{did_you_mean(name, SCHEMAS)}",
             f"contracts: {', '.join(sorted(SCHEMAS))}",
         )
     click.echo(schema_text(name), nl=False)

@@ -473,20 +473,6 @@ def self_declared(corpus: Corpus) -> list[SelfDeclared]:
     return documents
 
 
-class DocumentPath(NamedTuple):
-    """A document and the path of its file."""
-
-    document_id: str
-    path: str
-
-
-def document_paths(corpus: Corpus) -> list[DocumentPath]:
-    """Every document with the path of its file."""
-    rows = corpus.rows("SELECT d.document_id, f.path FROM document d JOIN file f ON f.id = d.file")
-    check_rows(rows, (str, str), "the path of a document")
-    return [DocumentPath(*row) for row in rows]
-
-
 class AccessAttributes(NamedTuple):
     """What a policy's access rules look at in a document."""
 

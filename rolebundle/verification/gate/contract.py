@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -79,22 +78,9 @@ def load_contract(path: Path) -> LoadedContract:
 
 
 def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
-    place = list(mistake.place)
-    prefix = ""
-    if len(place) > 1 and place[0] == "criteria" and isinstance(place[1], int):
-        values_of_criterion = values["criteria"][place[1]]
-        name = values_of_criterion.get("id") if isinstance(values_of_criterion, dict) else None
-        prefix = f"criterion {str(name)[:64] if name else place[1] + 1}: "
-        del place[:2]
-    key = ".".join(str(step) for step in place)
-    guess = ""
-    if mistake.kind == "unknown":
-        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
-        guess = f"; did you mean {near[0]}?" if near else ""
-    text = f"{prefix}{key}: {mistake.message}" if key else f"{prefix}{mistake.message}"
     allowed = ", ".join(mistake.allowed)
     hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
-    return bad_contract(path, text + guess, hint)
+    return bad_contract(path, mistake.text_in(values, "criteria", "criterion"), hint)
 
 
 def bad_contract(path: Path, message: str, hint: str) -> ConfigurationError:
