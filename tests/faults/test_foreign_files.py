@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, WrongFile
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.damaged_files import READING, commands, run_without_change, tamper
 
@@ -106,15 +105,6 @@ def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:
             corpus.rows("SELECT * FROM v")
         with pytest.raises(CorpusCorrupt):
             corpus.run("INSERT INTO lexical_1_data VALUES (1, x'00')")
-
-
-def test_reading_and_writing_refuse_with_the_same_error(tmp_path: Path) -> None:
-    db = foreign(tmp_path / "c.db", *FOREIGN["no application"])
-    for opened in (open_reader, open_writer):
-        opener: Callable[[Path], object] = opened
-        with pytest.raises(WrongFile) as caught:
-            opener(db)
-        assert caught.value.code == "foreign_file"
 
 
 SCHEMA = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from rolebundle.storage.audits.audit import AUDIT_FORMAT
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
 from rolebundle.storage.indexes.rerank_cache import CACHE_FORMAT
-from rolebundle.storage.opening import corpus_format
+from rolebundle.storage.opening import corpus_format, open_writer
 
 FORMATS = {"corpus": corpus_format(), "audit": AUDIT_FORMAT, "rerank cache": CACHE_FORMAT}
 
@@ -48,12 +49,21 @@ def refusal(path: Path, file_format: FileFormat) -> RolebundleError:
 
 
 def test_a_created_file_is_complete_and_private(path: Path, file_format: FileFormat) -> None:
-    create(path, file_format)
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    if sys.platform != "win32":
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with SqliteFile.open_for_writing(path, file_format) as file:
-        file.run("INSERT INTO t VALUES (1)")
+    before = os.umask(0)
+    try:
+        create(path, file_format)
+        assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+        with SqliteFile.open_for_writing(path, file_format) as file:
+            file.run("INSERT INTO t VALUES (1)")
+            files = [*path.parent.iterdir()]
+            assert {entry.name.removeprefix(path.name) for entry in files} == {"", "-wal", "-shm"}
+            if sys.platform != "win32":
+                assert {stat.S_IMODE(entry.stat().st_mode) for entry in files} == {0o600}
+            assert file.db.pragma("application_id") == file_format.application_id
+            assert file.db.pragma("user_version") == file_format.newest
+    finally:
+        os.umask(before)
+    assert [*path.parent.iterdir()] == [path], "the last one folds the log into the file"
     with SqliteFile.open_read_only(path, file_format) as file:
         assert file.rows("SELECT a FROM t") == [(1,)]
         assert file.is_current()
@@ -61,11 +71,20 @@ def test_a_created_file_is_complete_and_private(path: Path, file_format: FileFor
             file.run("INSERT INTO t VALUES (2)")
 
 
-def test_an_existing_file_is_not_replaced(path: Path, file_format: FileFormat) -> None:
+@pytest.mark.parametrize("has_links", [True, False])
+def test_an_existing_file_is_not_replaced(
+    path: Path, file_format: FileFormat, has_links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise PermissionError("no links here")
+
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
     create(path, file_format)
     before = path.read_bytes()
     assert not create_file(path, file_format, lambda file: None)
     assert path.read_bytes() == before
+    assert [*path.parent.iterdir()] == [path]
 
 
 def test_a_file_that_cannot_be_filled_is_not_created(path: Path, file_format: FileFormat) -> None:
@@ -125,3 +144,17 @@ def test_a_missing_file_and_a_folder_are_refused(path: Path, file_format: FileFo
     path.mkdir()
     refusal(path, file_format)
     assert [*path.iterdir()] == []
+
+
+def test_a_foreign_files_log_is_not_folded_into_it(path: Path) -> None:
+    other = path.with_name("other.db")
+    with open_writer(other) as corpus:
+        corpus.run("CREATE TABLE logged (x)")
+        # What a kill at this moment would leave.
+        path.write_bytes(other.read_bytes())
+        log = Path(f"{path}-wal")
+        log.write_bytes(path.with_name("other.db-wal").read_bytes())
+    before = path.read_bytes(), log.read_bytes()
+    with pytest.raises(WrongFile):
+        SqliteFile.open_for_writing(path, AUDIT_FORMAT)
+    assert (path.read_bytes(), log.read_bytes()) == before
