@@ -313,9 +313,9 @@ class TestTheFile:
             "UPDATE main.document SET scope = 'shared'",
             "CREATE TABLE main.x (a)",
             "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
-            "DELETE FROM temp.visible",
-            "INSERT INTO temp.visible VALUES (1)",
-            "INSERT INTO temp.shown_state VALUES (1)",
+            "DELETE FROM temp.allowed_compartment",
+            "INSERT INTO temp.allowed_compartment VALUES (1)",
+            "INSERT INTO temp.restricted_state VALUES (1)",
             "DROP VIEW temp.chunk",
             "CREATE TEMP TABLE y (a)",
         )

@@ -36,6 +36,7 @@ from rolebundle.replication.transports.blocks import (
     open_regular,
     storage_error,
 )
+from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.files.partial import partial_file, stale_partials, sync_folder
 
 # What Syncthing keeps: the version of one machine when two changed a file, and replaced files.
@@ -44,7 +45,7 @@ _VERSIONS = ".stversions"
 _VERSION = re.compile(r"replica(?:[.~].*)?\.(?:db|blocks|partial)")
 
 
-class FolderTransport:
+class FolderTransport(Transport):
     """Replicas in a folder.
 
     Args:
@@ -142,10 +143,6 @@ class FolderTransport:
         if content is not None and len(content) > MAX_MANIFEST_BYTES:
             raise manifest_too_large(self.target)
         return content
-
-    def state(self) -> str | None:
-        """See :meth:`Transport.state`. None is needed."""
-        return None
 
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`."""

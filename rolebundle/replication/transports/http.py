@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -31,6 +31,7 @@ from rolebundle.replication.transports.blocks import (
     manifest_too_large,
     nothing_published,
 )
+from rolebundle.replication.transports.transport import Transport
 
 # A fetch may take this long, and longer for what is large: a host that is slower is refused.
 _BASE_SECONDS = 60.0
@@ -47,7 +48,7 @@ _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
 _HINT = "check the address and the host, then run the same command again; it goes on from here"
 
 
-class HttpTransport:
+class HttpTransport(Transport):
     """Replicas of a static host. They are only read.
 
     Args:
@@ -79,10 +80,6 @@ class HttpTransport:
                 raise manifest_too_large(self.target)
             return content
 
-    def state(self) -> str | None:
-        """See :meth:`Transport.state`. None is needed."""
-        return None
-
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`. Headers are not counted."""
         read = 0
@@ -97,13 +94,6 @@ class HttpTransport:
                 yield Source(size, digests, host.reader(size), _GAP)
 
         return make_equal(copy, opened, self.target) + read
-
-    def history(self) -> Sequence[str]:
-        """See :meth:`Transport.history`. What the host keeps cannot be seen."""
-        return ()
-
-    def erase_history(self) -> None:
-        """See :meth:`Transport.erase_history`. There is nothing that can be removed."""
 
     @contextmanager
     def _connected(self) -> Iterator[_Host]:

@@ -38,6 +38,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
+from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.files.sqlite_programs import (
     is_same_generation,
     keeping_log,
@@ -84,7 +85,7 @@ class _Link(NamedTuple):
         return f"ltx/{self.level}/{self.first:016x}-{self.last:016x}.ltx"
 
 
-class LitestreamTransport:
+class LitestreamTransport(Transport):
     """A replica in a store of Litestream.
 
     Credentials come from the environment: ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``;
@@ -151,7 +152,6 @@ class LitestreamTransport:
                         self.target,
                         [program, f"../{replica.name}", working.name],
                         folder=working.parent,
-                        environment=os.environ,
                         seconds=self._seconds,
                     )
                 # Its exit code does not tell whether the transaction was committed.
@@ -165,10 +165,6 @@ class LitestreamTransport:
         shutil.copyfile(replica, partial)
         partial.chmod(0o600)
         partial.replace(working)
-
-    def manifest(self) -> bytes | None:
-        """See :meth:`Transport.manifest`. The manifest is only in the replica."""
-        return None
 
     def state(self) -> str | None:
         """See :meth:`Transport.state`. It is a hash of the list of all links."""
@@ -256,7 +252,6 @@ class LitestreamTransport:
                 self.target,
                 command,
                 folder=folder,
-                environment=os.environ,
                 seconds=self._seconds,
             )
         if _NO_BACKUP in result.stderr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from rolebundle.errors import ConfigurationError, StorageError
@@ -19,7 +19,6 @@ def run_program(
     command: Sequence[str],
     *,
     folder: Path,
-    environment: Mapping[str, str],
     seconds: float = TRANSFER_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, and until nothing that it started writes messages any more.
@@ -30,7 +29,6 @@ def run_program(
         target: the address that it works for, for messages.
         command: the program and its arguments.
         folder: its working directory.
-        environment: all of its environment.
         seconds: how long it may take. Then it and its children are killed.
 
     Raises:
@@ -44,7 +42,6 @@ def run_program(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
-            env=environment,
             start_new_session=True,
             umask=0o077,
         )

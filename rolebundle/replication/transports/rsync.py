@@ -22,10 +22,8 @@ The program must be on both machines. It has the traps that this module is writt
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -41,6 +39,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
+from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 
 BUSY_SECONDS = 30.0
@@ -58,7 +57,7 @@ _UNUSABLE = ("file is not a database", "disk image is malformed", "page size mis
 _MOVED = re.compile(r"^sent ([\d,]+) bytes, received ([\d,]+) bytes", re.MULTILINE)
 
 
-class RsyncTransport:
+class RsyncTransport(Transport):
     """A replica on another machine, by sqlite3_rsync over ssh. Not on Windows.
 
     Keys, known hosts, jump hosts and aliases are the business of ssh and its configuration. It
@@ -86,14 +85,6 @@ class RsyncTransport:
         """See :meth:`Transport.push`. The count is what was sent."""
         return self._transfer(replica, is_push=True)
 
-    def manifest(self) -> bytes | None:
-        """See :meth:`Transport.manifest`. The manifest is only in the replica."""
-        return None
-
-    def state(self) -> str | None:
-        """See :meth:`Transport.state`. None is needed."""
-        return None
-
     def fetch(self, copy: Path) -> int:
         """See :meth:`Transport.fetch`. The count is what was received.
 
@@ -110,13 +101,6 @@ class RsyncTransport:
         if copy.stat().st_size == 0:
             raise nothing_published(self.target)
         return received
-
-    def history(self) -> Sequence[str]:
-        """See :meth:`Transport.history`. Each replica takes the place of the one before."""
-        return ()
-
-    def erase_history(self) -> None:
-        """See :meth:`Transport.erase_history`. There is nothing to erase."""
 
     def _transfer(self, local: Path, *, is_push: bool) -> int:
         end = monotonic() + BUSY_SECONDS
@@ -162,7 +146,6 @@ class RsyncTransport:
                 self.target,
                 command,
                 folder=folder,
-                environment=os.environ,
                 seconds=self._seconds,
             )
 

@@ -12,7 +12,11 @@ from typing import Protocol
 
 
 class Transport(Protocol):
-    """One place to which replicas of one publication go."""
+    """One place to which replicas of one publication go.
+
+    What most transports do not need has a default: no manifest beside the replica, no state, and no
+    older replicas that can be seen.
+    """
 
     target: str
     """The address, without secrets: an absolute path or a URL."""
@@ -44,6 +48,7 @@ class Transport(Protocol):
             UsageError: ``nothing_published``: there is no replica.
             StorageError: it cannot be read.
         """
+        return None
 
     def state(self) -> str | None:
         """What changes whenever another replica is published, if a fetch is much slower to ask.
@@ -56,6 +61,7 @@ class Transport(Protocol):
             ConfigurationError: its engine is not installed.
             StorageError: it cannot be read.
         """
+        return None
 
     def fetch(self, copy: Path) -> int:
         """Make a file equal to the published replica.
@@ -84,6 +90,7 @@ class Transport(Protocol):
         Raises:
             StorageError: they cannot be listed.
         """
+        return ()
 
     def erase_history(self) -> None:
         """Remove what :meth:`history` lists, as far as this transport can.
@@ -91,3 +98,4 @@ class Transport(Protocol):
         Raises:
             StorageError: something could not be removed.
         """
+        return
