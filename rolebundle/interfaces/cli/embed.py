@@ -152,7 +152,11 @@ def _refuse_stray_options(ctx: click.Context) -> None:
 @db_option
 @json_option
 def list_indexes(db: str | None, as_json: bool) -> None:
-    """List the indexes of the corpus. * marks the active one."""
+    """List the indexes of the corpus. * marks the active one.
+
+    \b
+    rolebundle embed list
+    """
     from rolebundle.status import owner_status
 
     with admin_for(db) as admin:
@@ -166,7 +170,11 @@ def list_indexes(db: str | None, as_json: bool) -> None:
 @click.argument("index")
 @db_option
 def use_index(index: str, db: str | None) -> None:
-    """Make a complete index the active one. INDEX: its number, or provider:model."""
+    """Make a complete index the active one. INDEX: its number, or provider:model.
+
+    \b
+    rolebundle embed use 2
+    """
     admin_for(db).indexes.use(index)
     click.echo(f"{index} is active now", err=True)
 
@@ -175,7 +183,11 @@ def use_index(index: str, db: str | None) -> None:
 @click.argument("index")
 @db_option
 def drop_index(index: str, db: str | None) -> None:
-    """Remove an inactive index and its vectors."""
+    """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
+
+    \b
+    rolebundle embed drop 1
+    """
     admin_for(db).indexes.drop(index)
     click.echo(f"{index} was removed", err=True)
 
@@ -183,7 +195,11 @@ def drop_index(index: str, db: str | None) -> None:
 @embed.command("clear-cache")
 @db_option
 def clear_cache(db: str | None) -> None:
-    """Delete the cached vectors of removed and changed texts."""
+    """Delete the cached vectors of removed and changed texts.
+
+    \b
+    rolebundle embed clear-cache
+    """
     click.echo(f"{counted(admin_for(db).indexes.clear_vector_cache(), 'vector')} deleted", err=True)
 
 

@@ -39,14 +39,14 @@ def manual_page(program: click.Context) -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(program)
     yield ".SH COMMANDS"
-    for command in _commands(program):
+    for command in commands_of(program):
         yield f'.SS "{_text(command.command_path)}"'
         yield from _usage(command)
         yield from _help(command)
         yield from _options(command)
 
 
-def _commands(context: click.Context) -> Iterator[click.Context]:
+def commands_of(context: click.Context) -> Iterator[click.Context]:
     """The commands of a group, each followed by its own commands, without hidden ones."""
     group = context.command
     if not isinstance(group, click.Group):
@@ -56,7 +56,7 @@ def _commands(context: click.Context) -> Iterator[click.Context]:
         if command is not None and not command.hidden:
             inner = click.Context(command, info_name=name, parent=context)
             yield inner
-            yield from _commands(inner)
+            yield from commands_of(inner)
 
 
 def _usage(context: click.Context) -> Iterator[str]:

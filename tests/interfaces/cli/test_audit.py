@@ -200,9 +200,3 @@ def test_a_folder_that_may_only_be_read(db: Path) -> None:
 )
 def test_usage(db: Path, arguments: list[str]) -> None:
     assert invoke("audit", *arguments, "--db", db).code == 2
-
-
-@pytest.mark.parametrize("command", ["list", "show", "verify", "export", "set"])
-def test_help_has_examples(command: str) -> None:
-    assert f"rolebundle audit {command}" in invoke("audit", command, "--help").out
-    assert command in invoke("audit", "--help").out

@@ -23,6 +23,7 @@ from click.shell_completion import get_completion_class
 
 from rolebundle.interfaces.cli.completion import CORRECTIONS, SHELLS
 from rolebundle.interfaces.cli.main import cli
+from rolebundle.interfaces.cli.man import commands_of
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.files.sqlite_file import sqlite_version
@@ -199,18 +200,10 @@ def test_a_completion_shows_an_agent_nothing_that_it_may_not_see(
 # -- the manual page -----------------------------------------------------------------------------
 
 
-def commands(context: click.Context) -> Iterator[click.Context]:
-    yield context
-    if isinstance(context.command, click.Group):
-        for name in context.command.list_commands(context):
-            command = context.command.get_command(context, name)
-            assert command is not None
-            yield from commands(click.Context(command, info_name=name, parent=context))
-
-
 def test_the_manual_has_every_command_and_option() -> None:
     page = invoke("man").out.replace("\\-", "-")
-    for context in commands(click.Context(cli, info_name="rolebundle")):
+    program = click.Context(cli, info_name="rolebundle", **cli.context_settings)
+    for context in (program, *commands_of(program)):
         assert f"\\fB{context.command_path}\\fR" in page
         section = page.partition(f'.SS "{context.command_path}"\n')[2].partition("\n.SS ")[0]
         for option in context.command.params:

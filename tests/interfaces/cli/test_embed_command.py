@@ -272,22 +272,6 @@ def test_clear_cache(db: Path) -> None:
         assert vector_cache.cache_size(corpus) == (0, 0)
 
 
-class TestHelp:
-    def test_of_the_group(self) -> None:
-        outcome = invoke("embed", "--help")
-        assert outcome.code == 0
-        for word in ("--provider", "--dry-run", "--optimize", "list", "use", "drop", "clear-cache"):
-            assert word in outcome.out
-        assert "rolebundle embed --provider ollama" in outcome.out
-
-    @pytest.mark.parametrize("command", ["list", "use", "drop", "clear-cache"])
-    def test_of_each_command(self, command: str) -> None:
-        outcome = invoke("embed", command, "-h")
-        assert outcome.code == 0
-        assert outcome.out.startswith("Usage: rolebundle embed")
-        assert "--db" in outcome.out
-
-
 @pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])
 def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) -> None:
     for command in (("embed",), ("ingest", tmp_path), ("retrieve", "token")):

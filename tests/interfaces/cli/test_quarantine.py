@@ -316,12 +316,6 @@ def test_wrong_patterns_stop_the_run_before_anything_is_written(
     assert found(db) == before
 
 
-@pytest.mark.parametrize("command", ["list", "show", "release", "drop"])
-def test_help_has_examples(command: str) -> None:
-    assert f"rolebundle quarantine {command}" in invoke("quarantine", command, "--help").out
-    assert command in invoke("quarantine", "--help").out
-
-
 def test_the_path_of_a_file_names_its_document(db: Path) -> None:
     assert "wiki/poisoned.md" in quarantine(db, "show", "poisoned.md").out
     assert quarantine(db, "release", "poisoned.md").code == 0

@@ -232,9 +232,3 @@ def test_lint_finds_slips(db: Path, tmp_path: Path) -> None:
         "unknown_scope",
         "pattern_matches_nothing",
     ]
-
-
-@pytest.mark.parametrize("command", ["set", "show", "lint"])
-def test_help_has_examples(command: str) -> None:
-    assert f"rolebundle scopes {command}" in invoke("scopes", command, "--help").out
-    assert command in invoke("scopes", "--help").out

@@ -28,13 +28,6 @@ def chunk_of(db: Path, *options: str, rejected: str = "") -> str:
     )
 
 
-def test_help_shows_examples() -> None:
-    outcome = invoke("why", "--help")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.count("rolebundle why ") >= 3
-    assert " why " in " ".join(invoke("--help").out.split())
-
-
 def test_a_selected_passage(sample_db: Path) -> None:
     role = ("--role", "mossline-security-reviewer")
     first = chunk_of(sample_db, *role)
