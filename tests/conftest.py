@@ -17,6 +17,7 @@ from _pytest.runner import runtestprotocol
 from rolebundle.resources import demo_overlays
 from support import program_server
 from support.scratch import SCRATCH
+from support.templates import Template
 
 if TYPE_CHECKING:
     from support.embedding_server import EmbeddingServer
@@ -139,6 +140,12 @@ def _sample_corpus(folder: Path, *options: str) -> Path:
     db = folder / "corpus.db"
     assert invoke("ingest", SAMPLE, *options, "--workers", "1", "--db", db).code == 0
     return db
+
+
+@pytest.fixture(scope="module")
+def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """A folder that the function ``make`` of the test's module fills."""
+    return Template(tmp_path_factory.mktemp("template"), request.module.make)
 
 
 @pytest.fixture

@@ -56,14 +56,9 @@ def make(folder: Path) -> None:
         admin.ingest([docs], IngestOptions(lexical_only=True))
 
 
-@pytest.fixture(scope="module")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("watch"), make)
-
-
 @pytest.fixture
-def folder(_template: Template) -> Path:
-    return _template.put_back() / "docs"
+def folder(template: Template) -> Path:
+    return template.put_back() / "docs"
 
 
 @pytest.fixture

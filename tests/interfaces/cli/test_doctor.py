@@ -36,14 +36,9 @@ def make(folder: Path) -> None:
     assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
 
 
-@pytest.fixture(scope="module")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("doctor"), make)
-
-
 @pytest.fixture
-def tree(_template: Template) -> Path:
-    return _template.put_back() / "notes"
+def tree(template: Template) -> Path:
+    return template.put_back() / "notes"
 
 
 @pytest.fixture

@@ -33,14 +33,9 @@ def make(folder: Path) -> None:
     assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
 
 
-@pytest.fixture(scope="module")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("purge"), make)
-
-
 @pytest.fixture
-def tree(_template: Template) -> Path:
-    return _template.put_back() / "docs"
+def tree(template: Template) -> Path:
+    return template.put_back() / "docs"
 
 
 @pytest.fixture

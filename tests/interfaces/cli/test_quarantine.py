@@ -29,14 +29,9 @@ def make(folder: Path) -> None:
     ingest(folder / "team.db", folder / "wiki")
 
 
-@pytest.fixture(scope="module")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("quarantine"), make)
-
-
 @pytest.fixture
-def tree(_template: Template) -> Path:
-    return _template.put_back() / "wiki"
+def tree(template: Template) -> Path:
+    return template.put_back() / "wiki"
 
 
 @pytest.fixture

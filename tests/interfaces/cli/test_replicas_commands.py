@@ -46,14 +46,9 @@ def make(folder: Path) -> None:
     assert invoke("publish", "keygen", folder / "team.key").code == 0
 
 
-@pytest.fixture(scope="module")
-def _template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    return Template(tmp_path_factory.mktemp("publisher"), make)
-
-
 @pytest.fixture
-def db(_template: Template) -> Path:
-    return _template.put_back() / "team.db"
+def db(template: Template) -> Path:
+    return template.put_back() / "team.db"
 
 
 def publish(db: Path, target: str | Path, *options: str | Path) -> Outcome:
