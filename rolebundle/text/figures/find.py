@@ -334,6 +334,9 @@ def _described(reader: FigureReader, first: int, end: int, units: tuple[Unit, ..
         if nouns & patterns.CODE_NOUNS:
             nouns, label = frozenset(), "#"  # "A 404 error" is "HTTP 404".
     per, per_end = rate_after(reader, noun_end)
+    is_length = bool(units) and units[0].dimension in ("time", "month")
+    if is_length and not per and patterns.EVERY.search(reader.low, max(0, first - 12), first):
+        per = "every"
     # The range does not contain nouns.
     end = per_end if per and noun_end == end else end
     return TextFigure(first, end, "", (), per=per, nouns=nouns, label=label, before=before.lower())

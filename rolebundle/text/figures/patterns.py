@@ -119,6 +119,13 @@ SIGN = re.compile(r" ?(%|‰|°[cf]?\b|[$€£¥₹₩₽₿¢]|µ[a-z]+|μ[a-z]
 PER = re.compile(
     r"(?: ?/ ?| per | a | an | each | every | pro | par | por | al | à l'|p\. ?)([^\W\d_]+)"
 )
+EVERY = re.compile(r"\b(?:every|per|alle|tous les|toutes les|cada|ogni|elke|om de) $")
+RECURRING = frozenset(
+    "interval intervals cycle cycles cadence frequency recurring periodically rotation rotations"
+    " intervall abstand intervalle fréquence intervalo frecuencia frequência intervallo frequenza"
+    " interval frequentie".split()
+)
+"""Words that make a length of time the time between two events, as "every" does."""
 PERIODS = {
     "hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "quarterly": "quarter",
     "annually": "year", "yearly": "year", "annual": "year",

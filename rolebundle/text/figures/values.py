@@ -55,7 +55,8 @@ class TextFigure(NamedTuple):
     Attributes:
         readings: what it may mean; the first is the most likely.
         needs_all: whether all readings must stand in the evidence, instead of one.
-        per: what it is a rate of: "day" in "5 a day"; "" if it is no rate.
+        per: what it is a rate of: "day" in "5 a day"; "every" in "every 14 days"; "" if it is no
+            rate.
         nouns: stems of what a bare number counts, or an ordinal orders.
         label: the kind of thing that a number names: "section" in "section 4".
         before: the word right before a number.

@@ -5,6 +5,7 @@ stands next to a number counts as far as rules can tell:
 
 - Units must be the same: "5 days" is not supported by "5 hours", "50%" not by "50". The evidence
   may have a bare number if it names the unit elsewhere, as tables do.
+- "Every 14 days" is not supported by "within 14 days", but by "an interval of 14 days".
 - A number that counts something is not supported by a number with a unit, nor by one that counts
   something else if the evidence has another number for the thing: "12 servers" is not supported by
   "9 servers for 12 people". Other nouns may be synonyms, and are not compared.
@@ -20,16 +21,19 @@ not. A figure that was calculated from others, or rounded, stands nowhere, and i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from itertools import groupby
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from heapq import merge
+from itertools import groupby, islice
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
 from rolebundle.text.figures.find import find_figures
+from rolebundle.text.figures.patterns import RECURRING
 from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
 from rolebundle.text.languages import latin_language
@@ -39,6 +43,8 @@ from rolebundle.verification.draft.parse import Draft, DraftSentence
 
 _MAX_NAMED = 3
 """How many figures of the evidence a finding names."""
+_MAX_COMPARED = 100
+"""With how many figures of the evidence a figure without support is compared."""
 _CLOSE = Fraction(1, 20)
 """A figure within this part of another one is named as close to it."""
 _SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
@@ -131,7 +137,8 @@ def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
     )
 
 
-class _Sentence(NamedTuple):
+@dataclass(frozen=True)
+class _Sentence:
     """A sentence of the draft.
 
     Attributes:
@@ -145,6 +152,7 @@ class _Sentence(NamedTuple):
     language: str
     cited: Sequence[Passage]
     has_citation: bool
+    _shared: dict[str, int] = field(default_factory=dict, init=False)
 
     def nearest(
         self, supports: Sequence[tuple[TextFigure, Passage]], evidence: _Evidence
@@ -152,8 +160,16 @@ class _Sentence(NamedTuple):
         """The passage with most words of the sentence; the first one if several have as many."""
         if len(supports) == 1:
             return supports[0]
-        words = {*stems_of(self.text, self.language).content}
-        return max(supports, key=lambda support: len(words & evidence.words_of(support[1])))
+        return max(supports, key=lambda support: self._shared_words(support[1], evidence))
+
+    def _shared_words(self, passage: Passage, evidence: _Evidence) -> int:
+        if passage.chunk_id not in self._shared:
+            self._shared[passage.chunk_id] = len(self._words & evidence.words_of(passage))
+        return self._shared[passage.chunk_id]
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(stems_of(self.text, self.language).content)
 
 
 def _finding(
@@ -169,7 +185,7 @@ def _finding(
         match, passage = sentence.nearest(supports, evidence)
     text = shorten(figure.text)
     if match is None or passage is None:
-        near = list(_similar(figure, map(evidence.of, sentence.cited or passages)))
+        near = evidence.similar(figure, sentence.cited or passages)
         remedy = "Use a figure of the evidence, or remove it."
         return Finding(
             check="figures", code="unsupported_figure", fails=True, span=span, text=text,
@@ -202,29 +218,19 @@ def _supports(
 def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
     if not near:
         return "it stands nowhere in the evidence"
-    names = ", ".join(f'"{similar.text}"' for similar in near[:_MAX_NAMED])
-    if _distance(figure, near[0]) <= _CLOSE:
+    names = ", ".join(f'"{similar.text}"' for similar in near)
+    if 0 < _distance(figure, near[0]) <= _CLOSE:
         return f"it stands nowhere in the evidence; close to it, but not equal: {names}"
     return f"it stands nowhere in the evidence, which has {names}"
-
-
-def _similar(figure: TextFigure, evidence: Iterable[FigureIndex]) -> Iterator[TextFigure]:
-    """Figures of the evidence of the same kind and unit, the closest first."""
-    by_text = {
-        candidate.text: candidate
-        for index in evidence
-        for candidate in index.figures
-        if candidate.kind == figure.kind and candidate.unit == figure.unit
-        if not (figure.nouns and candidate.nouns) or figure.nouns & candidate.nouns
-    }
-    yield from sorted(by_text.values(), key=lambda candidate: _distance(figure, candidate))
 
 
 def _distance(figure: TextFigure, candidate: TextFigure) -> Fraction:
     """The difference of two numbers in relation to the larger one; 1 for what is no number."""
     first, second = figure.value, candidate.value
-    if not (isinstance(first, Fraction) and isinstance(second, Fraction)) or first == second:
+    if not (isinstance(first, Fraction) and isinstance(second, Fraction)):
         return Fraction(1)
+    if first == second:
+        return Fraction(0)
     return min(abs(first - second) / max(abs(first), abs(second)), Fraction(1))
 
 
@@ -237,12 +243,20 @@ class _Evidence:
     def __init__(self) -> None:
         self._indexes: dict[str, FigureIndex] = {}
         self._words: dict[str, frozenset[str]] = {}
+        self._by_kind: dict[tuple[str, ...], _FiguresByKind] = {}
 
     def of(self, passage: Passage) -> FigureIndex:
         index = self._indexes.get(passage.chunk_id)
         if index is None:
             index = self._indexes[passage.chunk_id] = evidence_of(passage)
         return index
+
+    def similar(self, figure: TextFigure, passages: Sequence[Passage]) -> list[TextFigure]:
+        """Up to three figures of the passages of the same kind and unit, the closest first."""
+        key = tuple(passage.chunk_id for passage in passages)
+        if key not in self._by_kind:
+            self._by_kind[key] = _FiguresByKind(map(self.of, passages))
+        return self._by_kind[key].similar(figure)
 
     def words_of(self, passage: Passage) -> frozenset[str]:
         """The stems of a passage with its title and headings."""
@@ -252,6 +266,46 @@ class _Evidence:
             language = language_of(text, declared if declared != "und" else "en")
             words = self._words[passage.chunk_id] = frozenset(stems_of(text, language).content)
         return words
+
+
+class _FiguresByKind:
+    """The figures of several passages by kind and unit. Numbers are in the order of their values.
+
+    A draft may state as many figures as its evidence has, so one figure is not compared with all.
+    """
+
+    def __init__(self, indexes: Iterable[FigureIndex]) -> None:
+        self._groups: defaultdict[tuple[str, str], list[TextFigure]] = defaultdict(list)
+        distinct = {
+            (figure.text, figure.nouns): figure for index in indexes for figure in index.figures
+        }
+        for figure in distinct.values():
+            self._groups[figure.kind, figure.unit].append(figure)
+        for (kind, _), group in self._groups.items():
+            if kind in COUNTED:
+                group.sort(key=_value_of)
+
+    def similar(self, figure: TextFigure) -> list[TextFigure]:
+        """Up to three figures of the same kind and unit, the closest first."""
+        group = self._groups.get((figure.kind, figure.unit), [])
+        near: Iterable[TextFigure] = group
+        if figure.kind in COUNTED:
+            place = bisect_left(group, _value_of(figure), key=_value_of)
+            below = (group[n] for n in range(place - 1, -1, -1))
+            above = (group[n] for n in range(place, len(group)))
+            near = merge(below, above, key=lambda candidate: _distance(figure, candidate))
+        found: dict[str, TextFigure] = {}
+        for candidate in islice(near, _MAX_COMPARED):
+            if not (figure.nouns and candidate.nouns) or figure.nouns & candidate.nouns:
+                found.setdefault(candidate.text, candidate)
+            if len(found) == _MAX_NAMED:
+                break
+        return [*found.values()]
+
+
+def _value_of(figure: TextFigure) -> Fraction:
+    assert isinstance(figure.value, Fraction)
+    return figure.value
 
 
 def evidence_of(passage: Passage) -> FigureIndex:
@@ -381,7 +435,8 @@ class FigureIndex:
             words = {match[1] or match[2] for match in _NAMES.finditer(self._text.lower())}
             units = [unit for word in words for unit in UNITS_BY_NAME.get(word, ())]
             rates = {rate for word in words if (rate := rate_of(word))}
-            self._named = frozenset({unit.dimension for unit in units} | rates)
+            every = () if RECURRING.isdisjoint(words) else ("every",)
+            self._named = frozenset({unit.dimension for unit in units} | rates).union(every)
         return self._named
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding
+from rolebundle.verification.draft import figures as figures_module
 from rolebundle.verification.draft.figures import check_figures
 from rolebundle.verification.draft.parse import parse_draft
 from support.amounts import rounds
@@ -121,6 +122,10 @@ SAME = [
     ('1,500 requests per second', '1500 requests/s'),
     ('40 hours a week', '40 hours per week'),
     ('$15 an hour', '$15/hour'),
+    ('The TSC meets every two weeks.', 'It meets every 14 days.'),
+    ('Interval: 14 days', 'It meets every 14 days.'),
+    ('Das Team trifft sich alle 14 Tage.', 'The team meets every 14 days.'),
+    ('The lease lasts 14 days.', 'It ends after 14 days.'),
     ('weekly fee of $5', '$5 per week'),
     ('at 8 a.m.', 'at 8:00 am'),
     ("at 8 o'clock", 'at 8:00'),
@@ -222,6 +227,8 @@ DIFFERENT = [
     ('5 Mb', '5 MB'),
     ('5 mg', '5 g'),
     ('10 per day', '10 per hour'),
+    ('Reply within 14 days.', 'The TSC meets every 14 days.'),
+    ('In every meeting: 14 days of leave.', 'The TSC meets every 14 days.'),
     ('twice a day', 'twice a week'),
     ('three servers', 'one server'),
     ('a third', 'two thirds of it'),
@@ -368,6 +375,28 @@ def test_of_several_passages_with_a_figure_the_nearest_is_named() -> None:
     (false,) = figures("The TSC meets every 14 days.", *evidence, "Oslo.", cites={0: [2]})
     (same,) = figures("It takes 14 days.", *evidence)
     assert (without.chunk_id, false.chunk_id, same.chunk_id) == ("c1", "c1", "c0")
+
+
+@pytest.mark.parametrize("first", [0, 10_000])
+def test_many_figures_in_one_sentence_are_compared_with_few(
+    monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    compared, read = list[object](), list[object]()
+    distance, stems = figures_module._distance, figures_module.stems_of
+    monkeypatch.setattr(
+        figures_module, "_distance", lambda *pair: compared.append(pair) or distance(*pair)
+    )
+    monkeypatch.setattr(figures_module, "stems_of", lambda *text: read.append(text) or stems(*text))
+
+    def listing(first: int) -> str:
+        return "We list " + ", ".join(f"{first + n} items" for n in range(400)) + "."
+
+    findings = figures(listing(0), listing(first), f"Again. {listing(first)}")
+    assert {finding.code for finding in findings} == {
+        "unsupported_figure" if first else "should_cite"
+    }
+    assert len(compared) <= 400 * 10
+    assert len(read) <= 3
 
 
 def test_an_ambiguous_date_needs_both_of_its_readings() -> None:
