@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
@@ -127,9 +128,10 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
     counts = Counter(informative or words)
     content_words = [*counts][:MAX_CONTENT_WORDS]
     content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
-    counts.update(
-        _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
-    )
+    compounds = _COMPOUND.findall(task)
+    counts.update(_searchable(compound) for compound in compounds if not _is_common(compound))
+    joined = _joined(compounds)
+    counts.update(list(joined))
     kinds = [(counts, 1, False)]
     if has_forms:
         word_forms = forms(task, languages, stop_words if informative else ())
@@ -138,6 +140,10 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
         kinds.append((stems, STEM_WEIGHT, True))
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
         content = _with_forms(content_words, languages)
+    content = [
+        (*terms, *(Term(word) for word, parts in joined.items() if terms[0].text in parts))
+        for terms in content
+    ]
     rules = [
         f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
         for counted, _, _ in kinds
@@ -206,6 +212,13 @@ def _is_common(compound: str) -> bool:
     if _HYPHENATED.fullmatch(compound):
         return True
     return all(word in ENGLISH for word in words_of(compound))
+
+
+def _joined(compounds: Iterable[str]) -> dict[str, list[str]]:
+    """Words with hyphens, written as one word, and their parts: others write "onboarding"."""
+    parts = (compound.lower().split("-") for compound in compounds)
+    hyphenated = (words for words in parts if len(words) > 1 and all(map(str.isalpha, words)))
+    return {"".join(words): words for words in islice(hyphenated, MAX_CONTENT_WORDS)}
 
 
 def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
