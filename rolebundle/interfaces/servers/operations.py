@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.ingest import IngestResult
@@ -47,23 +48,6 @@ from rolebundle.retrieval.rerank.background import Warming
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
-METHODS = (
-    "retrieve",
-    "get",
-    "multi_get",
-    "ls",
-    "why",
-    "compare",
-    "replay",
-    "verify",
-    "roles.list",
-    "roles.show",
-    "status",
-    "check",
-    "mark",
-    "remember",
-    "ingest",
-)
 WRITING_METHODS = frozenset({"mark", "remember"})
 """Methods that write and that an agent may call if the server was started with --allow-write."""
 
@@ -103,7 +87,7 @@ class Operations:
 
         Raises:
             RolebundleError: with a code; see :mod:`rolebundle.errors`.
-            LookupError: there is no such method.
+            KeyError: there is no such method.
         """
         # A client of a server must not learn where files lie on this machine.
         pause = self.warming.paused() if self.warming else nullcontext()
@@ -139,42 +123,11 @@ class Operations:
 
     def _call(self, method: str, fields: Mapping[str, object], progress: Progress | None) -> Answer:
         self.engine.refresh()
-        match method:
-            case "retrieve":
-                return self._retrieve(parsed(RetrievalRequest, fields))
-            case "get":
-                return self._get(parsed(GetRequest, fields))
-            case "why":
-                return self._why(parsed(WhyRequest, fields))
-            case "verify":
-                return self._verify(parsed(VerifyRequest, fields))
-            case "roles.list":
-                return self._roles(parsed(StatusRequest, fields))
-            case "roles.show":
-                return self._role(parsed(RoleRequest, fields))
-            case "status":
-                return self._status(parsed(StatusRequest, fields))
-            case "check":
-                return self._check(parsed(CheckRequest, fields))
-            case "mark":
-                return self._mark(parsed(MarkRequest, fields))
-            case "remember":
-                return self._remember(parsed(RememberRequest, fields))
-            case "ingest":
-                return self._ingest(parsed(IngestRequest, fields), progress)
-        return self._call_lookup(method, fields)
-
-    def _call_lookup(self, method: str, fields: Mapping[str, object]) -> Answer:
-        match method:
-            case "multi_get":
-                return self._multi_get(parsed(MultiGetRequest, fields))
-            case "ls":
-                return self.engine.ls(parsed(ListRequest, fields)).model_dump(exclude_none=True)
-            case "compare":
-                return self._compare(parsed(CompareRequest, fields))
-            case "replay":
-                return self._replay(parsed(ReplayRequest, fields))
-        raise LookupError(method)
+        contract, answer = METHODS[method]
+        request = parsed(contract, fields)
+        if isinstance(request, IngestRequest):
+            return self._ingest(request, progress)
+        return answer(self, request)
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
         self._check_rerank(request)
@@ -188,6 +141,9 @@ class Operations:
 
     def _multi_get(self, request: MultiGetRequest) -> Answer:
         return shaped_lookups(self.engine.multi_get(request.ids, request.agent), request.max_chars)
+
+    def _ls(self, request: ListRequest) -> Answer:
+        return self.engine.ls(request).model_dump(exclude_none=True)
 
     def _why(self, request: WhyRequest) -> Answer:
         self._check_rerank(request)
@@ -269,7 +225,7 @@ class Operations:
                 "start it with --allow-write",
             )
 
-    def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
+    def _ingest(self, request: IngestRequest, progress: Progress | None = None) -> Answer:
         from rolebundle.ingest.options import IngestOptions
 
         # Under a policy the callers are agents, and a report would count what they may not see.
@@ -297,6 +253,26 @@ class Operations:
         if self.warming:
             self.warming.start()
         return IngestResult.model_validate(asdict(report)).model_dump()
+
+
+METHODS: Mapping[str, tuple[type[Contract], Callable[[Operations, Any], Answer]]] = {
+    "retrieve": (RetrievalRequest, Operations._retrieve),
+    "get": (GetRequest, Operations._get),
+    "multi_get": (MultiGetRequest, Operations._multi_get),
+    "ls": (ListRequest, Operations._ls),
+    "why": (WhyRequest, Operations._why),
+    "compare": (CompareRequest, Operations._compare),
+    "replay": (ReplayRequest, Operations._replay),
+    "verify": (VerifyRequest, Operations._verify),
+    "roles.list": (StatusRequest, Operations._roles),
+    "roles.show": (RoleRequest, Operations._role),
+    "status": (StatusRequest, Operations._status),
+    "check": (CheckRequest, Operations._check),
+    "mark": (MarkRequest, Operations._mark),
+    "remember": (RememberRequest, Operations._remember),
+    "ingest": (IngestRequest, Operations._ingest),
+}
+"""The request of each method, and what answers it."""
 
 
 def internal_error(error: BaseException) -> RolebundleError:

@@ -15,21 +15,7 @@ from functools import cache
 from typing import Any
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.decisions import CheckRequest
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.operation_requests import (
-    CompareRequest,
-    GetRequest,
-    IngestRequest,
-    ListRequest,
-    MultiGetRequest,
-    ReplayRequest,
-    StatusRequest,
-    WhyRequest,
-)
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.verification import VerifyRequest
+from rolebundle.interfaces.servers.operations import METHODS
 
 Schema = dict[str, Any]
 
@@ -62,8 +48,7 @@ class Tool:
         method: the name for :meth:`Operations.call`.
         title: the name for a person who is asked to allow the call.
         description: when to call it, when not, and what to do with its answer.
-        contract: its arguments.
-        fields: the fields of the contract that are offered, the most important first.
+        fields: the fields of the request that are offered, the most important first.
         example: the arguments of a typical call.
         writes: whether it changes the corpus.
         deletes: whether it may remove something from the corpus.
@@ -73,11 +58,15 @@ class Tool:
     method: str
     title: str
     description: str
-    contract: type[Contract]
     fields: tuple[str, ...]
     example: Mapping[str, Any]
     writes: bool = False
     deletes: bool = False
+
+    @property
+    def contract(self) -> type[Contract]:
+        """The request of its method."""
+        return METHODS[self.method][0]
 
     @property
     def text(self) -> str:
@@ -158,7 +147,6 @@ TOOLS = (
         "(`ls`). The answer has ranked passages with text, citation.locator, trust tier and age, "
         "and counts what was rejected. If nothing is selected, ask once more with other words; if "
         "that finds nothing either, say that the documents do not answer it.",
-        RetrievalRequest,
         (
             "task",
             "role",
@@ -187,7 +175,6 @@ TOOLS = (
         "around it, or to check a citation. For several references or a glob call `multi_get`. To "
         "search call `retrieve`. Copy references from answers; never make one up. The error "
         "`not_found` may name similar ones.",
-        GetRequest,
         ("id", "max_chars"),
         {"id": "manual/setup.md:30-44"},
     ),
@@ -198,7 +185,6 @@ TOOLS = (
         "Read several references at once, or all documents that a glob matches. Call it instead of "
         "several calls of `get`. Set max_chars, because documents can be long. `next` is the first "
         "reference that did not fit; `failures` lists those that gave nothing.",
-        MultiGetRequest,
         ("ids", "max_chars"),
         {"ids": ["manual/setup.md#5f2c81d0aa", "faq/*.txt"], "max_chars": 15000},
     ),
@@ -210,7 +196,6 @@ TOOLS = (
         "passages. Call it to see which documents there are or how one is called. It does not "
         "search their text: for that call `retrieve`. If the answer has `next`, call again with "
         "the same prefix and this value as `after`.",
-        ListRequest,
         ("prefix", "after", "limit"),
         {"prefix": "manual", "limit": 50},
     ),
@@ -223,7 +208,6 @@ TOOLS = (
         "that you expected, or ranked something where you did not expect it. Send the same task, "
         "role, where, action and as_of as in that search, and its chunk_id, document_id or path as "
         "`id`. It finds no other passages.",
-        WhyRequest,
         ("task", "id", "role", "where", "action", "as_of"),
         {
             "task": "Choose a colour for links",
@@ -238,7 +222,6 @@ TOOLS = (
         "Show side by side what two or more roles get for one task: which passages all get, which "
         "only one gets, and why the others do not. Call it if a person asks how roles differ. Name "
         "the roles in `roles`. For one role call `retrieve`.",
-        CompareRequest,
         ("task", "roles", "where", "action", "limit", "as_of"),
         {"task": "Set the price of support", "roles": ["product-manager", "technical-writer"]},
     ),
@@ -250,7 +233,6 @@ TOOLS = (
         "if not, what changed (a document, the role, the index). Call it if you have a whole "
         "answer of `retrieve` that was asked for with detail full. Send all of it as `bundle`, "
         "unchanged. If you have only the question, call `retrieve`.",
-        ReplayRequest,
         ("bundle",),
         {"bundle": {"version": "1.0", "query": {}, "selected": [], "rejected": []}},
     ),
@@ -264,7 +246,6 @@ TOOLS = (
         "the first of them. If the verdict is `fail`, do what each `remedy` says (copy `true_text` "
         "for a quote) and verify again. `pass` means that the words are in the passages, not that "
         "they prove the draft. For an action call `check`.",
-        VerifyRequest,
         ("draft", "chunk_ids", "role", "publish", "redact"),
         {
             "draft": "Support answers within 4 hours [1].",
@@ -280,7 +261,6 @@ TOOLS = (
         "it. `block`: do not do it. `require_approval`: ask a person first. `warn`: read the "
         "decisions first. `pass`: nothing that was decided is about it; it is no permission. For a "
         "text that you wrote call `verify`.",
-        CheckRequest,
         ("intent", "action", "role"),
         {"intent": "Rename a field of the public interface", "action": "execute"},
     ),
@@ -293,7 +273,6 @@ TOOLS = (
         "something better; it is wrong and must not be used. state disputed: you doubt it and "
         "could not check. state unverified removes your own mark. If the mark of another stands in "
         "the way, tell the user. To file something new call `remember`.",
-        MarkRequest,
         ("id", "state", "reason"),
         {
             "id": "manual/support.md#5f2c81d0aa",
@@ -310,7 +289,6 @@ TOOLS = (
         "says so. Call it once for each fact. The fact is untrusted until a person promotes it. Do "
         "not file secrets, personal data, guesses, or what a document says in these words already. "
         "If the state is quarantined, tell the user.",
-        RememberRequest,
         ("fact", "source", "scope"),
         {
             "fact": "The office in Porto closes at 17:00.",
@@ -325,7 +303,6 @@ TOOLS = (
         "List the roles: id, label and mission of each. Call it if you do not know the id of your "
         "role, and use the one whose mission is closest to your task. A role with a `problem` "
         "cannot be used. Do not take another role, or none, to reach what your role rejects.",
-        StatusRequest,
         (),
         {},
     ),
@@ -337,7 +314,6 @@ TOOLS = (
         "indexes. Call it if searches find nothing at all, or if a person asks what the corpus "
         "holds. Not before each search. If there are no documents, tell the user: the corpus has "
         "none, or you may not see them.",
-        StatusRequest,
         (),
         {},
     ),
@@ -348,7 +324,6 @@ TOOLS = (
         "Read files and folders into the corpus, or read them again: new and changed files are "
         "added, vanished ones are removed. Call it only if a person asks for it. Give absolute "
         "paths. It can take minutes.",
-        IngestRequest,
         ("paths",),
         {"paths": ["/srv/share/manual"]},
         writes=True,
