@@ -13,8 +13,7 @@ from lxml import html
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import evaluation
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.draft import MAX_DRAFT_BYTES
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import FORMS, MAX_DRAFT_BYTES, VIEWS
 from support.commands import invoke
 from support.corpora import build, document
 from support.overlay_files import write
