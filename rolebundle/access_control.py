@@ -64,8 +64,7 @@ class AccessControl:
         """
         if self.agent is None or agent in (None, self.agent):
             return self.agent or agent
-        if self.workspace.path.exists():
-            self._record_refusal(self.agent)
+        self.record_refusal(self.agent)
         from rolebundle.policy.access import access_denied
 
         raise access_denied()
@@ -133,9 +132,23 @@ class AccessControl:
             try:
                 view = restrict_to_agent(restricted, agent)
             except AccessDenied:
-                self._record_refusal(agent)
+                self.record_refusal(agent)
                 raise
             yield restricted, view
+
+    @contextmanager
+    def open_lookup(self, agent: str | None) -> Iterator[tuple[Corpus, ReferenceScope]]:
+        """Open the corpus as an agent may see it, to look something up.
+
+        Raises:
+            AccessDenied, CorpusBusy, StorageError: as for :meth:`open_view`.
+        """
+        with self.open_view(agent) as (corpus, view):
+            try:
+                yield corpus, self.reference_scope(view)
+            except AccessDenied:
+                self.record_refusal(self.resolve_agent(agent))
+                raise
 
     def check_role(
         self, agent: str | None, view: AgentView, role: str | None, *, has_own_overlay: bool
@@ -155,7 +168,7 @@ class AccessControl:
             return
         from rolebundle.policy.access import role_denied
 
-        self._record_refusal(agent, role)
+        self.record_refusal(agent, role)
         raise role_denied(view)
 
     def check_write(self, agent: str | None, view: AgentView, kind: WriteKind) -> None:
@@ -165,7 +178,7 @@ class AccessControl:
             AccessDenied: it does not.
         """
         if kind not in view.may_write:
-            self._record_refusal(agent)
+            self.record_refusal(agent)
             raise AccessDenied(
                 "write_denied",
                 f"the policy does not allow this agent to {kind}",
@@ -229,8 +242,11 @@ class AccessControl:
                     raise quarantined from None
             raise
 
-    def _record_refusal(self, agent: str | None, role: str | None = None) -> None:
-        self.workspace.recorder.note(self.workspace.corpus, "refused", agent=agent, role=role)
+    def record_refusal(self, agent: str | None, role: str | None = None) -> None:
+        """Record in the audit that an agent was refused."""
+        if self.workspace.path.exists():
+            corpus = self.workspace.corpus
+            self.workspace.recorder.note(corpus, "refused", agent=agent, role=role)
 
 
 def _has_restrictions(corpus: Corpus) -> bool:

@@ -179,6 +179,7 @@ class Engine:
         if agent is not None and request.agent not in (None, agent):
             from rolebundle.policy.access import access_denied
 
+            self.access.record_refusal(self.access.resolve_agent(agent))
             raise access_denied()
         # The engine's default model may have changed since.
         request = request.model_copy(
@@ -250,9 +251,9 @@ class Engine:
         with self.access.errors_for(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
-                self.access.open_view(agent) as (corpus, view),
+                self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, self.access.reference_scope(view))
+                lookup = look_up(corpus, reference, scope)
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -275,11 +276,9 @@ class Engine:
         with self.access.errors_for(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
-                self.access.open_view(agent) as (corpus, view),
+                self.access.open_lookup(agent) as (corpus, scope),
             ):
-                inspection = inspect_document(
-                    corpus, reference, chunk, first, self.access.reference_scope(view)
-                )
+                inspection = inspect_document(corpus, reference, chunk, first, scope)
             self._record("get", agent, allowed=len(inspection.passages))
             return inspection
 
@@ -296,8 +295,8 @@ class Engine:
         from rolebundle.retrieval.lookups.listing import look_up_all
 
         with self.access.errors_for(agent):
-            with self.access.open_view(agent) as (corpus, view):
-                answer = look_up_all(corpus, references, self.access.reference_scope(view))
+            with self.access.open_lookup(agent) as (corpus, scope):
+                answer = look_up_all(corpus, references, scope)
             self._record(
                 "get", agent, allowed=sum(len(lookup.passages) for lookup in answer.lookups)
             )
@@ -318,8 +317,8 @@ class Engine:
 
         request = request or ListRequest()
         with self.access.errors_for(request.agent):
-            with self.access.open_view(request.agent) as (corpus, view):
-                listing = list_documents(corpus, request, self.access.reference_scope(view))
+            with self.access.open_lookup(request.agent) as (corpus, scope):
+                listing = list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
@@ -442,7 +441,8 @@ class Engine:
         )
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
-            self._record("gate", agent, details=details)
+            with self.access.errors_for(agent):
+                self._record("gate", agent, details=details)
         return report
 
     def verify(

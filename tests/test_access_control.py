@@ -310,6 +310,18 @@ def test_an_error_names_the_file_without_its_folder(db: Path) -> None:
         assert str(db.parent) in error_text(lambda: owner_status(admin.workspace.corpus))
 
 
+def test_a_gate_that_cannot_be_recorded_does_not_name_the_folder(db: Path, tmp_path: Path) -> None:
+    contract = tmp_path / "work.gate.toml"
+    contract.write_text('[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "a.md"\n')
+    with Admin(db) as admin:
+        admin.audit.set("required")
+    with Engine(db) as engine:
+        Path(f"{db}.audit").unlink()
+        text = error_text(lambda: engine.gate_check(contract, "ada"))
+    assert text.startswith("StorageError") and "team.db.audit" in text
+    assert str(db.parent) not in text
+
+
 def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:
     text = error_text(lambda: CALLS["an unknown role"](engine, "ada"))
     assert text.startswith("OverlayError") and str(CHECKOUT) not in text

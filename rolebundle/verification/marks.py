@@ -107,6 +107,7 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         scope = access.reference_scope(view)
         kind, passages, _ = resolve_reference(corpus, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, passages)):
+            access.record_refusal(agent)
             raise role_denied(view)
         target = resolve_target(corpus, request.id, kind, passages)
     name = agent or "agent"

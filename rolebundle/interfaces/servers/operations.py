@@ -40,7 +40,6 @@ from rolebundle.interfaces.parse import bundle_from, parsed
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.shape_verification import shaped_verification
-from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.retrieval.explanation.replay import request_of
 from rolebundle.retrieval.rerank.background import Warming
@@ -197,9 +196,8 @@ class Operations:
         return RoleList(roles=roles).model_dump()
 
     def _role(self, request: RoleRequest) -> Answer:
-        view = self.engine.access.view_of(request.agent)
-        if not view.allows_role(request.role):
-            raise role_denied(view)
+        access, agent = self.engine.access, self.engine.access.resolve_agent(request.agent)
+        access.check_role(agent, access.view_of(agent), request.role, has_own_overlay=False)
         resolved = load_role(request.role, self.engine.overlay_folders)
         return RoleDetails(digest=resolved.digest, overlay=resolved.overlay).model_dump()
 
