@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.render import bundle_cautions, place_line, replica_note
+from rolebundle.interfaces.render import bundle_cautions, named_states, place_line, replica_note
 from rolebundle.retrieval.answer.passage_text import (
     constraint_line,
     fenced,
@@ -31,7 +31,7 @@ def markdown(bundle: RetrievalBundle) -> str:
         f"role {bundle.role_id}" if bundle.role_id else "no role",
         f"trust {provenance.trust_posture}",
         f"freshness {provenance.freshness_posture}",
-        *([", ".join(fallback.states or [fallback.state])] if fallback else []),
+        *([", ".join([*named_states(fallback), fallback.action])] if fallback else []),
         bundle.query.generated_at,
         *filter(None, [replica_note(bundle)]),
     ]

@@ -243,10 +243,15 @@ def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator
 
 
 def _fallback(fallback: Fallback) -> str:
-    states = " + ".join(fallback.states or [fallback.state])
     # Any other action has its message above the passages.
     message = f": {one_line(fallback.message, _LONG)}" if fallback.action == "continue" else ""
-    return f"{states}, {fallback.action}{message}"
+    return f"{' + '.join(named_states(fallback))}, {fallback.action}{message}".removeprefix(", ")
+
+
+def named_states(fallback: Fallback) -> list[str]:
+    """The states, without ``healthy`` if something that is no state limits the answer."""
+    states = fallback.states or [fallback.state]
+    return [*states] if fallback.action == "continue" else [s for s in states if s != "healthy"]
 
 
 def _not_selected(

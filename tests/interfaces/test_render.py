@@ -7,8 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
+from rolebundle.interfaces.markdown import markdown
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
 
@@ -79,6 +80,15 @@ def test_an_empty_answer_says_so() -> None:
     # Nothing was selected, so there is nothing to trust, and nothing that has an age.
     assert "trust " not in output and "freshness " not in output
     assert "\nno_strong_match + no_overlay, block\n" in output
+
+
+def test_an_answer_with_a_caution_is_not_called_healthy() -> None:
+    bundle = bundle_of(["the token"], "t")
+    for action, named in (("warn", False), ("continue", True)):
+        fallback = Fallback(state="healthy", states=["healthy"], action=action, message="m")
+        shown = bundle.model_copy(update={"fallback": fallback})
+        assert ("healthy" in render.text(shown)) is named
+        assert ("healthy" in markdown(shown)) is named
 
 
 def test_score_bar() -> None:

@@ -197,9 +197,13 @@ def retrieval(
 
 
 def answer_passage(
-    tier: Any = "authoritative", status: Any = "fresh", source: str = "", hits: Sequence[str] = ()
+    tier: Any = "authoritative",
+    status: Any = "fresh",
+    source: str = "",
+    hits: Sequence[str] = (),
+    updated_at: str | None = None,
 ) -> SelectedChunk:
-    """A passage of an answer with this trust tier, freshness, source and overlay hits."""
+    """A passage of an answer with this trust tier, freshness, source, overlay hits and date."""
     return SelectedChunk(
         chunk_id="c",
         document_id="d",
@@ -210,6 +214,8 @@ def answer_passage(
         scores=Scores(lexical=0, semantic=0, metadata=0, rerank=0, final=0),
         reasons_selected=[],
         overlay_hits=[*hits],
-        metadata=ChunkMetadata(trust_tier=tier, freshness=Freshness(status=status), tags=[]),
+        metadata=ChunkMetadata(
+            trust_tier=tier, freshness=Freshness(status=status, updated_at=updated_at), tags=[]
+        ),
         citation=Citation(reference="r"),
     )

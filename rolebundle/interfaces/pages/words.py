@@ -10,7 +10,6 @@ from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.terms import (
     RANKED_LOWER,
     FallbackAction,
-    FallbackState,
     FreshnessPosture,
     RejectionCode,
     TrustPosture,
@@ -60,14 +59,6 @@ WARNING_NOTE: Mapping[str, str] = {
     "heading names it.",
 }
 """What the message of a warning does not explain."""
-STATE: Mapping[FallbackState, str] = {
-    "no_strong_match": "no strong match",
-    "forbidden_hit": "something relevant is forbidden to the role",
-    "conflicting": "sources contradict each other",
-    "stale_dominant": "most of it is old",
-    "no_overlay": "asked without a role",
-    "healthy": "sound",
-}
 ACTION: Mapping[FallbackAction, str] = {
     "continue": "The passages can be used.",
     "warn": "The passages can be used with care.",

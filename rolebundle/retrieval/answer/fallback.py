@@ -98,18 +98,25 @@ def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
-    """The fallback of all limitations: every state, the worst action, and all sentences."""
+    """The fallback of all limitations: every state, the worst action, and all sentences.
+
+    The sentences are in the order of their actions, those of the worst action first.
+    """
     holding = {limitation.state for limitation in limitations}
     states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
-    actions = {limitation.action for limitation in limitations}
-    sentences = [limitation.sentence for limitation in limitations if limitation.sentence]
+    worst_first = sorted(limitations, key=_severity, reverse=True)
+    sentences = [limitation.sentence for limitation in worst_first if limitation.sentence]
     return Fallback.model_construct(
         state=states[0],
         states=states,
-        action=max(actions, key=FALLBACK_ACTIONS.index, default="continue"),
+        action=worst_first[0].action if worst_first else "continue",
         message="; ".join(sentences),
         verdict=verdict,
     )
+
+
+def _severity(limitation: Limitation) -> int:
+    return FALLBACK_ACTIONS.index(limitation.action)
 
 
 def _limitations(

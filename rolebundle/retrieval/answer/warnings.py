@@ -31,6 +31,12 @@ MAX_MISSING_WORDS = 10
 """So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
 _IDENTIFIER = re.compile(r"(?<![^\W_])[A-Z][A-Za-z]*+[-_#](\d++)(?![^\W_])")
+# "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
+_YEAR = re.compile(
+    r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
+    r"(?:-\d\d(?:-\d\d)?)?(?![\w:/%-]|\.\d)",
+    re.IGNORECASE,
+)
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there is a warning."""
 
@@ -54,7 +60,7 @@ def warnings_for(
         ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
-        ("STALE_DOMINANT", _stale_dominant(selected, codes)),
+        ("STALE_DOMINANT", _stale_dominant(selected, codes, _past_year(request))),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
         ("ACTION_RESTRICTED", _action_restricted(codes)),
         ("LOW_DIVERSITY", _low_diversity(selected, retrieval.candidates)),
@@ -140,11 +146,26 @@ def _is_role_specific(chunk: SelectedChunk) -> bool:
     return any(hit.startswith(kinds) for hit in chunk.overlay_hits)
 
 
-def _stale_dominant(selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int]) -> str:
+def _stale_dominant(
+    selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int], past_year: str
+) -> str:
+    """Passages that are not older than the past that the task asks about do not count."""
     rejected = codes.get("stale", 0)
-    stale = rejected + sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
+    stale = rejected + sum(_is_stale(chunk, past_year) for chunk in selected)
     considered = rejected + len(selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
+
+
+def _is_stale(chunk: SelectedChunk, past_year: str) -> bool:
+    freshness = chunk.metadata.freshness
+    date = freshness.updated_at or freshness.inferred_at or ""
+    return freshness.status == "stale" and not (past_year and date >= past_year)
+
+
+def _past_year(request: ResolvedRequest) -> str:
+    """The first year that the task names, if it names past years only; else empty."""
+    years = _YEAR.findall(request.task)
+    return min(years, default="") if all(int(year) < request.now.year for year in years) else ""
 
 
 def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:

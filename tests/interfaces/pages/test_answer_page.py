@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, REJECTION_CODES
+from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.answer import answer_page, score_parts
 from rolebundle.interfaces.pages.page import visible
@@ -121,7 +121,6 @@ def test_what_is_visible_hides_and_reorders_nothing(text: str) -> None:
 
 def test_every_code_has_plain_words() -> None:
     assert set(words.REJECTION) == set(words.REJECTION_ADVICE) == set(REJECTION_CODES)
-    assert set(words.STATE) == set(FALLBACK_STATES)
     assert set(words.ACTION) == set(FALLBACK_ACTIONS)
 
 

@@ -112,6 +112,16 @@ class TestFallback:
         assert (found.state, found.action) == ("no_strong_match", "degrade")
         assert len(found.message.split("; ")) >= 5
 
+    def test_the_sentences_of_the_worst_action_come_first(self) -> None:
+        found = fallback_of(
+            [
+                Limitation("no_overlay", "continue", "no role"),
+                Limitation(None, "warn", "thin"),
+                Limitation(None, "degrade", "half a search"),
+            ]
+        )
+        assert (found.action, found.message) == ("degrade", "half a search; thin; no role")
+
     def test_an_empty_answer_lists_the_other_states_and_gives_one_reason(self) -> None:
         found = decided(
             "FORBIDDEN_SOURCE_HIT",

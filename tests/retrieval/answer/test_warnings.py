@@ -40,6 +40,7 @@ def codes(
     conflicts: Sequence[Conflict] = (),
     role: Overlay | None = None,
     passages: Sequence[Passage] = (),
+    task: str = "token rotation",
     candidate_sources: Sequence[str] = ("w", "v"),
     **fields: Any,
 ) -> dict[str, str]:
@@ -51,10 +52,11 @@ def codes(
         conflicts: between them.
         role: the overlay.
         passages: those of the answer, as they are in the corpus.
+        task: of the request.
         candidate_sources: the sources of all candidates.
         fields: of the retrieval.
     """
-    request = resolved(role)
+    request = resolved(role, task=task)
     found = warnings_for(
         selected,
         counts or {},
@@ -134,6 +136,25 @@ class TestWarnings:
     def test_stale_rejections_count(self) -> None:
         found = codes(SOUND, {"stale": 3}, role=ROLE)
         assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
+
+    @pytest.mark.parametrize(
+        ("task", "is_warned"),
+        [
+            ("Who were the members in 2017?", False),
+            ("What was decided in 2018 and in March 2019?", False),
+            ("Who were the members on 2018-03-01?", False),
+            ("Who were the members in 2019?", True),
+            ("Who are the members?", True),
+            ("Who was a member since 2017?", True),
+            ("Compare 2017 with 2026", True),
+            ("Does ISO 9001:2015 hold?", True),
+        ],
+    )
+    def test_what_is_of_the_past_that_the_task_names_is_not_too_old(
+        self, task: str, *, is_warned: bool
+    ) -> None:
+        old = answer_passage(status="stale", hits=(OWN,), updated_at="2018-05-01T00:00:00Z")
+        assert ("STALE_DOMINANT" in codes([old], role=ROLE, task=task)) is is_warned
 
     def test_an_empty_answer_is_not_stale(self) -> None:
         assert "STALE_DOMINANT" not in codes([], role=ROLE)
