@@ -87,12 +87,14 @@ LONG_DOCUMENTS = frozenset(
         "agents",
         "decisions-and-marks",
         "folders",
+        "gate",
         "inspect",
         "operations",
         "overlays",
         "quality",
         "replicas",
         "security",
+        "terminal",
     )
 )
 """Their blocks take seconds. They run in `.ci/run` and with ``pytest -m slow``."""

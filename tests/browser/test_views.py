@@ -39,16 +39,10 @@ PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
 """Of each view, the addresses that are tested."""
 
 
-def for_each_view(*quick: tuple[str, str]) -> pytest.MarkDecorator:
-    """Give a test each view on each corpus; those not in ``quick`` only if slow tests run."""
-    return pytest.mark.parametrize(
-        ("view", "name"),
-        [
-            pytest.param(view, name, marks=[] if (view, name) in quick else pytest.mark.slow)
-            for view in VIEWS
-            for name in ("sample", "hostile")
-        ],
-    )
+for_each_view = pytest.mark.parametrize(
+    ("view", "name"), [(view, name) for view in VIEWS for name in ("sample", "hostile")]
+)
+"""Give a test each view on each corpus."""
 
 
 @pytest.fixture
@@ -66,7 +60,8 @@ def test_every_view_is_tested() -> None:
     assert set(VIEWS) <= set(PARAMETERS)
 
 
-@for_each_view(("answer", "sample"))
+@pytest.mark.slow
+@for_each_view
 def test_a_view_is_text_and_its_own_parts_only(
     visitor: Visitor, plain_visitor: Visitor, corpus: Corpus, view: str
 ) -> None:
@@ -110,7 +105,8 @@ def violations(auditor: Visitor, axe: str) -> list[str]:
     return found
 
 
-@for_each_view(("answer", "sample"))
+@pytest.mark.slow
+@for_each_view
 def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: str) -> None:
     for address in list(addresses(corpus, view))[:5]:
         auditor.visit(address)

@@ -132,7 +132,7 @@ def replace_under_load(site: Site, load: Load, rounds: int) -> None:
     print(f"{rounds} pulls, answers: {load.answers}")
 
 
-@rounds(2, 100)
+@rounds(1, 100)
 def test_servers_and_readers(rounds: int, site: Site) -> None:
     """Two processes over standard input and output, an engine in this process, an old reader."""
     load = Load()
@@ -155,7 +155,7 @@ def one_shot(replica: Path) -> set[int]:
     return editions_of(outcome.json())
 
 
-@rounds(2, 100)
+@rounds(1, 100)
 def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients of one server over a socket, and one that speaks MCP."""
     load = Load()
@@ -175,7 +175,7 @@ def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatc
             client.end_of_input()
 
 
-@rounds(2, 100)
+@rounds(1, 100)
 def test_an_mcp_server(rounds: int, site: Site) -> None:
     async def talk(session: Session) -> None:
         for edition in range(1, rounds + 2):

@@ -55,6 +55,7 @@ def test_nothing_is_published(place: Place, copy: Path) -> None:
     assert copy.read_bytes() == b"an earlier copy"
 
 
+@fast("folder", "http", "rsync")
 def test_a_small_change_moves_little(place: Place, replica: Replica, copy: Path) -> None:
     push(place, replica)
     place.reader.fetch(copy)

@@ -1,6 +1,6 @@
 """How much the randomized tests do.
 
-Properties are checked with ``EXAMPLES`` examples: 8, or the number in ``ROLEBUNDLE_EXAMPLES``;
+Properties are checked with ``EXAMPLES`` examples: 6, or the number in ``ROLEBUNDLE_EXAMPLES``;
 expensive ones with a third of it (``few_examples``). Tests that kill processes or damage files have
 a sample that runs by default, and a full number of rounds that only ``pytest -m slow`` runs. So have
 tests with many cases of one kind: the mark ``sample(step)``.
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "6"))
 
 
 FEW_EXAMPLES = max(1, EXAMPLES // 3)

@@ -264,6 +264,15 @@ def _warm_up() -> None:
         ):
             with suppress(SystemExit):
                 main([*command, "--db", f"{folder}/corpus.db"])
+    _warm_up_hypothesis()
+
+
+def _warm_up_hypothesis() -> None:
+    """Check one property. With the first, Hypothesis reads the constants in all files of ours."""
+    from hypothesis import given, settings
+    from hypothesis.strategies import integers
+
+    settings(max_examples=1, database=None)(given(integers())(lambda _: None))()
 
 
 def _join_pages() -> None:

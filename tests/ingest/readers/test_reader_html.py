@@ -130,8 +130,8 @@ def test_a_page_that_is_nested_too_deeply_is_an_error():
 
 @pytest.mark.parametrize("value", ["", "=1", "='>'", '="<"', "/"])
 def test_a_tag_with_attributes_without_end_is_refused_at_once(value):
-    with linear_time(1_000_000), pytest.raises(DocumentError) as caught:
-        read("<p " + " ".join(f"a{n}{value}" for n in range(100_000)) + ">text")
+    with linear_time(200_000), pytest.raises(DocumentError) as caught:
+        read("<p " + " ".join(f"a{n}{value}" for n in range(20_000)) + ">text")
     assert caught.value.code == "unreadable_html"
     assert "more than 10,000 attributes" in str(caught.value)
 

@@ -143,7 +143,9 @@ def until(screen: int, holds: Callable[[bytes], bool]) -> None:
             screen_text += os.read(screen, 65_536)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "shell", [pytest.param(shell, marks=[pytest.mark.slow] * (shell != "bash")) for shell in SHELLS]
+)
 def test_a_shell_completes_what_is_typed(shell: str, corpus: Path, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
