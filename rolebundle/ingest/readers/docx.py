@@ -27,16 +27,14 @@ from rolebundle.ingest.readers.docx_styles import (
     shading_of,
     value_of,
 )
-from rolebundle.ingest.readers.drawing import diagram_text, hex_color
 from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks
+from rolebundle.ingest.readers.office import diagram_text, hex_color, main_part
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     PackageReader,
-    comments_of,
     local_name,
     number_in,
-    properties_of,
 )
 from rolebundle.scan.hidden_style import WHITE, Color, color, declarations, hiding
 
@@ -57,17 +55,11 @@ _MAX_CELLS = 1_000_000
 
 
 def _document(package: Package) -> ParsedDocument:
-    kinds = dict(package.relations("").values())
-    main = kinds.get("officeDocument", "word/document.xml")
-    if main not in package:
-        raise ValueError("it has no document")
     hidden = HiddenTexts()
-    for text in comments_of(package):
-        hidden.add("comment", text, is_usual=True)
+    main, properties = main_part(package, "word/document.xml", hidden)
     walk = _Walk(package, main, hidden)
     walk.body(main)
     walk.headers_and_footers()
-    properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
     title = walk.title or walk.blocks.title
     # The title of a template stays in all documents that are made from it.
     if title and not _shares_word(properties.get("title", ""), walk.beginning()):
@@ -152,18 +144,13 @@ class _Walk:
     def headers_and_footers(self) -> None:
         """Add the texts at the head and foot of pages that are printed, each once."""
         has_even = self._package.parse(self._part("settings")).find(f"{W}evenAndOddHeaders")
-        lines: dict[str, None] = {}
+        lines: list[str] = []
         for relation, type_name in dict.fromkeys(self._sections):
             name = self._relations.get(relation, ("", ""))[1]
             if not name or (type_name == "even" and (has_even is None or not is_on(has_even))):
                 continue
-            for line in self._block_text(self._package.parse(name)).split("\n"):
-                # Without page numbers.
-                if re.search(r"[^\W\d_]{2}", line):
-                    lines[" ".join(line.split())] = None
-        if lines:
-            self.blocks.heading("Page header and footer", 1)
-            self.blocks.add("paragraph", "\n".join(lines))
+            lines += self._block_text(self._package.parse(name)).split("\n")
+        self.blocks.page_margins(lines)
 
     def _block(self, element: Any, background: Color | None) -> None:
         """A paragraph, a table, or an element that contains such."""
@@ -557,4 +544,4 @@ def _shape_fill(content: Any, background: Color | None) -> Color | None:
     return background
 
 
-READER = PackageReader("docx", 1, _document)
+READER = PackageReader("docx", 2, _document)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rolebundle.ingest.readers.drawing import hex_color
 from rolebundle.ingest.readers.extracted import hidden_kind
+from rolebundle.ingest.readers.office import hex_color
 from rolebundle.ingest.readers.package import integer_in, local_name, number_in
 from rolebundle.scan.hidden_style import Color, color
 

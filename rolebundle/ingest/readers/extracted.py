@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -19,6 +20,7 @@ _MAX_HIDDEN_CHARS = 2_000_000
 _MAX_PART_CHARS = 20_000
 _MIN_LABELLED_WORDS = 4
 _MAX_FONT_SIZE = 1.5  # points
+_WORD = re.compile(r"[^\W\d_]{2}")
 _JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
 
 
@@ -99,6 +101,25 @@ class TextBlocks:
             header = lines[0] if has_header and len(lines) > 1 else ""
             self.add("table", "\n".join(lines), header=header)
             self._flush()
+
+    def slide(self, title: str, number: int) -> None:
+        """Begin a slide with its heading, so that it is not below that of another one."""
+        self.heading(title or f"Slide {number}", 1, f"slide {number}", is_title=bool(title))
+
+    def speaker_notes(self, notes: Iterable[str], number: int) -> None:
+        """Add the speaker notes of a slide, if there are any."""
+        anchor = f"slide {number}, speaker notes"
+        for place, text in enumerate(notes):
+            if not place:
+                self.heading("Speaker notes", 2, anchor, is_title=False)
+            self.add("paragraph", text, anchor)
+
+    def page_margins(self, lines: Iterable[str]) -> None:
+        """Add the texts at the head and foot of pages, each once, without page numbers."""
+        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
+        if texts:
+            self.heading("Page header and footer", 1, is_title=False)
+            self.add("paragraph", "\n".join(texts))
 
     def document(
         self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()

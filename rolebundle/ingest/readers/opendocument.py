@@ -7,6 +7,7 @@ tree.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ class _Walk:
         self._notes: list[str] = []
         self._note_count = self._cell_count = 0
         self._boxes: list[tuple[Any, Look]] = []
-        self._left_out: dict[str, int] = {}
+        self._left_out = Counter[str]()
         self._pages = 0
         # The table whose rows are being read.
         self._table: Any = None
@@ -101,9 +102,6 @@ class _Walk:
     def notes(self) -> list[str]:
         """What was left out."""
         return [f"{kind} left out: {count}" for kind, count in self._left_out.items() if count]
-
-    def _leave_out(self, kind: str) -> None:
-        self._left_out[kind] = self._left_out.get(kind, 0) + 1
 
     def content(self) -> None:
         """Read the body."""
@@ -129,19 +127,15 @@ class _Walk:
     def headers_and_footers(self) -> None:
         """Add the texts at the head and foot of the pages that the document uses, each once."""
         used = self._styles.used_masters() | {"Standard", "Default"}
-        lines: dict[str, None] = {}
+        lines: list[str] = []
         for master in self._root.iter(f"{STYLE}master-page"):
             if master.get(f"{STYLE}name") not in used or self._sheet or self._pages:
                 continue
             for part in master:
                 name = local_name(part)
                 if name.startswith(("header", "footer")) and part.get(f"{STYLE}display") != "false":
-                    for line in self._block_text(part, {}).split("\n"):
-                        if re.search(r"[^\W\d_]{2}", line):
-                            lines[" ".join(line.split())] = None
-        if lines:
-            self.blocks.heading("Page header and footer", 1, is_title=False)
-            self.blocks.add("paragraph", "\n".join(lines))
+                    lines += self._block_text(part, {}).split("\n")
+        self.blocks.page_margins(lines)
 
     def _block(self, element: Any, look: Look) -> None:  # noqa: PLR0912
         name = local_name(element)
@@ -369,7 +363,7 @@ class _Walk:
             if table.getparent().tag == f"{_OFFICE}spreadsheet":
                 self._sheet = SheetBlocks(self.blocks, table.get(f"{TABLE}name", ""))
                 if self._is_hidden_table(table):
-                    self._leave_out("hidden sheets")
+                    self._left_out["hidden sheets"] += 1
         if self._sheet is None:
             self._rows.append(self._cells(row, self._columns)[0])
             return
@@ -403,7 +397,7 @@ class _Walk:
         visibility = row.get(f"{TABLE}visibility", "visible")
         if visibility in {"collapse", "filter"} or style.get("hidden"):
             if text := _all_text(row):
-                self._leave_out("hidden rows")
+                self._left_out["hidden rows"] += 1
                 self.hidden.add("hidden_cells", text, is_usual=True)
             return [], []
         table = self._styles.look("table", _table_of(row).get(f"{TABLE}style-name"))
@@ -450,7 +444,7 @@ class _Walk:
         anchor = f"slide {self._pages}"
         style = self._styles.look("drawing-page", page.get(f"{DRAW}style-name"))
         if style.get("hidden"):
-            self._leave_out("hidden slides")
+            self._left_out["hidden slides"] += 1
             self.hidden.add("hidden_slide", _all_text(page), is_usual=True)
             return
         title, notes = "", []
@@ -481,7 +475,7 @@ class _Walk:
                 if table is not None:
                     shapes.append((table, {}))
         if title or shapes or notes:
-            self.blocks.heading(title or f"Slide {self._pages}", 1, anchor)
+            self.blocks.slide(title, self._pages)
         for shape, look in shapes:
             if shape.tag == _TABLE_TAG:
                 rows = [" | ".join(self._row_cells(row)) for row in shape.iter(_ROW)]
@@ -492,11 +486,7 @@ class _Walk:
                     self._paragraph(child, look, anchor=anchor)
                 elif child.tag == _LIST:
                     self._list(child, look, 1, "", anchor)
-        if notes:
-            anchor = f"{anchor}, speaker notes"
-            self.blocks.heading("Speaker notes", 2, anchor)
-            for text in notes:
-                self.blocks.add("paragraph", text, anchor)
+        self.blocks.speaker_notes(notes, self._pages)
 
     def _is_off_slide(self, shape: Any) -> bool:
         x, y, width, height = (
@@ -540,4 +530,4 @@ def _all_text(element: Any) -> str:
     return " ".join(paragraphs) if paragraphs else " ".join(element.itertext())
 
 
-READER = PackageReader("opendocument", 1, _document)
+READER = PackageReader("opendocument", 2, _document)

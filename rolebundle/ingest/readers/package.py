@@ -299,20 +299,7 @@ def local_name(element: Any) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-_UNSHOWN = re.compile(
-    r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
-    re.IGNORECASE,
-)
 _SPACE = re.compile(r"\s+")
-
-
-def comments_of(package: Package) -> Iterator[str]:
-    """The texts of comments and of properties that people define, which no reader shows."""
-    for name in package.names():
-        if _UNSHOWN.search(name):
-            text = _SPACE.sub(" ", " ".join(package.parse(name).itertext())).strip()
-            if text:
-                yield text
 
 
 # Core properties

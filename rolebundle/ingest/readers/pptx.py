@@ -7,17 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.drawing import Theme, diagram_text, fill_color, theme_of
 from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind
+from rolebundle.ingest.readers.office import Theme, diagram_text, fill_color, main_part, theme_of
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     PackageReader,
-    comments_of,
     integer_in,
     local_name,
     number_in,
-    properties_of,
 )
 from rolebundle.scan.hidden_style import WHITE, Color
 
@@ -37,15 +35,10 @@ _Box = tuple[float, float, float, float]
 
 
 def _document(package: Package) -> ParsedDocument:
-    kinds = dict(package.relations("").values())
-    main = kinds.get("officeDocument", "ppt/presentation.xml")
-    if main not in package:
-        raise ValueError("it has no presentation")
+    blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
+    main, properties = main_part(package, "ppt/presentation.xml", hidden)
     root = package.parse(main)
     relations = package.relations(main)
-    blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
-    for text in comments_of(package):
-        hidden.add("comment", text, is_usual=True)
     size = root.find(f"{_P}sldSz")
     width, height = (
         (number_in(size.get(key), 0) for key in ("cx", "cy")) if size is not None else (0, 0)
@@ -57,7 +50,6 @@ def _document(package: Package) -> ParsedDocument:
         slide = _Slide(package, name, (0.0, 0.0, width, height), number, blocks, hidden, layouts)
         if not slide.read():
             hidden_slides += 1
-    properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
     left_out = [f"hidden slides left out: {hidden_slides}"] if hidden_slides else []
     return blocks.document(properties, hidden, left_out)
 
@@ -168,7 +160,7 @@ class _Slide:
                 bodies += found
         if title or bodies or notes:
             # Each slide has a heading, so that it is not below that of another one.
-            self._blocks.heading(title or f"Slide {self._number}", 1, self._anchor)
+            self._blocks.slide(title, self._number)
         for kind, text in bodies:
             if kind == "table":
                 lines = text.split("\n")
@@ -177,11 +169,7 @@ class _Slide:
                 self._blocks.end_block()
             else:
                 self._blocks.add("list" if kind == "list" else "paragraph", text, self._anchor)
-        if notes:
-            anchor = f"{self._anchor}, speaker notes"
-            self._blocks.heading("Speaker notes", 2, anchor)
-            for text in notes:
-                self._blocks.add("paragraph", text, anchor)
+        self._blocks.speaker_notes(notes, self._number)
         return True
 
     def _notes(self) -> list[str]:
@@ -439,4 +427,4 @@ def _contains(outer: _Box, inner: _Box) -> bool:
     )
 
 
-READER = PackageReader("pptx", 1, _document)
+READER = PackageReader("pptx", 2, _document)

@@ -15,18 +15,16 @@ from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.drawing import Theme, hex_color, theme_of
 from rolebundle.ingest.readers.extracted import HiddenTexts, SheetBlocks, TextBlocks, hidden_kind
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
+from rolebundle.ingest.readers.office import Theme, hex_color, main_part, theme_of
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     PackageReader,
-    comments_of,
     integer_in,
     local_name,
     number_in,
-    properties_of,
 )
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
@@ -77,20 +75,14 @@ _PLAIN = _Format("General")
 
 
 def _document(package: Package) -> ParsedDocument:
-    kinds = dict(package.relations("").values())
-    main = kinds.get("officeDocument", "xl/workbook.xml")
-    if main not in package:
-        raise ValueError("it has no workbook")
     blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
-    for text in comments_of(package):
-        hidden.add("comment", text, is_usual=True)
+    main, properties = main_part(package, "xl/workbook.xml", hidden)
     workbook = _Workbook(package, main, blocks, hidden)
     for sheet in package.parse(main).iter(f"{_S}sheet"):
         kind, name = workbook.relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))
         if kind == "worksheet":
             is_shown = sheet.get("state", "visible") == "visible"
             workbook.sheet(name, sheet.get("name", ""), is_shown=is_shown)
-    properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
     return blocks.document(properties, hidden, workbook.notes())
 
 

@@ -146,6 +146,28 @@ def test_a_workbook() -> None:
     )
 
 
+def test_a_heading_of_the_reader_is_no_title() -> None:
+    import pptx
+    from docx import Document
+
+    word_document = Document()
+    word_document.core_properties.title = ""
+    word_document.add_paragraph("All fees are in euros.")
+    word_document.sections[0].header.paragraphs[0].text = "Port Authority"
+    assert "title" not in read_document(saved(word_document), "a.docx").inferred
+
+    presentation = pptx.Presentation()
+    presentation.core_properties.title = ""
+    for layout, text in ((6, ""), (0, "Harbour plan")):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[layout])
+        slide.notes_slide.notes_text_frame.text = "Greet the guests."
+        if text:
+            slide.shapes.title.text = text
+    document = read_document(saved(presentation), "a.pptx")
+    assert ("heading", "Slide 1") in texts(document)
+    assert document.inferred["title"] == "Harbour plan"
+
+
 def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
     import openpyxl
 

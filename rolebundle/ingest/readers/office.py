@@ -1,18 +1,54 @@
-"""What Office formats share in their drawings: colors and diagrams."""
+"""What the formats of Office Open XML share: their parts, colors and diagrams."""
 
 from __future__ import annotations
 
 import colorsys
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rolebundle.ingest.readers.package import Package, local_name, number_in
+from rolebundle.ingest.readers.extracted import HiddenTexts
+from rolebundle.ingest.readers.package import Package, local_name, number_in, properties_of
 from rolebundle.scan.hidden_style import Color, color
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
+_UNSHOWN = re.compile(
+    r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
+    re.IGNORECASE,
+)
+
 Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
+
+
+def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str, dict[str, Any]]:
+    """The name of the main part, and the properties of the document.
+
+    Args:
+        package: the file.
+        default: the usual name of the main part.
+        hidden: gets the comments.
+
+    Raises:
+        ValueError: there is no main part.
+    """
+    kinds = dict(package.relations("").values())
+    main = kinds.get("officeDocument", default)
+    if main not in package:
+        raise ValueError(f"it has no {main}")
+    for text in _comments(package):
+        hidden.add("comment", text, is_usual=True)
+    return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
+
+
+def _comments(package: Package) -> Iterator[str]:
+    """The texts of comments and of properties that people define, which no reader shows."""
+    for name in package.names():
+        if _UNSHOWN.search(name):
+            text = " ".join(" ".join(package.parse(name).itertext()).split())
+            if text:
+                yield text
 
 
 def theme_of(package: Package, name: str) -> Theme:
