@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -89,11 +88,6 @@ def test_several_audits_in_a_folder_and_its_folders(tmp_path: Path, home: Path) 
     assert {report.log_id for report in reports} == {log.log_id for log in collected_logs(home)}
     for report, place in zip(reports, places, strict=False):
         assert collected(home, report.log_id) == exported(home.parent / place)
-
-
-def test_the_collection_is_for_its_owner_alone(home: Path, file: Path) -> None:
-    collect_one(home, file)
-    assert stat.S_IMODE(collected_audits_path(home).stat().st_mode) == 0o600
 
 
 def test_nothing_changes_beside_the_file_also_if_its_log_is_there(

@@ -12,12 +12,18 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
 from rolebundle.storage.audits.audit import AUDIT_FORMAT
+from rolebundle.storage.audits.collected_audits import COLLECTION_FORMAT
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
 from rolebundle.storage.indexes.rerank_cache import CACHE_FORMAT
 from rolebundle.storage.opening import corpus_format, open_writer
 
-FORMATS = {"corpus": corpus_format(), "audit": AUDIT_FORMAT, "rerank cache": CACHE_FORMAT}
+FORMATS = {
+    "corpus": corpus_format(),
+    "audit": AUDIT_FORMAT,
+    "collection": COLLECTION_FORMAT,
+    "rerank cache": CACHE_FORMAT,
+}
 
 
 @pytest.fixture(params=FORMATS.values(), ids=FORMATS)
