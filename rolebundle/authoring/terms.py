@@ -39,12 +39,14 @@ SUBSUMED = 0.6
 """A term is left out if a longer term has at least this share of its foreground passages."""
 
 _PRIOR_PASSAGES = 10.0
+_LOWER_CASE_WEIGHT = 2
+"""A word of a name is written with a capital at least so many times as often as without."""
 _MAX_TERM_CHARS = 60
 _REPEATED_LINE_WORDS = 3
 
 # Addresses, paths, names of variables, markup: no words of the language. From the start of a word
 # only: from each letter a long line without spaces would take minutes.
-_LINK_TARGET = re.compile(r"(?<=\])\([^()\s]{1,500}\)")
+_LINK_TARGET = re.compile(r"(?<=\])\([^()\s]{1,500}\)|\{[{%][^{}\n]{1,500}[}%]\}")
 _NOT_PROSE = re.compile(
     r"(?<!\S)(?=\S*?(?:://|[_\\=<>@{}$^~]|\w[/.:]\w|\w\())\S+"
     r"|&\w+;|(?<!\w)[-+]{1,2}\w[\w-]*"
@@ -182,7 +184,7 @@ def characteristic_terms(
     """The terms that the foreground has significantly more often, the most significant first.
 
     A term is a content word, or a phrase of two or three adjacent ones. Ties are ordered by text. A
-    term is left out if a longer one explains it.
+    term is left out if a longer one explains it, or if it is the name of a person.
 
     Args:
         foreground: the passages of the subject.
@@ -223,7 +225,7 @@ def characteristic_terms(
         if len(text) <= _MAX_TERM_CHARS:
             found.append(Term(text, key, count, outside[key], len(documents[key]), round(z, 2)))
     found.sort(key=lambda term: (-term.z, -len(term.words), term.text))
-    return _without_parts(found)
+    return _without_names(_without_parts(found), (*foreground, *background))
 
 
 def terms_named(
@@ -285,6 +287,21 @@ def _without_parts(terms: Sequence[Term]) -> list[Term]:
         for part in _parts(term.words):
             longer[part] = max(longer[part], term.inside)
     return [term for term in terms if longer[term.words] < SUBSUMED * term.inside]
+
+
+def _without_names(terms: Sequence[Term], passages: Sequence[PassageWords]) -> list[Term]:
+    """The terms without phrases of words that are mostly written with a capital.
+
+    In minutes these are the names of those who attended.
+    """
+    parts = {word for term in terms if len(term.words) > 1 for word in term.words}
+    capitals: Counter[str] = Counter()
+    for passage in passages:
+        for run, stems in zip(passage.runs, passage.stems, strict=True):
+            for spelled, word in zip(run, stems, strict=True):
+                if word in parts:
+                    capitals[word] += 1 if spelled.istitle() else -_LOWER_CASE_WEIGHT
+    return [t for t in terms if len(t.words) == 1 or any(capitals[word] <= 0 for word in t.words)]
 
 
 def _parts(words: Key) -> Iterator[Key]:

@@ -49,8 +49,9 @@ def test_stop_words_punctuation_and_code_separate_phrases() -> None:
 
 def test_a_link_has_its_words_and_not_those_of_its_target() -> None:
     text = "A [travel card](/first-travel-card/) or [ticket](https://a.example/fare-zones) (paid)"
+    text += ' [fare]({% page "/first-travel-fare/" %})'
     words = words_of_passage("d", text)
-    assert words.runs == (("travel", "card"), ("ticket",), ("paid",))
+    assert words.runs == (("travel", "card"), ("ticket",), ("paid",), ("fare",))
 
 
 def test_a_long_line_without_spaces_is_read_once() -> None:
@@ -66,6 +67,13 @@ def test_a_repeated_or_quoted_line_counts_once() -> None:
         "c": ["Copyright of the whole club"],
     }
     assert without_repeats(texts) == {"a": texts["a"], "b": ["text 1"], "c": [""]}
+
+
+def test_names_of_persons_are_no_terms() -> None:
+    minutes = passages(*["Ana Silva, Ben Okoro. Apple Harvest. Thanks to ben"] * 6)
+    weather = passages(*["The apple is ripe", "a harvest"] * 10, *["snow"] * 40, first=6)
+    found = {term.text for term in characteristic_terms(minutes, weather) if " " in term.text}
+    assert found == {"apple harvest"}
 
 
 def test_named_terms_keep_their_spelling_and_need_two_passages() -> None:
