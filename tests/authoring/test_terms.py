@@ -70,8 +70,8 @@ def test_a_repeated_or_quoted_line_counts_once() -> None:
 
 
 def test_names_of_persons_are_no_terms() -> None:
-    minutes = passages(*["Ana Silva, Ben Okoro. Apple Harvest. Thanks to ben"] * 6)
-    weather = passages(*["The apple is ripe", "a harvest"] * 10, *["snow"] * 40, first=6)
+    minutes = passages(*["Ana Silva, Ben Okoro. Apple Harvest"] * 6, "Thanks to ben")
+    weather = passages(*["The apple is ripe", "a harvest"] * 10, *["snow"] * 40, first=7)
     found = {term.text for term in characteristic_terms(minutes, weather) if " " in term.text}
     assert found == {"apple harvest"}
 
