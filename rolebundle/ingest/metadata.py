@@ -137,22 +137,17 @@ def parse_manifest(content: bytes, path: str) -> Manifest:
     try:
         raw = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            "bad_manifest",
-            f"{path}: not readable as TOML ({error})",
-            "correct the file and run again",
+        raise _bad_manifest(
+            f"{path}: not readable as TOML ({error})", "correct the file and run again"
         ) from error
     allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking", *_AUTHORITY_KEYS)
     for key in raw:
         if key not in allowed:
-            raise _unknown(ConfigurationError, "bad_manifest", path, key, allowed)
+            raise _unknown(path, key, allowed)
     raw_rules = raw.get("rule", [])
     if not isinstance(raw_rules, list) or not all(isinstance(rule, dict) for rule in raw_rules):
-        raise ConfigurationError(
-            "bad_manifest", f"{path}: 'rule' must be tables", "write each rule under [[rule]]"
-        )
-    place = f"{path} [defaults]"
-    defaults = validated(raw.get("defaults", {}), place, ConfigurationError, "bad_manifest")
+        raise _bad_manifest(f"{path}: 'rule' must be tables", "write each rule under [[rule]]")
+    defaults = validated(raw.get("defaults", {}), f"{path} [defaults]", "bad_manifest")
     rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
     values = defaults.declared_values()
     sources = {
@@ -229,20 +224,18 @@ def with_manifest(
     return FileDefaults(authority, reader, separator), refused
 
 
-def validated(
-    values: object, place: str, error_type: type[RolebundleError], code: str
-) -> DeclaredMetadata:
-    """Validate declared metadata.
+def validated(values: object, place: str, code: str) -> DeclaredMetadata:
+    """Validate the metadata of flags or a manifest.
 
     Raises:
-        RolebundleError: of type ``error_type``, with the place, the keys and the allowed values.
+        ConfigurationError: with this code, the place, the keys and the allowed values.
     """
     if not isinstance(values, Mapping):
-        raise error_type(
+        raise ConfigurationError(
             code, f"{place}: must be a table of keys", "write each value as KEY = VALUE"
         )
     checked, mistakes = _checked(DeclaredMetadata, values)
-    _raise_any(map(_sentence, mistakes), place, error_type, code)
+    _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
     return checked
 
 
@@ -451,16 +444,12 @@ def _date_in(attributes: Attributes) -> str | None:
 def _rule(raw: Mapping[str, object], place: str) -> Rule:
     glob = raw.get("glob")
     if not isinstance(glob, str) or not glob:
-        raise ConfigurationError(
-            "bad_manifest", f"{place}: has no glob", 'add a line such as glob = "docs/**"'
-        )
+        raise _bad_manifest(f"{place}: has no glob", 'add a line such as glob = "docs/**"')
     values = {key: value for key, value in raw.items() if key not in _RULE_KEYS}
-    checked = validated(values, place, ConfigurationError, "bad_manifest")
+    checked = validated(values, place, "bad_manifest")
     reader, separator = (raw.get(key, "") for key in _READER_KEYS)
     if not isinstance(reader, str) or not isinstance(separator, str):
-        raise ConfigurationError(
-            "bad_manifest", f"{place}: reader and separator must be strings", "put them in quotes"
-        )
+        raise _bad_manifest(f"{place}: reader and separator must be strings", "put them in quotes")
     check_reader(reader, place)
     return Rule(glob, checked.declared_values(), reader, separator, *_authority_keys(raw, place))
 
@@ -469,10 +458,8 @@ def _authority_keys(raw: Mapping[str, object], place: str) -> tuple[TrustTier | 
     """``max_trust`` and ``trust_documents``; ``None`` if they are missing."""
     max_trust, trust_documents = (raw.get(key) for key in _AUTHORITY_KEYS)
     if not isinstance(trust_documents, bool | None):
-        raise ConfigurationError(
-            "bad_manifest",
-            f"{place}: trust_documents must be true or false",
-            "write it without quotes",
+        raise _bad_manifest(
+            f"{place}: trust_documents must be true or false", "write it without quotes"
         )
     return check_max_trust(max_trust, place), trust_documents
 
@@ -485,8 +472,7 @@ def check_max_trust(value: object, place: str) -> TrustTier | None:
     """
     tier = next((tier for tier in TRUST_TIERS if tier == value), None)
     if tier is None and value is not None:
-        raise ConfigurationError(
-            "bad_manifest",
+        raise _bad_manifest(
             f"{place}: max_trust = {_short(value)} is no trust tier",
             f"trust tiers: {', '.join(TRUST_TIERS)}",
         )
@@ -496,38 +482,33 @@ def check_max_trust(value: object, place: str) -> TrustTier | None:
 def _strings(raw: Mapping[str, object], key: str, path: str) -> tuple[str, ...]:
     values = raw.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ConfigurationError(
-            "bad_manifest", f"{path}: {key} must be a list of strings", f'write {key} = ["…"]'
-        )
+        raise _bad_manifest(f"{path}: {key} must be a list of strings", f'write {key} = ["…"]')
     return tuple(values)
 
 
 def _chunking(raw: object, path: str) -> Mapping[str, int]:
     if not isinstance(raw, dict):
-        raise ConfigurationError(
-            "bad_manifest",
+        raise _bad_manifest(
             f"{path}: chunking must be a table",
             "write a table [chunking] with size, overlap or maximum",
         )
     for key, value in raw.items():
         if key not in _CHUNKING_KEYS:
-            raise _unknown(
-                ConfigurationError, "bad_manifest", f"{path} [chunking]", key, _CHUNKING_KEYS
-            )
+            raise _unknown(f"{path} [chunking]", key, _CHUNKING_KEYS)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ConfigurationError(
-                "bad_manifest",
+            raise _bad_manifest(
                 f"{path} [chunking]: {key} = {_short(value)} must be a whole number",
                 "give it in characters",
             )
     return raw
 
 
-def _unknown(
-    error_type: type[RolebundleError], code: str, place: str, key: str, allowed: Sequence[str]
-) -> RolebundleError:
-    return error_type(
-        code,
+def _bad_manifest(message: str, step: str) -> ConfigurationError:
+    return ConfigurationError("bad_manifest", message, step)
+
+
+def _unknown(place: str, key: str, allowed: Sequence[str]) -> ConfigurationError:
+    return _bad_manifest(
         f"{place}: {_unknown_key(key, _similar(key, allowed))}",
         f"allowed keys: {', '.join(allowed)}",
     )

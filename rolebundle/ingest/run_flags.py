@@ -10,7 +10,6 @@ from typing import Any
 
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root
-from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.manifests import ManifestPolicy
 from rolebundle.ingest.metadata import FileDefaults, check_max_trust, validated
@@ -107,7 +106,7 @@ def defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDe
     """The defaults of files for which these governance flags hold."""
     limits = limits_in(flags)
     governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
-    values = validated(governed, "flags of an earlier ingest", ConfigurationError, "bad_flag")
+    values = validated(governed, "flags of an earlier ingest", "bad_flag")
     ungoverned = {
         key: value for key, value in declared.declared_values().items() if key not in governed
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rolebundle.contracts.roots import Root
-from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import IgnoredManifest, check_path, read_manifest, root_of
 from rolebundle.ingest.metadata import validated
@@ -219,9 +219,7 @@ def _walk_visit(
             f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
             "give them again, or --max-trust authoritative if there were none",
         )
-    declared = validated(
-        {**root.options.meta, **options.flags}, "command line", ConfigurationError, "bad_flag"
-    )
+    declared = validated({**root.options.meta, **options.flags}, "command line", "bad_flag")
     policy = run_flags.policy_at(str(start), approved)
     _, ignored = root_of(start, policy)
     files: list[FileEntry] = []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rolebundle.contracts.roots import Root
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.approximate_indexes import optimize_large
 from rolebundle.ingest.batches import batches, store_batch
 from rolebundle.ingest.dates import last_commits
@@ -194,7 +194,7 @@ def _prepared(
 
     A wrong path or manifest stops the run before the first write.
     """
-    flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
+    flags = validated(options.flags, "command line", "bad_flag")
     check_reader(options.reader or "", "command line")
     command_flags = given_flags(options.flags, flags, options.max_trust, options.manifests)
     while True:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
-from rolebundle.errors import CorpusBusy, StorageError, UsageError
+from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
@@ -310,40 +310,37 @@ def _refuse_if_not_erased(stores: Sequence[StoreHistory]) -> None:
 
 
 def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
-    pending = [receipt for receipt in receipts if receipt.state == "pending"]
-    if not pending:
+    waiting_for = {receipt.waiting_for for receipt in receipts if receipt.state == "pending"}
+    if not waiting_for:
         return
-    if any(receipt.waiting_for == "disk" for receipt in pending):
-        raise StorageError(
-            "purge_pending",
-            f"{path}: the purged documents cannot be found any more, but their bytes are still in "
-            "the file, because rewriting it failed",
-            "free disk space for two more copies of it, then run `rolebundle purge --finish`",
+    kind: type[RolebundleError] = StorageError
+    erased = "the purged documents are erased from the corpus, but"
+    unfindable = "the purged documents cannot be found any more, but their bytes are still in the"
+    if "disk" in waiting_for:
+        problem = f"{unfindable} file, because rewriting it failed"
+        step = "free disk space for two more copies of it"
+    elif "cache" in waiting_for:
+        problem = (
+            f"{erased} the rerank cache may hold their vectors: {path.name}.rerank cannot be "
+            "deleted, or is not a rerank cache"
         )
-    if any(receipt.waiting_for == "cache" for receipt in pending):
-        raise StorageError(
-            "purge_pending",
-            f"{path}: the purged documents are erased from the corpus, but the rerank cache may "
-            f"hold their vectors: {path.name}.rerank cannot be deleted, or is not a rerank cache",
-            "delete that file or move it away, then run `rolebundle purge --finish`",
+        step = "delete that file or move it away"
+    elif "staging" in waiting_for:
+        problem = (
+            f"{erased} the last replica of a publication may hold them: a folder in "
+            f"{published_folder(path)} cannot be deleted"
         )
-    if any(receipt.waiting_for == "staging" for receipt in pending):
-        raise StorageError(
-            "purge_pending",
-            f"{path}: the purged documents are erased from the corpus, but the last replica of a "
-            f"publication may hold them: a folder in {published_folder(path)} cannot be deleted",
-            "delete that folder, then run `rolebundle purge --finish`",
+        step = "delete that folder"
+    elif "publisher" in waiting_for:
+        kind = CorpusBusy
+        problem = (
+            f"{erased} another process publishes it, and the replica that it makes may hold them"
         )
-    if any(receipt.waiting_for == "publisher" for receipt in pending):
-        raise CorpusBusy(
-            "purge_pending",
-            f"{path}: the purged documents are erased from the corpus, but another process "
-            "publishes it, and the replica that it makes may hold them",
-            "wait for that process to end, then run `rolebundle purge --finish`",
-        )
-    raise CorpusBusy(
-        "purge_pending",
-        f"{path}: the purged documents cannot be found any more, but their bytes are still in the "
-        "corpus, because another process is reading or writing it",
-        "end that process or wait for it, then run `rolebundle purge --finish`",
+        step = "wait for that process to end"
+    else:
+        kind = CorpusBusy
+        problem = f"{unfindable} corpus, because another process is reading or writing it"
+        step = "end that process or wait for it"
+    raise kind(
+        "purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle purge --finish`"
     )
