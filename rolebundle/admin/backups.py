@@ -283,7 +283,8 @@ def rotate(path: Path, folder: Path, overlay_folders: Sequence[Path]) -> BackupR
     target = folder / f"{path.stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
     report = back_up(path, target, overlay_folders)
     backups = _backups_in(folder, path.stem, report.manifest.corpus_id)
-    removed = [backup for moment, backup in backups if backup not in _retained(backups)]
+    retained = _retained(backups)
+    removed = [backup for moment, backup in backups if backup not in retained]
     for backup in removed:
         # FILE first: what is left without it counts as no backup.
         for file in (backup, audit_path(backup), manifest_path(backup)):

@@ -43,7 +43,8 @@ def drop_document(corpus: Corpus, document_id: str) -> None:
         UsageError: it is not in quarantine.
     """
     with corpus.writing():
-        store.remove_document(corpus, _quarantined_document(corpus, document_id).row)
+        # Its file stays, so that it is not read again until it changes.
+        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).row])
         store.drop_unused(corpus)
         increment_generation(corpus)
 

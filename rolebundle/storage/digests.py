@@ -174,20 +174,10 @@ def _selected(corpus: Corpus, select: str, key: str, rowids: Sequence[int] | Non
 
 
 def _stored_document(row: Row) -> bytes:
-    *values, source_id, location, path, verdict, found, kinds, scanned, claims, chunks = row
-    return row_digest(
-        (
-            *_covered(_DOCUMENT_ROW, tuple(values)),
-            source_id,
-            location,
-            path,
-            verdict,
-            found,
-            kinds,
-            scanned,
-            sorted(json.loads(claims)),
-            chunks,
-        )
+    *values, source_id, location, path, verdict, content, kinds, digest, claims, chunks = row
+    scanned = (None, verdict, content, kinds, digest)
+    return document_digest(
+        tuple(values), source_id, (location, path), scanned, json.loads(claims), chunks
     )
 
 

@@ -15,11 +15,10 @@ import pytest
 
 from rolebundle.admin.backups import back_up, restore
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
-from support.corpora import build, document, file_of, scratch_folder
+from support.corpora import build, document, file_of, put_file, scratch_folder
 from support.killing import Report, run_child
 from support.sound import assert_sound, contents
 
@@ -40,7 +39,7 @@ def write_states(db: Path, last: int | None = None) -> Callable[[Report], None]:
                 with corpus.writing():
                     for name in ("a", "b", f"n{state % DOCUMENTS}"):
                         texts = [f"the state {state} of {name}: {TEXT}"]
-                        store.put_file(corpus, file_of(name), [document(name, texts)])
+                        put_file(corpus, file_of(name), [document(name, texts)])
                     increment_generation(corpus)
                 report(str(state))
                 if state == last:

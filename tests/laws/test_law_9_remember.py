@@ -29,7 +29,7 @@ from rolebundle.storage.content.stored_document import StoredDocument, StoredFil
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer
 from support.amounts import EXAMPLES
-from support.corpora import NOW, build, document, scratch_folder, set_policy
+from support.corpora import NOW, build, document, put_file, scratch_folder, set_policy
 from support.sound import copied
 
 LEVELS = ("public", "group", "internal", "confidential")
@@ -78,7 +78,7 @@ def whole_corpus(folder: Path, policy: dict[str, Any]) -> Path:
             stored: StoredDocument = document(
                 name, [f"the token limit of {name}"], scope=scope, sensitivity=level
             )
-            store.put_file(corpus, file, [stored])
+            put_file(corpus, file, [stored])
         increment_generation(corpus)
     set_policy(path, policy)
     return path

@@ -30,10 +30,10 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.filter import first_rejection
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.content.documents import DocumentKind
-from rolebundle.storage.content.store import put_file
 from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
 from support import corpora
+from support.corpora import put_file
 from support.overlay_files import write
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

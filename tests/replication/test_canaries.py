@@ -39,7 +39,7 @@ from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
-from support.corpora import NOW, build, document, embed, set_policy
+from support.corpora import NOW, build, document, embed, put_file, set_policy
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
 
@@ -99,7 +99,7 @@ class World:
         former = document("former", [SECRETS["former"]], scope="shared")
         with open_writer(self.db) as corpus:
             with corpus.writing():
-                store.put_file(corpus, self._file("open/former.md"), [former])
+                put_file(corpus, self._file("open/former.md"), [former])
                 embed(corpus, HashingProvider())
             for fate, canaries in self.canaries.items():
                 for canary in canaries:
@@ -107,7 +107,7 @@ class World:
             with corpus.writing():
                 # The vector of what it was before is in the cache.
                 later = document("former", ["It says something else."], scanned, scope="shared")
-                store.put_file(corpus, self._file("open/former.md"), [later])
+                put_file(corpus, self._file("open/former.md"), [later])
                 for canary in self._all():
                     name = canary.document.metadata.document_id
                     for kind, target in (

@@ -47,7 +47,7 @@ from rolebundle.storage.records import marks
 from rolebundle.storage.replicas import visible_copy
 from rolebundle.verification.decisions.records import record_decision
 from support.amounts import FEW_EXAMPLES
-from support.corpora import NOW, build, embed, file_of, scratch_folder
+from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import published
@@ -521,7 +521,7 @@ def test_a_passage_moves_to_a_document_that_is_written_before(
         with open_writer(db) as corpus, corpus.writing():
             for stored, own_chunks in reversed([*zip((first, second), chunks, strict=True)]):
                 name = stored.metadata.document_id
-                store.put_file(corpus, file_of(name), [replace(stored, chunks=own_chunks)])
+                put_file(corpus, file_of(name), [replace(stored, chunks=own_chunks)])
         with open_reader(db) as corpus:
             audience = resolve_audience(corpus, "target", "", [], "internal")
         reports.append(published(db, audience, "target", KEY))

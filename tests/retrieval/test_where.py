@@ -14,9 +14,9 @@ from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents, store
+from rolebundle.storage.content import documents
 from rolebundle.storage.opening import open_reader, open_writer
-from support.corpora import ask, build, built, document, file_of, fill, overlay, resolved
+from support.corpora import ask, build, built, document, file_of, fill, overlay, put_file, resolved
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
@@ -43,7 +43,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         with corpus.writing():
             for place, stored in DOCUMENTS:
                 file = replace(file_of(place), path=place)
-                store.put_file(corpus, file, [stored])
+                put_file(corpus, file, [stored])
         fill(corpus, [], PROVIDER)
     with open_reader(path) as corpus:
         yield corpus

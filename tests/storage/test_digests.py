@@ -11,7 +11,7 @@ import pytest
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import facts, quarantine, store
+from rolebundle.storage.content import facts, quarantine
 from rolebundle.storage.content.stored_document import StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage import check
@@ -19,7 +19,7 @@ from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.row_digest import digest_rows, row_digest
-from support.corpora import FLAGGED, build, document, embed, file_of
+from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED
 
@@ -40,7 +40,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     with open_writer(path) as corpus:
         set_policy(corpus, POLICY, "toml", "", "2026-01-01T00:00:00Z")
         with corpus.writing():
-            store.put_file(corpus, file_of("b"), [document("b", ["another rotation"])])
+            put_file(corpus, file_of("b"), [document("b", ["another rotation"])])
             embed(corpus, HashingProvider())
             corpus.run("INSERT INTO purge VALUES ('id', '2026-01-01T00:00:00Z', 1, 1, 1, 'done')")
             corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
@@ -198,7 +198,7 @@ def test_a_document_that_is_stored_again_is_sound_again(corpus: Corpus, change: 
     corpus.run(f"UPDATE chunk SET {change} WHERE id = 1")
     assert not all(row.is_intact for row in digests.checked_chunks(corpus))
     with corpus.writing():
-        store.put_file(corpus, file_of("a"), [FIRST])
+        put_file(corpus, file_of("a"), [FIRST])
     assert all(row.is_intact for row in digests.checked_chunks(corpus))
 
 

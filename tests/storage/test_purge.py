@@ -18,7 +18,6 @@ from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.storage import purge as erasure
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents as stored
-from rolebundle.storage.content import store
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index, vector_search
 from rolebundle.storage.indexes.partition import move_documents
@@ -27,7 +26,7 @@ from rolebundle.storage.records import marks
 from rolebundle.storage.records.marks import StoredMark
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
-from support.corpora import build, document, embed, file_of, fill, scratch_folder
+from support.corpora import build, document, embed, file_of, fill, put_file, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
 
@@ -106,7 +105,7 @@ def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None
         stored = canary.document
         for chunks in (stored.chunks[1:], stored.chunks):
             with corpus.writing():
-                store.put_file(
+                put_file(
                     corpus,
                     file_of(stored.metadata.document_id),
                     [replace(stored, chunks=chunks)],
@@ -237,7 +236,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     db = build(tmp_path, [])
     pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
     with open_writer(db) as corpus, corpus.writing():
-        store.put_file(corpus, replace(file_of("both"), path="both.md"), pair)
+        put_file(corpus, replace(file_of("both"), path="both.md"), pair)
     purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]

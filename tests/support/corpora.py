@@ -105,6 +105,13 @@ def file_of(document_id: str) -> StoredFile:
     return StoredFile(f"/docs/{document_id}.md", f"{document_id}.md", "hash", "recipe")
 
 
+def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+    """Store one file, or raise why it is refused."""
+    [problem] = store.put_files(corpus, [(file, documents)])
+    if problem is not None:
+        raise problem
+
+
 def fill(
     corpus: Corpus,
     documents: Iterable[StoredDocument],
@@ -115,7 +122,7 @@ def fill(
     """Store each document as a file of its own; all chunks but ``waiting`` get a vector."""
     with corpus.writing():
         for document in documents:
-            store.put_file(corpus, file_of(document.metadata.document_id), [document])
+            put_file(corpus, file_of(document.metadata.document_id), [document])
         increment_generation(corpus)
         if provider is not None:
             embed(corpus, provider, waiting=waiting)

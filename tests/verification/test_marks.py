@@ -16,10 +16,9 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
-from support.corpora import NOW, build, document, file_of, set_policy
+from support.corpora import NOW, build, document, file_of, put_file, set_policy
 
 TEXTS = [
     "the token limit is forty",
@@ -70,7 +69,7 @@ def mark_as(agent: str | None, db: Path, target: str, state: Any, reason: str = 
 
 def change(db: Path, texts: list[str]) -> None:
     with open_writer(db) as corpus, corpus.writing():
-        store.put_file(corpus, file_of("limits"), [document("limits", texts)])
+        put_file(corpus, file_of("limits"), [document("limits", texts)])
 
 
 def test_a_rejected_passage_is_rejected_with_its_reason(db: Path) -> None:
@@ -246,7 +245,7 @@ class TestAgents:
     def test_what_an_agent_may_not_see_is_unknown_to_it(self, db: Path) -> None:
         hidden = document("salary", ["the salary limit"], scope="hr")
         with open_writer(db) as corpus, corpus.writing():
-            store.put_file(corpus, file_of("salary"), [hidden])
+            put_file(corpus, file_of("salary"), [hidden])
         errors = []
         for target in ("salary#0", "nothing#0"):
             with pytest.raises(UsageError) as refused:

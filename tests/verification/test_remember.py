@@ -26,7 +26,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.verification import remember as remembering
 from support.amounts import few_examples
 from support.commands import invoke
-from support.corpora import NOW, build, document, file_of
+from support.corpora import NOW, build, document, file_of, put_file
 from support.facts import (
     DOCUMENTS,
     FACT,
@@ -352,7 +352,7 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
             ["The refresh window of the shop is 30 days."],
             updated_at="2020-01-01T00:00:00Z",
         )
-        store.put_file(corpus, file_of("window"), [written])
+        put_file(corpus, file_of("window"), [written])
     for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
         fact = file_as_owner(db, text)
         with Admin(db) as admin:

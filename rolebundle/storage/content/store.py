@@ -43,17 +43,6 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
     return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
 
 
-def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
-    """Store one file, replacing its earlier version.
-
-    Raises:
-        DocumentError: a document or chunk id is taken by another file. Nothing was written.
-    """
-    [problem] = put_files(corpus, [(file, documents)])
-    if problem is not None:
-        raise problem
-
-
 def put_files(
     corpus: Corpus,
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
@@ -99,11 +88,6 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
         )
         remove_documents(corpus, [row for (row,) in rows])
         corpus.run("DELETE FROM file WHERE location = ?", (location,))
-
-
-def remove_document(corpus: Corpus, row: int) -> None:
-    """Remove one document. Its file stays, so that it is not read again until it changes."""
-    remove_documents(corpus, [row])
 
 
 def drop_unused(corpus: Corpus) -> None:

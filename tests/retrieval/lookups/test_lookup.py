@@ -14,10 +14,9 @@ from rolebundle.retrieval.lookups.lookup import (
     look_up,
 )
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from support.corpora import build, chunk, document, file_of
+from support.corpora import build, chunk, document, file_of, put_file
 from support.fake_embedder import HashingProvider
 
 
@@ -156,7 +155,7 @@ class TestLookUp:
             for n in (1, 2)
         ]
         with open_writer(path) as corpus, corpus.writing():
-            store.put_file(corpus, file_of("both"), documents)
+            put_file(corpus, file_of("both"), documents)
         with open_reader(path) as corpus, pytest.raises(UsageError) as error:
             look_up(corpus, "both.md:1-1", ReferenceScope())
         assert error.value.code == "ambiguous_reference"
@@ -195,7 +194,7 @@ class TestLookUp:
     ) -> None:
         path = build(tmp_path, [])
         with open_writer(path) as corpus, corpus.writing():
-            store.put_file(corpus, file_of("guide"), [document("guide", ["one"])])
+            put_file(corpus, file_of("guide"), [document("guide", ["one"])])
         with open_reader(path) as corpus:
             if is_found:
                 assert look_up(corpus, reference, scope).document.document_id == "guide"

@@ -16,7 +16,7 @@ from rolebundle.storage.content.passages import (
 )
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import corpus_counts
-from support.corpora import FLAGGED, chunk, document, file_of, fill
+from support.corpora import FLAGGED, chunk, document, file_of, fill, put_file
 
 
 class TestPassages:
@@ -265,7 +265,7 @@ class TestSupersession:
 
     def test_a_path_names_every_document_of_the_file(self, corpus: Corpus) -> None:
         with corpus.writing():
-            store.put_file(
+            put_file(
                 corpus,
                 StoredFile("/docs/many.md", "many.md", "h", "r"),
                 [document("m1", ["x"]), document("m2", ["y"])],

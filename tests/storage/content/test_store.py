@@ -18,7 +18,17 @@ from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_writer
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
-from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
+from support.corpora import (
+    build,
+    chunk,
+    document,
+    embed,
+    file_of,
+    fill,
+    put_file,
+    remove,
+    scratch_folder,
+)
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
@@ -108,7 +118,7 @@ class TestReplacing:
 
     def test_a_document_that_left_its_file_is_removed(self, corpus: Corpus) -> None:
         with corpus.writing():
-            store.put_file(corpus, file_of("d"), [of_chunks("e", [("z", "zeta")])])
+            put_file(corpus, file_of("d"), [of_chunks("e", [("z", "zeta")])])
         assert set(rows(corpus)) == {"z"}
         assert vectors(corpus) == {}
         assert find_problems(corpus) == []
@@ -118,7 +128,7 @@ class TestIdsAreTaken:
     def test_a_document_id_of_another_file(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
         with pytest.raises(DocumentError) as error, corpus.writing():
-            store.put_file(corpus, file_of("e"), [document("d", ["y"])])
+            put_file(corpus, file_of("e"), [document("d", ["y"])])
         assert error.value.code == "duplicate_document_id"
         assert "d.md" in error.value.message
         assert find_problems(corpus) == []
@@ -127,8 +137,8 @@ class TestIdsAreTaken:
     def test_a_chunk_id_of_another_document(self, corpus: Corpus, same_file: bool) -> None:
         first, second = of_chunks("d", [("c", "x")]), of_chunks("e", [("c", "y")])
         with pytest.raises(DocumentError) as error, corpus.writing():
-            store.put_file(corpus, file_of("d"), [first, second] if same_file else [first])
-            store.put_file(corpus, file_of("e"), [second])
+            put_file(corpus, file_of("d"), [first, second] if same_file else [first])
+            put_file(corpus, file_of("e"), [second])
         assert error.value.code == "duplicate_chunk_id"
         assert rows(corpus) == {}
 
@@ -191,7 +201,7 @@ class TestTransactions:
     def test_a_failed_transaction_leaves_nothing(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["alpha"])], PROVIDER)
         with pytest.raises(ZeroDivisionError), corpus.writing():
-            store.put_file(corpus, file_of("e"), [document("e", ["beta"])])
+            put_file(corpus, file_of("e"), [document("e", ["beta"])])
             embed(corpus, PROVIDER)
             raise ZeroDivisionError
         assert set(rows(corpus)) == {"d#0"}
@@ -201,7 +211,7 @@ class TestTransactions:
         fill(corpus, [document("d", ["x"])])
         assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "hash", "recipe")}
         with corpus.writing():
-            store.put_file(
+            put_file(
                 corpus,
                 StoredFile("/docs/d.md", "d.md", "other", "recipe 2"),
                 [document("d", ["x"])],

@@ -36,7 +36,7 @@ from support.compartments import (
     search_everywhere,
     tables,
 )
-from support.corpora import build, document, embed, file_of, fill, remove, scratch_folder
+from support.corpora import build, document, embed, file_of, fill, put_file, remove, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.sound import assert_sound
 
@@ -148,7 +148,7 @@ class TestWhereADocumentBelongs:
 
     def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
         with corpus.writing():
-            store.put_file(
+            put_file(
                 corpus,
                 file_of("f"),
                 [document("a", ["token"]), document("b", ["token"], scope="hr")],
