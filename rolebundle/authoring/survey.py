@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -24,11 +25,12 @@ from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.dates import date_in_name
 from rolebundle.ingest.manifests import ManifestPolicy, check_path
 from rolebundle.ingest.metadata import FileDefaults
-from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, prepare_files
+from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.unsupported import kind_of
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
+from rolebundle.ingest.workers import prepare_parallel
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.content.stored_document import StoredChunk
 
@@ -43,7 +45,6 @@ DateOrigin = Literal["declared", "name", "inferred"]
 """Where the date of a document comes from: its text or format, or the name of its file. If neither
 tells it, the last commit or the file's time counts."""
 
-_FILES_AT_ONCE = 50
 # Of Markdown, AsciiDoc and Org; and underlined, as in reStructuredText.
 _HEADING = re.compile(
     r"^(?:#{1,6}|={1,5}|\*{1,5}) +(.{1,80})$|^(\S.{0,79})\n(?:=|-|~|\^|\+|\"){3,}$", re.MULTILINE
@@ -152,13 +153,13 @@ def survey(folder: Path, *, only: str = "") -> Survey:
     sample = sampled([file for file in files if file.path not in refused])
     settings = RunSettings(ChunkSettings(), DEFAULT_SIZE_CAP, ScanSettings())
     documents: list[SurveyedDocument] = []
-    for start in range(0, len(sample), _FILES_AT_ONCE):
-        tasks = [FileTask(file, None) for file in sample[start : start + _FILES_AT_ONCE]]
-        for task, outcome in zip(tasks, prepare_files(tasks, settings), strict=True):
+    tasks = [FileTask(file, None) for file in sample]
+    with closing(prepare_parallel(tasks, settings, workers=1)) as outcomes:
+        for file, outcome in zip(sample, outcomes, strict=True):
             if isinstance(outcome, Skipped):
-                refused[task.file.path] = outcome
+                refused[file.path] = outcome
             elif isinstance(outcome, Prepared):
-                documents += _documents(task.file.path, outcome)
+                documents += _documents(file.path, outcome)
     return Survey(
         folder,
         tuple(documents),

@@ -28,7 +28,7 @@ from rolebundle.ingest.intake_scan import (
 )
 from rolebundle.ingest.metadata import METADATA_VERSION, resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import mail_reader_for, reader_for
+from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.unsupported import is_markup_only, kind_of
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, skipped_for
@@ -48,11 +48,15 @@ _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
 _BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
+_HEAVY_FORMATS = frozenset("docx epub opendocument pdf pptx xlsx".split())
+_MARKUP_FORMATS = frozenset("eml html ipynb mbox".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
 _MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable", "unreadable_gzip"})
 
+# Codes of files whose reading was ended. A process reads them once, unless they change.
+_ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
-TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})
+TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *_ENDED_CODES})
 _TICK_NS = 2_000_000_000
 """The clocks of file systems tick every two seconds at the slowest."""
 
@@ -94,6 +98,17 @@ class Prepared:
 
 
 Outcome = Unchanged | Prepared | Skipped
+
+
+def is_heavy(file: FileEntry) -> bool:
+    """Whether a small file may take long, because it can expand to a large one."""
+    return _reader_name(file) in _HEAVY_FORMATS
+
+
+def is_plain(file: FileEntry) -> bool:
+    """Whether a file is read line by line, in a time that its size limits."""
+    is_compressed = name_inside(file.path) != file.path
+    return not is_compressed and _reader_name(file) not in _HEAVY_FORMATS | _MARKUP_FORMATS
 
 
 def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outcome]:
@@ -164,15 +179,15 @@ class VerifiedFiles:
             self._hashes[file.location] = (file.size, file.modified_ns, file_hash)
 
     def skipped(self, task: FileTask, settings: RunSettings) -> Skipped | None:
-        """Why a file that the corpus does not have was skipped; ``None`` if that is not known."""
-        remembered = self._skipped.get(task.file.location)
-        if remembered is None or task.known is not None:
+        """Why a file was skipped; ``None`` if that is not known, or if it has to be read again."""
+        key, outcome = self._skipped.get(task.file.location, (None, None))
+        if outcome is None or (task.known is not None and outcome.code not in _ENDED_CODES):
             return None
-        return remembered[1] if remembered[0] == _skip_key(task.file, settings) else None
+        return outcome if key == _skip_key(task.file, settings) else None
 
     def add_skipped(self, file: FileEntry, settings: RunSettings, outcome: Skipped) -> None:
         """Remember why a file was skipped."""
-        if _is_settled(file) and outcome.code not in TRANSIENT_CODES:
+        if _is_settled(file) and outcome.code not in TRANSIENT_CODES - _ENDED_CODES:
             self._skipped[file.location] = _skip_key(file, settings), outcome
 
 
@@ -300,6 +315,9 @@ def _check_is_text(data: bytes, path: str) -> None:
 
 def _failed(file: FileEntry, error: Exception) -> Skipped:
     """A file in which a defect of this program shows. The other files are not affected."""
+    if isinstance(error, MemoryError):
+        message = f"{file.path}: reading it takes too much memory; split it, or exclude it"
+        return Skipped(file.path, "too_much_memory", message)
     if os.environ.get("ROLEBUNDLE_DEBUG"):
         traceback.print_exception(error)
     step = with_detail("please report it; ROLEBUNDLE_DEBUG=1 shows where it happened", error)
@@ -330,10 +348,13 @@ def hash_of_file(data: bytes) -> str:
     return sha256(data, usedforsecurity=False).hexdigest()
 
 
+def _reader_name(file: FileEntry) -> str:
+    return file.defaults.reader or reader_name_for(name_inside(file.path)) or "text"
+
+
 def _reader(file: FileEntry) -> Reader:
     # An unknown reader name was rejected with the manifest or the flag.
-    path = name_inside(file.path)
-    reader = reader_for(path, file.defaults.reader or None) or reader_for(path, "text")
+    reader = reader_for(file.path, _reader_name(file))
     assert reader is not None
     return reader
 

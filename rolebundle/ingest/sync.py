@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from rolebundle.contracts.roots import Root
@@ -32,7 +33,7 @@ from rolebundle.ingest.manifests import check_encoding_of
 from rolebundle.ingest.metadata import check_reader, validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
-from rolebundle.ingest.prepare import FileTask, check_unchanged
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, check_unchanged
 from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.root_changes import apply_move, record_counts
@@ -251,19 +252,25 @@ def _ingest_files(
     _remove(corpus, removed, report)
     report.notes += walk_result.left_out(removed)
     tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
+    # Locations whose documents stay in the corpus.
+    stored_locations: set[str] = set()
     verified = options.verified
     if verified is not None:
         verified.forget(walk_result.missing(verified.locations, present))
         skipped = [verified.skipped(task, walk_result.settings) for task in tasks]
         report.skipped += [outcome for outcome in skipped if outcome]
+        stored_locations = {
+            task.file.location
+            for task, outcome in zip(tasks, skipped, strict=True)
+            if outcome and outcome.code in TRANSIENT_CODES
+        }
         tasks = [task for task, outcome in zip(tasks, skipped, strict=True) if not outcome]
     # In this thread: several would wait for each other, because most files are small.
     unchanged = check_unchanged(tasks, walk_result.settings, verified)
-    # Locations whose documents stay in the corpus.
-    stored_locations = {
+    stored_locations |= {
         task.file.location for task, same in zip(tasks, unchanged, strict=True) if same
     }
-    done = len(stored_locations)
+    done = sum(unchanged)
     report.unchanged += done
     progress("reading", done, len(tasks))
     changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
@@ -271,14 +278,16 @@ def _ingest_files(
     with ThreadPoolExecutor(1) as pool:
         # git reads its history while the files are read.
         commits = pool.submit(last_commits, [task.file.location for task in changed])
-        outcomes = prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
-        for batch in batches(meter.measured(zip(changed, outcomes, strict=True))):
-            for task, outcome in batch:
-                if verified is not None and isinstance(outcome, Skipped):
-                    verified.add_skipped(task.file, walk_result.settings, outcome)
-            stored_locations |= store_batch(corpus, batch, commits.result(), report)
-            done += len(batch)
-            progress("reading", done, len(tasks))
+        with closing(
+            prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
+        ) as outcomes:
+            for batch in batches(meter.measured(zip(changed, outcomes, strict=True))):
+                for task, outcome in batch:
+                    if verified is not None and isinstance(outcome, Skipped):
+                        verified.add_skipped(task.file, walk_result.settings, outcome)
+                stored_locations |= store_batch(corpus, batch, commits.result(), report)
+                done += len(batch)
+                progress("reading", done, len(tasks))
     # Files that were read and rejected: their former documents are removed.
     _remove(corpus, walk_result.missing(known.keys() - set(removed), stored_locations), report)
 

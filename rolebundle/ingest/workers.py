@@ -1,43 +1,61 @@
-"""Worker threads and processes of an ingest: files are compared in threads and parsed in processes.
+"""Processes that read files, each file within a limit of processor time.
 
-A worker process must end with its parent and must not handle Ctrl-C, which reaches every process of
-a terminal. Workers wait for tasks on a pipe that their siblings hold open as well, so without
-:func:`_end_with_parent` they would wait forever after a kill -9 of the parent.
+A library that parses a file may run without end, take all memory or crash. In a process of its own
+it stops nothing but the reading of that file. The process is replaced, and the files that it had
+been given are read again one by one, so that the one file that ends it is skipped.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import signal
+import pickle
+import subprocess
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import active_children, get_context, parent_process, resource_tracker, util
-from multiprocessing.connection import wait
-from multiprocessing.synchronize import Event
-from threading import Thread, current_thread, main_thread
+from queue import SimpleQueue
+from threading import Lock
+from typing import cast
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.prepare import (
     FileTask,
     Outcome,
     RunSettings,
+    is_heavy,
+    is_plain,
     prepare_files,
 )
+from rolebundle.ingest.walk import Skipped
+from rolebundle.ingest.worker_process import (
+    GC_THRESHOLD,
+    OUT_OF_TIME,
+    WAITING_FACTOR,
+    Answer,
+    Request,
+)
 
-_FILES_PER_TASK = 128
-_BYTES_PER_TASK = 1 << 21
-_TASKS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
+READ_SECONDS = 60
+"""How much processor time a file may take, unless the environment variable sets another one."""
+READ_SECONDS_ENVIRONMENT = "ROLEBUNDLE_READ_SECONDS"
+
+_FILES_PER_GROUP = 128
+_BYTES_PER_GROUP = 1 << 21
+_GROUPS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
 _MIN_FILES_FOR_WORKERS = 64
-_GC_THRESHOLD = 100_000
+_MAX_BYTES_HERE = 1 << 20
 _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_PROGRAM = (
+    "import sys; sys.path[:] = {!r}; from rolebundle.ingest.worker_process import main; main()"
+)
+_ENDED = (EOFError, OSError, pickle.UnpicklingError)
+"""What reading and writing raise if the process at the other end of the pipes has ended."""
 
 
 def _report_nothing(_path: str) -> None:
@@ -49,8 +67,11 @@ def prepare_parallel(
     settings: RunSettings,
     workers: int,
     on_slow: Callable[[str], None] = _report_nothing,
-) -> Iterator[Outcome]:
-    """The outcome of each file, in order. A few files are prepared in this process.
+) -> Generator[Outcome, None, None]:
+    """The outcome of each file, in order. Close the iterator to end before all files are read.
+
+    A process takes longer to start than to read a few files. So if there are few, or one process is
+    wanted, small files of plain formats are read in this one, while one for the others starts.
 
     Args:
         tasks: the files.
@@ -59,64 +80,53 @@ def prepare_parallel(
         on_slow: called with the path of a file that probably takes long.
 
     Raises:
-        DocumentError: ``worker_died``.
+        ConfigurationError: ``bad_read_seconds``, or the settings name an invalid file of patterns.
+        DocumentError: ``worker_died``: a process cannot be started.
     """
-    groups = _groups(tasks)
-    if workers <= 1 or len(tasks) < _MIN_FILES_FOR_WORKERS:
-        for group in groups:
-            if sum(task.file.size for task in group) > _SLOW_BYTES:
-                on_slow(_largest(group))
-            yield from prepare_files(group, settings)
-        return
-    # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
-    context = get_context("spawn")
-    stopping = context.Event()
-    # A worker that is still starting when the ingest is interrupted finds it by its name.
-    _unfinished.append(stopping)
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(stopping,)
-    ) as pool:
-        # A window of tasks, so that results do not accumulate if the writer is slower.
-        window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
-        try:
-            for group in islice(groups, workers * _TASKS_PER_WORKER):
-                window.append((group, _submit(pool, group, settings)))
-            while window:
-                group, future = window.popleft()
-                if wait_for([future], _SLOW_SECONDS).not_done:
-                    on_slow(_largest(group))
-                yield from future.result()
-                if (next_group := next(groups, None)) is not None:
-                    window.append((next_group, _submit(pool, next_group, settings)))
-        except BrokenProcessPool as error:
-            raise DocumentError(
-                "worker_died",
-                "a worker process ended unexpectedly; files that were stored before stay stored",
-                "run the same command with --workers 1 to find the file, and exclude it; "
-                'your own script must ingest under `if __name__ == "__main__":`',
-            ) from error
-        except BaseException:
-            # Ctrl-C does not wait for the files of the window. Workers are not killed: one that
-            # dies while it sends a result would block this process.
-            stopping.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    _unfinished.remove(stopping)
+    seconds = read_seconds()
+    is_small = len(tasks) < _MIN_FILES_FOR_WORKERS
+    is_small &= sum(task.file.size for task in tasks) <= _MAX_BYTES_HERE
+    workers = 1 if is_small else workers
+    is_here = [
+        workers == 1 and (not seconds or (is_plain(file) and file.size <= _MAX_BYTES_HERE))
+        for file, _ in tasks
+    ]
+    mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
+    groups = _groups(task for task, here in zip(tasks, is_here, strict=True) if not here)
+    readers = _Readers(groups, settings, workers, seconds)
+    try:
+        read_here, read_apart = _read_here(mine, settings, on_slow), readers.outcomes(on_slow)
+        for here in is_here:
+            yield next(read_here if here else read_apart)
+    finally:
+        readers.close()
 
 
-def kill_workers() -> bool:
-    """Kill the workers of runs that were interrupted; whether there were such runs.
+def read_seconds() -> int:
+    """The limit of processor time for a file; 0 for none.
 
-    The thread that reads their results may then wait for the rest of one, so this process must end
-    with ``os._exit``. Their semaphores are removed here, because ``os._exit`` does not do it, and
-    Python would call them leaked.
+    Raises:
+        ConfigurationError: ``bad_read_seconds``.
     """
-    if not _unfinished:
-        return False
-    for worker in active_children():
-        worker.kill()
-    util._run_finalizers(0)  # type: ignore[attr-defined]
-    return True
+    text = os.environ.get(READ_SECONDS_ENVIRONMENT)
+    if not text:
+        return READ_SECONDS
+    if not (text.isascii() and text.isdigit() and len(text) <= 6):
+        raise ConfigurationError(
+            "bad_read_seconds",
+            f"{READ_SECONDS_ENVIRONMENT}={text[:40]!r} is not a number of seconds",
+            f"set it to a whole number such as {READ_SECONDS}, or unset it",
+        )
+    return int(text)
+
+
+def _read_here(
+    tasks: Sequence[FileTask], settings: RunSettings, on_slow: Callable[[str], None]
+) -> Iterator[Outcome]:
+    for group in _groups(tasks):
+        if sum(task.file.size for task in group) > _SLOW_BYTES:
+            on_slow(_largest(group))
+        yield from prepare_files(group, settings)
 
 
 def _largest(group: Sequence[FileTask]) -> str:
@@ -128,11 +138,13 @@ def _groups(tasks: Iterable[FileTask]) -> Iterator[list[FileTask]]:
     group: list[FileTask] = []
     size = 0
     for task in tasks:
-        group.append(task)
-        size += task.file.size
-        if len(group) >= _FILES_PER_TASK or size >= _BYTES_PER_TASK:
+        heavy = is_heavy(task.file)
+        if group and (heavy or len(group) >= _FILES_PER_GROUP or size >= _BYTES_PER_GROUP):
             yield group
             group, size = [], 0
+        group.append(task)
+        # Nothing is added to a group with a heavy file.
+        size += _BYTES_PER_GROUP if heavy else task.file.size
     if group:
         yield group
 
@@ -145,73 +157,150 @@ def rare_garbage_collection() -> Iterator[None]:
     collector takes a tenth of the time, and a quarter if no file has changed.
     """
     before = gc.get_threshold()
-    gc.set_threshold(_GC_THRESHOLD)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-def _submit(
-    pool: ProcessPoolExecutor, group: list[FileTask], settings: RunSettings
-) -> Future[list[Outcome]]:
-    with _signals_deferred():
-        return pool.submit(_prepare_in_worker, group, settings)
+class _Readers:
+    """Processes that read groups of files. They begin with the first groups at once."""
+
+    def __init__(
+        self,
+        groups: Iterator[list[FileTask]],
+        settings: RunSettings,
+        workers: int,
+        seconds: float,
+    ) -> None:
+        self._groups = groups
+        self._all = [_Reader(settings, seconds) for _ in range(workers)]
+        self._idle: SimpleQueue[_Reader] = SimpleQueue()
+        for reader in self._all:
+            self._idle.put(reader)
+        self._threads = ThreadPoolExecutor(workers, "rolebundle-reader")
+        # A window of groups, so that outcomes do not accumulate if the writer is slower.
+        self._window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
+        for group in islice(groups, workers * _GROUPS_PER_WORKER):
+            self._submit(group)
+
+    def outcomes(self, on_slow: Callable[[str], None]) -> Iterator[Outcome]:
+        """The outcomes of all groups, in order."""
+        while self._window:
+            group, future = self._window.popleft()
+            if wait_for([future], _SLOW_SECONDS).not_done:
+                on_slow(_largest(group))
+            yield from future.result()
+            if (next_group := next(self._groups, None)) is not None:
+                self._submit(next_group)
+
+    def close(self) -> None:
+        """End the processes, also those that read."""
+        for reader in self._all:
+            reader.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for reader in self._all:
+            reader.wait()
+
+    def _submit(self, group: list[FileTask]) -> None:
+        self._window.append((group, self._threads.submit(self._read, group)))
+
+    def _read(self, group: list[FileTask]) -> list[Outcome]:
+        reader = self._idle.get()
+        try:
+            return reader.read(group)
+        finally:
+            self._idle.put(reader)
 
 
-@contextmanager
-def _signals_deferred() -> Iterator[None]:
-    """Deliver SIGINT and SIGTERM after the block, which may start a worker.
+class _Reader:
+    """A process that reads files. It is started when it is needed, and again if it has ended."""
 
-    Processes that start in it inherit the mask. The mask alone does not defer: the system gives the
-    signal to another thread, and Python calls the handler in the main thread.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # The resource tracker is started here, because starting it resets the mask.
-    resource_tracker.ensure_running()
-    received: list[int] = []
-    handlers = {}
-    if current_thread() is main_thread():
-        for number in _ENDING:
-            handlers[number] = signal.signal(number, lambda number, _: received.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for late in received:
-            signal.raise_signal(late)
+    def __init__(self, settings: RunSettings, seconds: float) -> None:
+        self._settings = settings
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+        self._is_closed = False
+
+    def read(self, tasks: Sequence[FileTask]) -> list[Outcome]:
+        process = self._process or self._start()
+        try:
+            _send(process, Request(tasks, self._settings, self._seconds))
+            answer = _answer(process)
+        except _ENDED:
+            code = self.wait()
+            if self._is_closed:
+                return []  # Nobody waits for it.
+            if len(tasks) > 1:
+                return [outcome for task in tasks for outcome in self.read([task])]
+            return [self._skipped(tasks[0].file.path, code)]
+        if isinstance(answer, RolebundleError):
+            raise answer
+        return answer or []
+
+    def kill(self) -> None:
+        """End the process at once. Then :meth:`read` ends as well, in whatever thread it runs."""
+        with self._lock:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def wait(self) -> int:
+        """Wait for the end of the process; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        with process:
+            pass  # It closes the pipes and waits.
+        return process.returncode
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # Unlike `multiprocessing`, it neither imports the main module of the caller nor forks.
+        try:
+            with self._lock:
+                if self._is_closed:
+                    raise EOFError
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _PROGRAM.format(sys.path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    process_group=0,  # Ctrl-C is for this process, which then ends the others.
+                )
+            _answer(self._process)
+        except _ENDED as error:
+            self.wait()
+            raise DocumentError(
+                "worker_died",
+                "a process that reads files could not be started; what was stored before stays",
+                with_detail("check memory and the limit of processes, then try again", error),
+            ) from error
+        return self._process
+
+    def _skipped(self, path: str, code: int) -> Skipped:
+        if -code in OUT_OF_TIME:
+            return Skipped(
+                path,
+                "too_slow",
+                f"{path}: reading it took more than {self._seconds} s of processor time, or "
+                f"{self._seconds * WAITING_FACTOR} s in all; "
+                f"split or exclude it, or set {READ_SECONDS_ENVIRONMENT} to more seconds",
+            )
+        return Skipped(
+            path,
+            "reader_crashed",
+            f"{path}: the process that read it ended with code {code}; exclude it, and report it "
+            "if the machine has enough memory",
+        )
 
 
-_unfinished: list[Event] = []
-"""For each run that has not ended, the event that stops it."""
-_stopping: Event | None = None
-"""In a worker process: whether the files that still wait need not be read."""
+def _send(process: subprocess.Popen[bytes], request: Request) -> None:
+    assert process.stdin is not None
+    pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
+    process.stdin.flush()
 
 
-def _prepare_in_worker(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outcome]:
-    is_stopping = _stopping is not None and _stopping.is_set()
-    return [] if is_stopping else prepare_files(tasks, settings)
-
-
-def _start_worker(stopping: Event) -> None:
-    """Runs first in each worker process."""
-    global _stopping  # noqa: PLW0603
-    _stopping = stopping
-    gc.set_threshold(_GC_THRESHOLD)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        # The pool ends its workers with it if one of them has died.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+def _answer(process: subprocess.Popen[bytes]) -> Answer:
+    assert process.stdout is not None
+    return cast(Answer, pickle.load(process.stdout))

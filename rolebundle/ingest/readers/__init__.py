@@ -79,7 +79,7 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
         ConfigurationError: no reader is called ``name``.
     """
     if name is None:
-        name = _name_for(path)
+        name = reader_name_for(path)
         return None if name is None else _load(name)
     if name not in _SUFFIXES:
         allowed = ", ".join(reader_names())
@@ -101,7 +101,8 @@ def mail_reader_for(path: str, data: bytes) -> Reader | None:
     return _load("mbox" if data.startswith(b"From ") else "eml")
 
 
-def _name_for(path: str) -> str | None:
+def reader_name_for(path: str) -> str | None:
+    """The name of the reader for ``path``; None if its suffix is unknown."""
     # Suffixes as in pathlib, but without pathlib, which is slow: this runs for every file.
     file_name = path.rpartition("/")[2].lower()
     stem, dot, last = file_name.lstrip(".").rpartition(".")

@@ -190,9 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "ROLEBUNDLE_DEBUG=1 shows where it happened"
         )
         code = EXIT_INTERNAL
-    workers = sys.modules.get("rolebundle.ingest.workers")
-    if code == EXIT_INTERRUPTED and workers is not None and workers.kill_workers():
-        os._exit(code)
     gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -1,0 +1,173 @@
+"""A file whose reading does not end, or ends the process that reads it, is skipped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from typing import Any
+
+import pypdf
+import pytest
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NullObject
+
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest import workers
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.manifests import ManifestPolicy
+from rolebundle.ingest.metadata import FileDefaults
+from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, VerifiedFiles
+from rolebundle.ingest.walk import FileEntry, walk
+from rolebundle.ingest.workers import prepare_parallel
+from support import stuck_reader
+from support.commands import invoke
+from support.source_tree import Tree
+from support.stuck_reader import BUSY, CRASHING, WAITING
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such timers")
+
+SECONDS = 0.3
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck_reader.use(monkeypatch, SECONDS)
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that this test starts."""
+    started = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(workers.subprocess, "Popen", Recorded)
+    return started
+
+
+def page(words: str) -> str:
+    return f"<h1>Page</h1><p>A page that is {words}.</p>"
+
+
+def paths(tree: Tree) -> list[str]:
+    return [document.uri for document in tree.documents().values()]
+
+
+@pytest.mark.usefixtures("stuck")
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (BUSY, "too_slow", "more than 0.3 s of processor time"),
+        pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
+        (CRASHING, "reader_crashed", "ended with code -11"),
+    ],
+)
+def test_the_file_is_skipped_and_all_others_are_read(
+    words: str, code: str, reason: str, tree: Tree, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    for name in ("a.html", "c.html", "e.md"):
+        tree.write(name, page("sound"))
+    tree.write("b.html", page(words))
+    report = tree.ingest()
+    assert sorted(paths(tree)) == ["a.html", "c.html", "e.md"]
+    assert [(skip.path, skip.code) for skip in report.skipped] == [("b.html", code)]
+    assert "b.html: " in report.skipped[0].message
+    assert reason in report.skipped[0].message
+    assert len(processes) == 3
+    assert all(process.poll() is not None for process in processes)
+
+
+@pytest.mark.usefixtures("stuck")
+def test_the_former_version_stays_and_a_watch_tries_only_once(
+    tree: Tree, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    verified = VerifiedFiles()
+    path = tree.write("a.html", page("sound"))
+    tree.ingest(verified=verified)
+    before = tree.documents()
+    path.write_text(page(BUSY))
+    os.utime(path, (0, 1))
+    first = tree.ingest(verified=verified)
+    assert [skip.code for skip in first.skipped] == ["too_slow"]
+    assert (first.removed, tree.documents()) == (0, before)
+    started = len(processes)
+    assert tree.ingest(verified=verified).skipped == first.skipped
+    assert (len(processes), tree.documents()) == (started, before)
+    path.write_text(page("changed"))
+    assert tree.ingest(verified=verified).updated == 1
+
+
+def test_a_small_pdf_that_draws_much(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "read_seconds", lambda: SECONDS)
+    drawing = DecodedStreamObject()
+    drawing.set_data(b"0 0 1 1 re f\n" * 500_000)
+    writer = pypdf.PdfWriter()
+    page = writer.add_blank_page(200, 200)
+    fonts = DictionaryObject({NameObject("/Font"): NullObject()})
+    page[NameObject("/Resources")] = fonts
+    page[NameObject("/Contents")] = writer._add_object(drawing.flate_encode())
+    writer.write(tree.root / "a.pdf")
+    assert (tree.root / "a.pdf").stat().st_size < 50_000
+    tree.write("b.md", "Text.")
+    report = tree.ingest()
+    assert [skip.code for skip in report.skipped] == ["too_slow"]
+    assert paths(tree) == ["b.md"]
+
+
+def test_a_named_file_that_takes_too_long_is_a_failure(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck_reader.use(monkeypatch, SECONDS)
+    path = tree.write("a.html", page(BUSY))
+    outcome = invoke("ingest", path, "--lexical-only", "--db", tree.db)
+    assert outcome.code == 10
+    assert "ROLEBUNDLE_READ_SECONDS" in outcome.err
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "a minute", "٣", "10000000"])
+def test_a_limit_that_is_no_number(value: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", value)
+    tree.write("a.md", "Text.")
+    with pytest.raises(ConfigurationError) as raised:
+        tree.ingest()
+    assert raised.value.code == "bad_read_seconds"
+    assert tree.documents() == {}
+
+
+def test_no_limit(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", "0")
+    monkeypatch.setattr(workers.subprocess, "Popen", None)
+    tree.write("a.html", page("sound"))
+    assert tree.ingest().added == 1
+
+
+def test_a_process_that_cannot_start(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.write("a.html", page("sound"))
+    for program in ("raise SystemExit", "import no_such_module"):
+        monkeypatch.setattr(workers, "_PROGRAM", program)
+        outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
+        assert (outcome.code, "[worker_died]" in outcome.err) == (10, True)
+
+
+@pytest.mark.usefixtures("stuck")
+def test_the_processes_end_with_the_iterator(
+    tree: Tree, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after Ctrl-C, while one of them reads a file that takes long."""
+    stuck_reader.use(monkeypatch, 0)
+    monkeypatch.setattr(workers, "_FILES_PER_GROUP", 1)
+    tree.write("a.html", page("sound"))
+    tree.write("b.html", page(BUSY))
+    defaults = FileDefaults(Authority(default_source="w"))
+    files = list(walk(tree.root, tree.root, defaults, ManifestPolicy()))
+    tasks = [FileTask(file, None) for file in files * 32 if isinstance(file, FileEntry)]
+    settings = RunSettings(ChunkSettings(), 1_000_000)
+    with closing(prepare_parallel(tasks, settings, workers=2)) as outcomes:
+        assert isinstance(next(outcomes), Prepared)
+    assert len(processes) == 2
+    assert all(process.poll() is not None for process in processes)

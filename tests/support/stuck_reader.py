@@ -1,0 +1,47 @@
+"""A reader of pages that some words stop, in the processes that read files."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable
+from itertools import count
+from threading import Event
+
+import pytest
+
+from rolebundle.ingest import workers
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.html import HtmlReader
+
+BUSY = "busy without end"
+WAITING = "waiting without end"
+CRASHING = "crashing"
+
+
+def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let processes that start from now on have this reader, and so much time for a file."""
+    start = "import support.stuck_reader as stuck; stuck.install(); from"
+    monkeypatch.setattr(workers, "_PROGRAM", workers._PROGRAM.replace("from", start, 1))
+    monkeypatch.setattr(workers, "read_seconds", lambda: seconds)
+
+
+def install() -> None:
+    """Change the reader in this process."""
+    read_page = HtmlReader.read
+
+    def read(
+        self: HtmlReader, data: bytes, path: str, options: ReaderOptions
+    ) -> Iterable[ParsedDocument]:
+        if BUSY.encode() in data:
+            # C code that does not return, gives other threads no turn and looks at no signal.
+            deque(count(), maxlen=0)
+        if WAITING.encode() in data:
+            Event().wait()
+        if CRASHING.encode() in data:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return read_page(self, data, path, options)
+
+    HtmlReader.read = read  # type: ignore[method-assign]
