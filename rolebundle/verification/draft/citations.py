@@ -72,19 +72,10 @@ class _Words:
     """The content words of sentences, without their citations."""
 
     def __init__(self, draft: Draft) -> None:
-        self._texts: dict[int, str] = {}
-        parts: dict[int, list[DraftCitation]] = {}
-        for citation in draft.citations:
-            parts.setdefault(citation.sentence, []).append(citation)
-        for number, citations in parts.items():
-            sentence = draft.sentences[number]
-            pieces, copied_until = [], sentence.start
-            for citation in citations:
-                pieces.append(draft.text[copied_until : max(copied_until, citation.start)])
-                copied_until = max(copied_until, citation.end)
-            self._texts[number] = " ".join((*pieces, draft.text[copied_until : sentence.end]))
+        self._texts = draft.texts()
+        citing = {citation.sentence for citation in draft.citations}
+        self._words = {number: topic_words(self._texts[number]) for number in citing}
         self._best: dict[int, Passage | None] = {}
-        self._words = {number: topic_words(text) for number, text in self._texts.items()}
 
     def text(self, sentence: int) -> str:
         """A sentence with citations, without them."""

@@ -23,7 +23,7 @@ from rolebundle.text.figures.find import find_figures
 from rolebundle.text.languages import latin_language
 from rolebundle.text.sentences import END
 from rolebundle.text.words import Stems, language_of, stems_of
-from rolebundle.verification.draft.figures import FigureIndex, evidence_of, texts_of
+from rolebundle.verification.draft.figures import FigureIndex, evidence_of
 from rolebundle.verification.draft.findings import shorten
 from rolebundle.verification.draft.parse import Draft
 
@@ -91,7 +91,7 @@ def check_coverage(
         cited: the passages that a sentence cites, by its number. They are preferred.
     """
     default = latin_language(draft.text) or "en"
-    texts = texts_of(draft)
+    texts = draft.texts()
     evidence = Evidence(passages)
     of_cited: dict[tuple[str, ...], Evidence] = {}
     findings = []

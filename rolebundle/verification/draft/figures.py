@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from heapq import merge
-from itertools import groupby, islice
+from itertools import islice
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
@@ -76,7 +76,7 @@ def check_figures(
         ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
     """
     evidence = _Evidence()
-    texts = texts_of(draft)
+    texts = draft.texts()
     citing = {citation.sentence for citation in draft.citations}
     default = latin_language(draft.text) or "en"
     findings = []
@@ -95,21 +95,6 @@ def check_figures(
             span = Span(start=sentence.start + figure.start, end=sentence.start + figure.end)
             findings.append(_finding(figure, span, citing_sentence, passages, evidence))
     return findings
-
-
-def texts_of(draft: Draft) -> list[str]:
-    """The texts of the sentences of a draft with spaces instead of their citations."""
-    texts = [sentence.text for sentence in draft.sentences]
-    for number, citations in groupby(draft.citations, key=lambda citation: citation.sentence):
-        start, text = draft.sentences[number].start, texts[number]
-        pieces, end = [], 0
-        # Several citations may have one range: [1, 3].
-        for first, last in dict.fromkeys((c.start - start, c.end - start) for c in citations):
-            if end <= first < last <= len(text):
-                pieces += [text[end:first], " " * (last - first)]
-                end = last
-        texts[number] = "".join((*pieces, text[end:]))
-    return texts
 
 
 def _is_checked(sentence: DraftSentence) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from rolebundle.text.figures.quantities import words_of
@@ -102,9 +103,19 @@ class Draft(NamedTuple):
     quotes: tuple[DraftQuote, ...]
     citations: tuple[DraftCitation, ...]
 
-    def citations_of(self, sentence: int) -> tuple[DraftCitation, ...]:
-        """The citations of a sentence, by its number."""
-        return tuple(citation for citation in self.citations if citation.sentence == sentence)
+    def texts(self) -> list[str]:
+        """The texts of the sentences with spaces instead of their citations."""
+        texts = [sentence.text for sentence in self.sentences]
+        for number, citations in groupby(self.citations, key=lambda citation: citation.sentence):
+            start, text = self.sentences[number].start, texts[number]
+            pieces, end = [], 0
+            # Several citations may have one range: [1, 3].
+            for first, last in dict.fromkeys((c.start - start, c.end - start) for c in citations):
+                if end <= first < last <= len(text):
+                    pieces += [text[end:first], " " * (last - first)]
+                    end = last
+            texts[number] = "".join((*pieces, text[end:]))
+        return texts
 
 
 def parse_draft(text: str) -> Draft:
