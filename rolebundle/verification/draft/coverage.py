@@ -24,7 +24,7 @@ from rolebundle.text.languages import latin_language
 from rolebundle.text.sentences import END
 from rolebundle.text.words import Stems, language_of, stems_of
 from rolebundle.verification.draft.figures import FigureIndex, evidence_of
-from rolebundle.verification.draft.findings import shorten
+from rolebundle.verification.draft.findings import shorten, unchecked_language
 from rolebundle.verification.draft.parse import Draft
 
 WINDOW = 3
@@ -103,7 +103,8 @@ def check_coverage(
         span = Span(start=sentence.start, end=sentence.end)
         if not words.content:
             if any(map(str.isalpha, texts[number])) and language not in ("en", default):
-                findings.append(_unchecked(span, sentence.text, language))
+                problem = f"its words cannot be compared in this language ({language})"
+                findings.append(unchecked_language("coverage", span, sentence.text, problem))
             continue
         own = None
         if cited.get(number):
@@ -215,18 +216,6 @@ def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Pass
         locator=passage.locator,
         true_text=shorten(match.window),
         note=f"{match.features.coverage:.0%} of its content words stand together there",
-    )
-
-
-def _unchecked(span: Span, text: str, language: str) -> Finding:
-    return Finding(
-        check="coverage",
-        code="unchecked_language",
-        fails=True,
-        span=span,
-        text=shorten(text),
-        note=f"its words cannot be compared in this language ({language})",
-        remedy="Write the sentence in a language that can be checked, or check it by hand.",
     )
 
 

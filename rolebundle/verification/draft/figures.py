@@ -38,7 +38,7 @@ from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
 from rolebundle.text.languages import latin_language
 from rolebundle.text.words import language_of, stems_of
-from rolebundle.verification.draft.findings import shorten
+from rolebundle.verification.draft.findings import shorten, unchecked_language
 from rolebundle.verification.draft.parse import Draft, DraftSentence
 
 _MAX_NAMED = 3
@@ -86,7 +86,9 @@ def check_figures(
         text = texts[number]
         language = language_of(text, default)
         if language not in LANGUAGES and sentence.has_content:
-            findings.append(_unchecked(sentence, text, language))
+            span = Span(start=sentence.start, end=sentence.end)
+            problem = f"numbers and dates in words cannot be read in this language ({language})"
+            findings.append(unchecked_language("figures", span, text, problem))
         own = cited.get(number, ())
         citing_sentence = _Sentence(text, language, own, bool(own) or number in citing)
         for figure in find_figures(text, language):
