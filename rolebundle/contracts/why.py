@@ -89,6 +89,8 @@ class ScoreTrace(Contract):
             missing if the passage has no mark.
         vagueness: what counted because the task is vague: what it asks for besides its topic, and
             how much prose the passage has. It is in ``scores``; missing if the task is specific.
+        kind: ``prose``, ``code`` or ``tests``, and what all terms are multiplied with because the
+            task asks for another kind. It is in ``scores``; empty if it does not.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
@@ -104,6 +106,7 @@ class ScoreTrace(Contract):
     vocabulary: list[str]
     mark_factor: float | None = None
     vagueness: list[str] = []
+    kind: str = ""
     place: int
     of: int
     rank: int | None = None

@@ -106,6 +106,13 @@ def rank(
     candidates = [
         with_role(candidate, request, weights, vagueness) for candidate in (*first, *later)
     ]
+    is_code = (candidate.passage.content_type == "code" for candidate in candidates)
+    # A vague task has its own rule for texts without prose.
+    if vagueness is None and any(is_code):
+        # Imported here, because most corpora have no code.
+        from rolebundle.retrieval.kind import with_kinds
+
+        candidates = with_kinds(candidates, request, weights)
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)

@@ -17,6 +17,7 @@ Step = Literal[
     "metadata",
     "vocabulary",
     "mark",
+    "kind",
     "vagueness",
     "diversity",
 ]
@@ -162,15 +163,13 @@ class Score(NamedTuple):
         """The lexical, semantic, metadata and vocabulary term."""
         return self.lexical, self.semantic, self.metadata, self.vocabulary
 
-    def with_vagueness(
-        self, terms: tuple[float, ...], hits: tuple[str, ...], weights: Weights
+    def with_terms(
+        self, step: Step, terms: tuple[float, ...], hits: tuple[str, ...], weights: Weights
     ) -> "Score":
-        """The score with these four terms, as what counts for a vague task has changed them."""
+        """The score with these four terms, as a step has changed them."""
         names: tuple[ScoreTerm, ...] = ("lexical", "semantic", "metadata", "vocabulary")
         added = tuple(
-            Contribution(
-                "vagueness", name, after - before, weight, hits if name == "lexical" else ()
-            )
+            Contribution(step, name, after - before, weight, hits if name == "lexical" else ())
             for name, before, after, weight in zip(
                 names, self.terms, terms, weights[:4], strict=True
             )

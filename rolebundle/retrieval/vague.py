@@ -170,13 +170,13 @@ def with_vagueness(
     if not hits:
         return candidate
     terms = [factor * term for term in (lexical, semantic, score.metadata, score.vocabulary)]
-    changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
+    changed = score.with_terms("vagueness", tuple(terms), tuple(hits), weights)
     floor *= 1 + FLOOR_MARGIN
     if changed.final < floor <= score.final:
         fraction = (score.final - floor) / (score.final - changed.final)
         pairs = zip(score.terms, changed.terms, strict=True)
         terms = [before + fraction * (after - before) for before, after in pairs]
-        changed = score.with_vagueness(tuple(terms), tuple(hits), weights)
+        changed = score.with_terms("vagueness", tuple(terms), tuple(hits), weights)
     return candidate.with_score(changed)
 
 

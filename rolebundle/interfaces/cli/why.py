@@ -219,6 +219,8 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     if score.vagueness:
         hits = ", ".join(hit.removeprefix("vague:") for hit in score.vagueness)
         yield one_line(f"vague task    {hits}, in all terms", 2 * _WIDTH)
+    if score.kind:
+        yield f"other kind    {score.kind}, in all terms"
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     yield f"{'final':<22} = {values.final:.3f}"

@@ -45,6 +45,7 @@ def why_page(why: Why, site: Site = FILE) -> str:
         top=max(longest, *(rival.final for rival in why.lost_to), 0.0),
         rules=words.rules(
             [*why.filter.factors, *why.score.vocabulary, *(why.score.vagueness or ())]
+            + ([f"other kind than asked: {why.score.kind}"] if why.score.kind else [])
         ),
     )
 

@@ -50,7 +50,12 @@ def selected_chunk(
         evidence_kinds=_evidence_kinds(passage, request.overlay),
         bridge_role=_bridge_role(passage, request.overlay),
         reasons_selected=_reasons(candidate, support),
-        overlay_hits=[hit for part in candidate.score.contributions for hit in part.hits],
+        overlay_hits=[
+            hit
+            for part in candidate.score.contributions
+            if part.step != "kind"
+            for hit in part.hits
+        ],
         metadata=ChunkMetadata.model_construct(
             trust_tier=document.trust_tier,
             freshness=Freshness.model_construct(
@@ -131,6 +136,8 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         reasons.append(f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}")
     if hits := score.hits_of("vagueness"):
         reasons.append(f"vague task: {', '.join(hit.removeprefix('vague:') for hit in hits)}")
+    if hits := score.hits_of("kind"):
+        reasons.append(f"other kind than asked: {hits[0]}")
     if score.diversity_penalty:
         reasons.append(f"source diversity −{score.diversity_penalty:.2f}")
     return reasons

@@ -311,6 +311,7 @@ def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
         vocabulary=list(own.score.hits_of("vocabulary")),
         mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
         vagueness=list(own.score.hits_of("vagueness")),
+        kind="".join(own.score.hits_of("kind")),
         place=placement.position,
         of=len(placement.ranked),
         rank=placement.rank,
