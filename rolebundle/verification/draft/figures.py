@@ -112,18 +112,6 @@ def _is_section_number(sentence: DraftSentence, figure: TextFigure) -> bool:
     return match is not None and figure.end <= match.end()
 
 
-def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
-    return Finding(
-        check="figures",
-        code="unchecked_language",
-        fails=True,
-        span=Span(start=sentence.start, end=sentence.end),
-        text=shorten(text),
-        note=f"numbers and dates in words cannot be read in this language ({language})",
-        remedy="Write the sentence in a language that can be checked, or check it by hand.",
-    )
-
-
 @dataclass(frozen=True)
 class _Sentence:
     """A sentence of the draft.
