@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from shlex import quote
@@ -123,7 +123,7 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
         document.metadata.document_id: Named(*draft.named(document)) for document in found.documents
     }
     if keeps:
-        named = {name: _declared(document) for name, document in _by_id(found.documents).items()}
+        named = _declared(found.documents)
     texts = {} if keeps else {path: draft.text}
     remarks: list[str] = []
     if role_id:
@@ -345,7 +345,7 @@ def _from_corpus(role_id: str, target: Target) -> OverlayDraft:
         )
     with open_reader(target.corpus) as corpus:
         documents = corpus_documents(corpus)
-    named = {name: _declared(document) for name, document in _by_id(documents).items()}
+    named = _declared(documents)
     return role_draft(role_id, documents, named, target)
 
 
@@ -382,8 +382,7 @@ def _from_examples(
             f"{target.corpus}: there is no corpus in which questions could be looked up",
             "ingest first, or give documents with --examples",
         )
-    all_documents = [*documents, *examples]
-    named = {name: _declared(document) for name, document in _by_id(all_documents).items()}
+    named = _declared([*documents, *examples])
     draft = draft_from_examples(role_id, examples, texts, documents, named)
     if not documents:
         draft.remarks.append(
@@ -477,13 +476,12 @@ def _checked(draft: OverlayDraft) -> OverlayDraft:
     return draft
 
 
-def _declared(document: SurveyedDocument) -> Named:
-    own = document.metadata
-    return Named(own.source_id, own.document_type, own.domain)
-
-
-def _by_id(documents: Sequence[SurveyedDocument]) -> dict[str, SurveyedDocument]:
-    return {document.metadata.document_id: document for document in documents}
+def _declared(documents: Iterable[SurveyedDocument]) -> dict[str, Named]:
+    """The names that documents have by their metadata, by document id."""
+    all_metadata = [document.metadata for document in documents]
+    return {
+        own.document_id: Named(own.source_id, own.document_type, own.domain) for own in all_metadata
+    }
 
 
 def _text_of(document: SurveyedDocument) -> str:
