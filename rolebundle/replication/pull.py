@@ -201,12 +201,15 @@ def _fetch(
             _discard(path)
             raise
         break
-    is_rebuilt = (
-        accepted is not None and accepted.built_generation != signed.manifest.built_generation
+    is_successor = (
+        accepted is not None
+        and path.exists()
+        and accepted.built_generation == signed.manifest.built_generation
+        and not _is_purged(signed.manifest, accepted)
     )
-    if is_rebuilt or _is_purged(signed.manifest, accepted):
-        # It may have vectors of what may not be seen any more. Before the file is replaced: a later
-        # pull would not do it any more.
+    if not is_successor:
+        # The cache may have vectors of what may not be seen any more. Before the file is replaced:
+        # a later pull would not do it any more.
         rerank_cache.erase(path)
     is_current = signed.manifest == accepted and path.exists()
     _replace(path)
