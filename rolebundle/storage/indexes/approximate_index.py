@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isqrt
 from typing import NamedTuple
 
@@ -57,15 +57,7 @@ class ApproximateState:
 
     def write(self) -> str:
         """The JSON that the corpus keeps."""
-        return json.dumps(
-            {
-                "buckets": self.buckets,
-                "probes": self.probes,
-                "recall": self.recall,
-                "built": self.built,
-                "changed": self.changed,
-            }
-        )
+        return json.dumps(asdict(self))
 
     @property
     def is_stale(self) -> bool:
@@ -221,8 +213,5 @@ def _record_change(corpus: Corpus, part: IndexPart, count: int) -> bool:
         # It cannot follow the change, so it must not be used.
         store_state(corpus, part, None)
         return False
-    changed = ApproximateState(
-        state.buckets, state.probes, state.recall, state.built, state.changed + count
-    )
-    store_state(corpus, part, changed)
+    store_state(corpus, part, replace(state, changed=state.changed + count))
     return True
