@@ -384,7 +384,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
             f"{message}; since then {' and '.join(problems)}",
             "rolebundle update" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
-    return _ok("roots", f"{message}, unchanged")
+    return _ok("roots", f"{message}, unchanged; new files were not looked for")
 
 
 def root_of(location: str, path: str) -> Path:

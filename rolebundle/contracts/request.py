@@ -47,7 +47,11 @@ def _parse_moment(value: object) -> object:
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return value
+    raise ValueError("must be a text or a list of texts")
 
 
 Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(datetime.isoformat)]

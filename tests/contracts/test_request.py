@@ -159,7 +159,7 @@ class TestWhere:
             ({"sorce": "a"}, "where.sorce: unknown key; did you mean source?"),
             ({"source": []}, "where.source: must have 1 or more items"),
             ({"source": ["a"] * 101}, "where.source: must have 100 items or less"),
-            ({"source": 5}, "where.source: must be a list"),
+            ({"source": 5}, "where.source: must be a text or a list of texts"),
             ({"source": ["a", 5]}, "where.source.1: must be a text"),
             ({"source": " "}, "where.source.0: must not be blank"),
             ({"path": "x" * 201}, "where.path.0: must have 200 characters or less"),

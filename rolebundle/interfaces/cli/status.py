@@ -166,9 +166,11 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
     width = max((len(source.source_id) for source in sources), default=0)
     for source in sources:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
+        documents = "document " if source.documents == 1 else "documents"
+        chunks = "chunk " if source.chunks == 1 else "chunks"
         yield (
-            f"  {source.source_id:<{width}}  {counted(source.documents, 'document'):>15} "
-            f"{counted(source.chunks, 'chunk'):>14}  {tiers}"
+            f"  {source.source_id:<{width}}  {source.documents:>5} {documents}"
+            f"{source.chunks:>8} {chunks}  {tiers}"
         )
     declared = {tier for source in sources for tier in source.trust_tiers}
     if declared and declared.isdisjoint(TRUSTED_TIERS):
