@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GC_THRESHOLD = 100_000
-MAX_MEMORY = 4 << 30
+MAX_MEMORY = 2 << 30
 """Bytes that a process may take to read files. The readers' own limits are reached long before."""
 WAITING_FACTOR = 10
 """How much longer than the processor time the whole time may be: the machine may be busy."""

@@ -15,10 +15,12 @@ from rolebundle.ingest import workers
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.html import HtmlReader
+from rolebundle.ingest.worker_process import MAX_MEMORY
 
 BUSY = "busy without end"
 WAITING = "waiting without end"
 CRASHING = "crashing"
+GREEDY = "greedy"
 
 
 def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -42,6 +44,8 @@ def install() -> None:
             Event().wait()
         if CRASHING.encode() in data:
             os.kill(os.getpid(), signal.SIGSEGV)
+        if GREEDY.encode() in data:
+            bytearray(MAX_MEMORY)
         return read_page(self, data, path, options)
 
     HtmlReader.read = read  # type: ignore[method-assign]

@@ -73,7 +73,13 @@ def damaged(
     error: object,
     step: str = "open it in its program and save it again, or exclude it",
 ) -> DocumentError:
-    """The error for a file that its parser refuses. What the parser says is at its end."""
+    """The error for a file that its parser refuses. What the parser says is at its end.
+
+    Raises:
+        MemoryError: the parser had not enough memory, which says nothing about the file.
+    """
+    if isinstance(error, MemoryError):
+        raise error
     problem = "it is empty, damaged, or another kind of file than its name says"
     return DocumentError(code, f"{path}: {problem}", with_detail(step, error))
 

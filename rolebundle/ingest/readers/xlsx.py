@@ -204,6 +204,9 @@ class _Workbook:
                 at = integer_in(element.get("r"), at + 1)
                 is_hidden = not is_shown or _is_hidden_row(element)
                 cells = list(self._cells(element, at, has_other_formats, merged.get(at, ())))
+                # All cells of a row may be the same long text of the file.
+                if sum(len(text) for _, text, _ in cells) > _MAX_STRING_CHARS:
+                    raise self._package.too_large("a row has too much text")
                 if cells and is_hidden and is_shown:
                     self._left_out["hidden rows"] += 1
                 widest = max(widest, *(column for column, _, _ in cells), 0)

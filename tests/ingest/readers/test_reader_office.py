@@ -415,6 +415,19 @@ def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) 
     assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
 
 
+def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small workbook would take gigabytes of memory."""
+    monkeypatch.setattr("rolebundle.ingest.readers.xlsx._MAX_STRING_CHARS", 1_000)
+    text = f"<si><t>{'word ' * 100}</t></si>"
+    for count, is_refused in ((2, False), (3, True)):
+        cells = '<c t="s"><v>0</v></c>' * count
+        data = xlsx(f"<row>{cells}</row>", strings=text)
+        if is_refused:
+            assert refused(data, "a.xlsx") == "xlsx_too_large"
+        else:
+            assert read_document(data, "a.xlsx").blocks
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_entities_are_not_expanded(suffix: str) -> None:
     parts = members(PLAIN[suffix])
