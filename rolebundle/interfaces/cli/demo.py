@@ -39,6 +39,7 @@ from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.storage.location import corpus_path
 from rolebundle.text.counts import counted
 
 TASK = "What should we worry about before release 3.0?"
@@ -70,7 +71,7 @@ def demo(
     rolebundle demo
     rolebundle demo --task "What do we know about offline sync?"
     """
-    path = Path(db) if db else _cached()
+    path = corpus_path(db) if db else _cached()
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         report = _ingest(Admin(engine.workspace), fields, is_cached=not db)
         click.echo(

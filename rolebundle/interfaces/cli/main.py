@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError
+from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -184,12 +184,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
-        _print_error(
-            f"error: internal error: {type(error).__name__}: {error} [internal]\n"
-            "  next: run `rolebundle doctor`; if it finds nothing, please report this: "
-            "ROLEBUNDLE_DEBUG=1 shows where it happened"
-        )
-        code = EXIT_INTERNAL
+        given = sys.argv[1:] if arguments is None else arguments
+        bad = next((argument for argument in given if not _is_text(argument)), None)
+        if isinstance(error, UnicodeEncodeError) and bad is not None:
+            # SQLite takes it neither as a name nor as a value.
+            _print_error(
+                f"error: {bad!r}: holds bytes that are not text [not_text]\n"
+                "  next: give a name in UTF-8"
+            )
+            code = UsageError.exit_code
+        else:
+            _print_error(
+                f"error: internal error: {type(error).__name__}: {error} [internal]\n"
+                "  next: run `rolebundle doctor`; if it finds nothing, please report this: "
+                "ROLEBUNDLE_DEBUG=1 shows where it happened"
+            )
+            code = EXIT_INTERNAL
     gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -200,6 +210,11 @@ def _next_step(error: click.ClickException) -> str:
         return "  next: put a text of several words in quotes\n"
     is_before_command = isinstance(error, click.NoSuchOption) and error.ctx and not error.ctx.parent
     return "  next: give options after the command\n" if is_before_command else ""
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument was valid text. Other bytes become unpaired surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _drop_output() -> None:

@@ -126,7 +126,7 @@ def test_references_that_could_hurt(sample_without_vectors: Path, reference: str
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="arguments are bytes")
-def test_bytes_in_arguments(sample_without_vectors: Path) -> None:
+def test_bytes_in_arguments(sample_db: Path) -> None:
     """As a shell hands them over: invalid UTF-8 in every place that takes a text."""
     bad = b"token \xff\xfe \xc3\x28"
     for arguments, code in (
@@ -136,8 +136,14 @@ def test_bytes_in_arguments(sample_without_vectors: Path) -> None:
         (("get", bad), 2),
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),
+        (("backup", bad), 2),
+        (("backup", "--rotate", bad), 2),
+        (("quarantine", "release", bad), 2),
+        (("mark", "remove", bad), 2),
+        (("remember", "forget", bad, "--by", "Ana"), 2),
+        (("demo", "--db", bad), 2),
     ):
-        more = () if len(arguments) == 1 else ("--db", sample_without_vectors)
+        more = () if len(arguments) == 1 or "--db" in arguments else ("--db", sample_db)
         outcome = run(*arguments, *more)
         assert outcome.code == code, outcome
         assert outcome.out == ""
