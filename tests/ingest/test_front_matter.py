@@ -1,11 +1,10 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import read_front_matter
+from support.amounts import linear_time
 
 
 def read(text):
@@ -141,15 +140,14 @@ def test_an_alias_bomb_does_not_expand():
 
 def test_unreadable_front_matter_takes_linear_time():
     for text in (
-        "a" * 60_000,
-        "a " * 30_000,
-        "a: [" + "a, " * 20_000,
-        "a:\n" * 20_000,
-        "'" * 60_000,
+        "a" * 20_000,
+        "a " * 10_000,
+        "a: [" + "a, " * 7_000,
+        "a:\n" * 7_000,
+        "'" * 20_000,
     ):
-        started = time.process_time()
-        read(f"---\nx: [\n{text}\n---\n")
-        assert time.process_time() - started < 2
+        with linear_time(20_000):
+            read(f"---\nx: [\n{text}\n---\n")
 
 
 @given(st.text(), st.sampled_from(["---", "+++"]))
