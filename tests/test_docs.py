@@ -81,23 +81,6 @@ DOCUMENTS = sorted(
     for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md")
     for path in CHECKOUT.glob(pattern)
 )
-LONG_DOCUMENTS = frozenset(
-    f"docs/{name}.md"
-    for name in (
-        "agents",
-        "decisions-and-marks",
-        "folders",
-        "gate",
-        "inspect",
-        "operations",
-        "overlays",
-        "quality",
-        "replicas",
-        "security",
-        "terminal",
-    )
-)
-"""Their blocks take seconds. They run in `.ci/run` and with ``pytest -m slow``."""
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1\2[ ]*$", re.DOTALL | re.MULTILINE)
 DURATION = re.compile(r"\b\d[\d,]*(?:\.\d+)? ?(?:ms|s)\b")
 DECIMAL = re.compile(r"-?\d+\.\d{2,}")
@@ -318,11 +301,12 @@ def make_environment(folder: Path) -> Path:
     return programs
 
 
+# The others run in `.ci/run` and with `pytest -m slow`.
 @on_posix
 @pytest.mark.parametrize(
     "document",
     [
-        pytest.param(path, marks=[pytest.mark.slow] if name_of(path) in LONG_DOCUMENTS else [])
+        pytest.param(path, marks=[] if path.name == "README.md" else [pytest.mark.slow])
         for path in DOCUMENTS
         if not all(map(is_listed, blocks_of(path)))
     ],

@@ -494,7 +494,7 @@ def change_and_kill(chaos: Chaos, process: Process, changes: int, seconds: float
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.parametrize(
     ("rounds", "changes", "seconds"),
-    [(1, 40, 0.7), pytest.param(20, 1_000, 10.0, marks=pytest.mark.slow)],
+    [(1, 20, 0.4), pytest.param(20, 1_000, 10.0, marks=pytest.mark.slow)],
 )
 def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(
     tmp_path: Path, rounds: int, changes: int, seconds: float
