@@ -212,10 +212,9 @@ class Corpus(SqliteFile):
         try:
             import apsw.sqlite_extra
 
-            self.db.enable_load_extension(True)
-            apsw.sqlite_extra.load(self.db, name)
-            self.db.enable_load_extension(False)
-        except (ImportError, apsw.Error, ValueError):
+            with self._extensions_enabled():
+                apsw.sqlite_extra.load(self.db, name)
+        except (ImportError, LookupError, apsw.Error, ValueError):
             return False
         self._bundled_extensions.add(name)
         return True
@@ -226,11 +225,18 @@ class Corpus(SqliteFile):
             return
         import sqlite_vec
 
-        with self._mapped_errors():
-            self.db.enable_load_extension(True)
+        with self._mapped_errors(), self._extensions_enabled():
             self.db.load_extension(sqlite_vec.loadable_path())
-            self.db.enable_load_extension(False)
         self._has_vectors = True
+
+    @contextmanager
+    def _extensions_enabled(self) -> Iterator[None]:
+        # While it is enabled, SQL can load any library of this machine.
+        self.db.enable_load_extension(True)
+        try:
+            yield
+        finally:
+            self.db.enable_load_extension(False)
 
     def register_occurrences(self, column_weights: Sequence[float]) -> None:
         """Make the function ``occurrences`` available to full-text queries on this connection.

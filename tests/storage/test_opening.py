@@ -7,8 +7,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+import sqlite_vec
 
-from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
 from rolebundle.storage.files import sqlite_file
 from rolebundle.storage.files.file_format import check_identity
 from rolebundle.storage.files.sqlite_file import busy_timeout
@@ -156,3 +157,15 @@ def test_check_identity(tmp_path: Path) -> None:
     with pytest.raises(CorpusCorrupt, match="view 'v'"):
         check_identity(db, path, corpus_format())
     db.close()
+
+
+def test_a_library_that_does_not_load_leaves_no_connection_that_loads_others(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_vec, "loadable_path", lambda: str(db))
+    with open_reader(db) as corpus:
+        with pytest.raises(RolebundleError):
+            corpus.load_vectors()
+        assert not corpus.load_bundled_extension("no-such-extension")
+        with pytest.raises(apsw.SQLError, match="not authorized"):
+            corpus.db.execute("SELECT load_extension('any')")
