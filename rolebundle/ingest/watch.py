@@ -208,7 +208,7 @@ class Watcher:
                 synced_at=iso_utc(datetime.now(UTC)),
                 pending_since="",
                 seconds=round(lag, 3),
-                problem="",
+                problem="root_missing" if self._missing else "",
             )
 
     def _fail(self, error: RolebundleError) -> None:

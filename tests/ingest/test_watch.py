@@ -174,6 +174,7 @@ def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db: Path, fol
     with watching(db) as running:
         folder.rename(away)
         until(lambda: any("is missing" in line for line in running.said))
+        until(lambda: running.status.problem == "root_missing")
         assert len(names(db)) == 10
         # It comes back piece by piece, with something else in it.
         folder.mkdir()
@@ -184,6 +185,7 @@ def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db: Path, fol
         until(lambda: len(names(db)) == 11)
         running.until_idle()
         assert any("is back" in line for line in running.said)
+        until(lambda: running.status.problem == "")
 
 
 class TestTooMuchDisappears:
