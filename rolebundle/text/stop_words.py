@@ -24,12 +24,13 @@ GENERAL_WORDS = frozenset(
     place places question questions somebody someone stuff thing things woman women
     again already always currently early ever here lately late later mostly nowadays often rarely
     recently seldom sometimes soon still today tomorrow usually yesterday
+    future moment past present
     """.split()
 )
 """English words that name no topic, however rare they are in a corpus.
 
-The general nouns of Halliday and Hasan ("Cohesion in English", 1976, 6.1), and adverbs of time and
-frequency.
+The general nouns of Halliday and Hasan ("Cohesion in English", 1976, 6.1), adverbs of time and
+frequency, and the nouns of such phrases ("at the moment", "in the past").
 """
 
 INTENT_HINTS = frozenset(

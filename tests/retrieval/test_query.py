@@ -239,6 +239,7 @@ class TestContentWords:
         [
             ("What could break for people who upgrade?", {"people"}),
             ("What changed lately that users will notice?", {"lately"}),
+            ("What are the biggest risks at the moment?", {"moment"}),
             ("Which places have people?", set()),
             ("Wie wird eine Idea von people erklärt?", set()),
         ],
