@@ -17,9 +17,9 @@ from support.commands import CHECKOUT
 ROLE = "release-manager"
 COMMANDS = (
     f"pip install {shlex.quote(str(CHECKOUT))}",
-    f"rolebundle init notes --role {ROLE}",
-    "rolebundle ingest notes",
-    f'rolebundle retrieve "What should I look at first?" --role {ROLE}',
+    f"rolebundle init notes --role {ROLE} --db notes.db",
+    "rolebundle ingest notes --db notes.db",
+    f'rolebundle retrieve "What should I look at first?" --role {ROLE} --db notes.db',
 )
 """Those of the README, which installs what is in the folder."""
 SUBJECTS = {
