@@ -102,7 +102,7 @@ def draft_manifest(
     sections = [
         _HEAD.format(name=MANIFEST_NAME),
         _left_out(survey, ignored),
-        _TRUST.format(glob=_toml(sources[0].glob if sources else "**")),
+        _TRUST.format(glob=_toml(_maintained(sources))),
         _title("Sources"),
         _sources_comment(survey, keep_source, sources),
         *(_rule_text(rule._replace(is_certain=not keep_source)) for rule in sources),
@@ -393,6 +393,15 @@ def _dates_comment(survey: Survey, rules: Sequence[DraftRule]) -> str:
 
 
 # -- text ----------------------------------------------------------------------------------------
+
+
+def _maintained(sources: Sequence[DraftRule]) -> str:
+    """The glob of what somebody most likely keeps correct: the documentation, or the first."""
+    globs = [rule.glob for rule in sources]
+    documentation = (
+        glob for glob in globs if domain_of_folder(glob.partition("/")[0]) == "documentation"
+    )
+    return next(documentation, globs[0] if globs else "**")
 
 
 def _left_out(survey: Survey, ignored: Sequence[str]) -> str:

@@ -39,6 +39,14 @@ class TestManifest:
         assert "document_type" not in rules["boats/**"]
         assert not any("trust_tier" in rule for rule in rules.values())
 
+    def test_the_example_of_trust_is_the_documentation(self, tmp_path: Path) -> None:
+        for name in ("app/a.md", "app/b.md", "app/c.md", "docs/a.md", "docs/b.md", "docs/c.md"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(f"# Text of {name}\n", encoding="utf-8")
+        assert init(tmp_path).code == 0
+        text = (tmp_path / "rolebundle.toml").read_text("utf-8")
+        assert '# glob = "docs/**"\n# trust_tier = "preferred"' in text
+
     def test_an_ingest_reads_it_and_gives_what_was_reported(self, notes: Path) -> None:
         report = InitReport.model_validate_json(init(notes, "--json").out)
         db = notes.parent / "c.db"
