@@ -56,6 +56,9 @@ BY_CHANCE = 0.1
 ANSWERED_WORDS, ANSWERED_CLOSENESS = (6.0, 9.0), (0.3, 0.6)
 """A passage with so many nats of the task's words, and so close in meaning, begins to answer it, or
 answers it."""
+COMPLETE_WORDS = 3
+"""A passage need not be close in meaning if it has all words of the task, and these are at least so
+many: one or two words may meet by chance."""
 ANSWERED_SPECIFICITY = 4.5
 """An answered task counts as at least so specific, in nats."""
 
@@ -213,15 +216,16 @@ class Evidence(NamedTuple):
 
     @property
     def certainty(self) -> float:
-        """How surely the best passage answers the task, in [0, 1]; 0 if meanings were not searched.
+        """How surely the best passage answers the task, in [0, 1].
 
-        It has rare words of the task and is close to it in meaning. Other passages may, too, so
-        that it need not stand out.
+        It has rare words of the task, and it is close in meaning or has all of the task's words.
+        Other passages may, too, so that it need not stand out.
         """
-        if self.best.closeness is None:
-            return 0.0
-        by_words = _share_of_range(self.best.coverage * self.words.total, ANSWERED_WORDS)
-        return by_words * _share_of_range(self.best.closeness, ANSWERED_CLOSENESS)
+        best = self.best
+        by_words = _share_of_range(best.coverage * self.words.total, ANSWERED_WORDS)
+        if best.matched == best.words >= COMPLETE_WORDS:
+            return by_words
+        return by_words * _share_of_range(best.closeness or 0.0, ANSWERED_CLOSENESS)
 
     @property
     def role_factor(self) -> float:
@@ -229,10 +233,10 @@ class Evidence(NamedTuple):
 
         ``2.2 / (1 + (s / 3.8)⁴)``: if many passages have the task's words equally, the task cannot
         choose among them, and the role does; if one stands out, the task decides. ``s`` is the
-        specificity with two corrections, if meanings were searched:
+        specificity with two corrections:
 
-        - If nothing is close in meaning (closeness under 0.1), the best passage may have the
-          task's words by chance. ``s`` is smaller in proportion, unless one is a rare name.
+        - If meanings were searched and nothing is close (closeness under 0.1), the best passage may
+          have the task's words by chance. ``s`` is smaller in proportion, unless one is a rare name.
         - If a passage surely answers the task, others may have its words, too: ``s`` is at least
           4.5 · ``certainty``.
         """

@@ -304,6 +304,20 @@ class TestTheRole:
         of = evidence(matches, frequencies=(frequency,) * 2, chunks=10_000, cosines=cosines)
         assert (of.certainty == 1) == (frequency == 12 and cosine == 1.0)
 
+    @pytest.mark.parametrize("cosines", [{}, {0: -1.0}, {0: 1.0}])
+    def test_a_passage_with_all_of_three_words_answers_the_task_however_close_it_is(
+        self, cosines: dict[int, float]
+    ) -> None:
+        def certainty(words: int, matched: int) -> float:
+            matches = {row: set(range(matched)) for row in range(BEST_BY_WORDS)}
+            return evidence(
+                matches, frequencies=(12,) * words, chunks=10_000, cosines=cosines
+            ).certainty
+
+        assert certainty(3, 3) == certainty(6, 6) == 1
+        is_close = cosines == {0: 1.0}
+        assert certainty(2, 2) == certainty(3, 2) == certainty(6, 5) == is_close
+
     def test_words_that_nothing_close_in_meaning_has_do_not_make_a_task_specific(self) -> None:
         far, near = (
             evidence({0: {0}}, frequencies=(1,), chunks=10_000, cosines={0: cosine})
