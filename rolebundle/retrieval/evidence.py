@@ -236,7 +236,8 @@ class Evidence(NamedTuple):
         specificity with two corrections:
 
         - If meanings were searched and nothing is close (closeness under 0.1), the best passage may
-          have the task's words by chance. ``s`` is smaller in proportion, unless one is a rare name.
+          have the task's words by chance. ``s`` is smaller in proportion, unless one is a rare
+          name.
         - If a passage surely answers the task, others may have its words, too: ``s`` is at least
           4.5 · ``certainty``.
         """
