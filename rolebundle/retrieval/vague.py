@@ -251,8 +251,11 @@ def _introduces(passage: Passage) -> bool:
 
 
 def _is_changelog(passage: Passage) -> bool:
-    kind = passage.document.document_type
-    return kind in CHANGELOG_TYPES or bool(_CHANGELOG_NAME.search(passage.path.lower()))
+    return passage.document.document_type in CHANGELOG_TYPES or _is_named_changelog(passage)
+
+
+def _is_named_changelog(passage: Passage) -> bool:
+    return bool(_CHANGELOG_NAME.search(passage.path.lower()))
 
 
 def _newness(passage: Passage, vagueness: Vagueness) -> tuple[float, float]:
@@ -270,8 +273,10 @@ def _newness(passage: Passage, vagueness: Vagueness) -> tuple[float, float]:
 
 def _newness_in_changelog(passage: Passage) -> float:
     """How new the entries of a passage are by its place, in (0, 1]."""
-    # Changelogs have the newest entry first, often after an opening without a version or date.
-    if passage.ordinal == 0 and not _VERSION.search(passage.content):
+    # Changelogs have the newest entry first, often after an opening without a version or date. In a
+    # folder of entries each file is an entry, and its opening is no preamble.
+    is_opening = passage.ordinal == 0 and _is_named_changelog(passage)
+    if is_opening and not _VERSION.search(passage.content):
         return NEWNESS_OF_PREAMBLE
     return float(2 ** (-max(0, passage.ordinal - 1) / HALF_LIFE_OF_ENTRIES))
 

@@ -56,12 +56,19 @@ class TestFit:
         assert fits[0] > max(fits[1:])
 
     def test_the_newest_entry_of_a_changelog(self) -> None:
-        kind = {"document_type": "changelog"}
+        kind = {"document_type": "changelog", "path": "CHANGELOG.md"}
         entries = [text(f"c{n}", f"## 1.{9 - n}", ordinal=n, **kind) for n in range(1, 9)]
         heading = text("c0", "All notable changes are here.", ordinal=0, **kind)
         of_heading, *fits = fit(LATELY, heading, *entries)
         assert fits == sorted(fits, reverse=True)
         assert fits[0] > of_heading
+
+    def test_each_file_in_a_folder_of_entries_is_an_entry(self) -> None:
+        kind = {"document_type": "changelog", "ordinal": 0}
+        entry, preamble = fit(
+            LATELY, text("a", path="changes/417.md", **kind), text("b", path="CHANGES.md", **kind)
+        )
+        assert entry > preamble
 
     def test_the_newest_document_of_a_journal_and_not_the_newest_guide(self) -> None:
         journal = [
