@@ -218,12 +218,12 @@ def _select_documents(
             )
         else:
             places = locations(name, selection.folder)
-            at_location = [found for place in places for found in by_location.get(place, ())]
+            at_location = [document for place in places for document in by_location.get(place, ())]
             named = with_id or of_source or at_location or by_path.get(name, [])
             named = named or [
-                found
+                document
                 for part in sorted(_ids_of_part(corpus, selection, name))
-                for found in by_id.get(part, ())
+                for document in by_id.get(part, ())
             ]
         if not named:
             kind = "source" if selection.as_sources else "document"

@@ -1,7 +1,7 @@
 """Processes that read files, each file within a limit of processor time.
 
 A library that parses a file may run without end, take all memory or crash. In a process of its own
-it stops nothing but the reading of that file. The process is replaced, and the files that it had
+it stops only the reading of that file. The process is replaced, and the files that it had
 been given are read again one by one, so that the one file that ends it is skipped.
 """
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.score import Weights
+from rolebundle.retrieval.score import FLOOR_MARGIN, Weights
 from rolebundle.text.asked_kind import TextKind, asked_kind, kind_of_text
 
 OTHER_KIND = 0.75
@@ -25,8 +25,6 @@ STEPS_AWAY: Mapping[TextKind | None, Mapping[TextKind, int]] = MappingProxyType(
     }
 )
 """Asked kind → kind → steps. Tests use what prose and code explain, so they are far from both."""
-FLOOR_MARGIN = 1e-9
-"""So that rounding cannot put a score under the floor."""
 
 
 def with_kinds(

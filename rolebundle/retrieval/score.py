@@ -25,6 +25,8 @@ Step = Literal[
 ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
 
 
+FLOOR_MARGIN = 1e-9
+"""So that rounding cannot put a score that is lowered under the floor."""
 MAX_ROLE_SHARE = 0.65
 """The most that the role's terms may weigh together, so that the task always counts."""
 VOCABULARY_FACTOR = 0.15

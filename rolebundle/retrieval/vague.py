@@ -22,7 +22,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.filter import dated_at
-from rolebundle.retrieval.score import Weights
+from rolebundle.retrieval.score import FLOOR_MARGIN, Weights
 from rolebundle.text.counts import counted
 from rolebundle.text.intents import Intent, TaskIntent, words_of_intent
 from rolebundle.text.substance import substance
@@ -43,8 +43,6 @@ HALF_LIFE_OF_ENTRIES = 4
 """After so many newer passages of a changelog newness is half."""
 NEWNESS_OF_OTHERS = 0.4
 """The fit to recency of the newest document, if it is not of a type in ``RECORD_TYPES``."""
-FLOOR_MARGIN = 1e-9
-"""So that rounding cannot put a score under the floor."""
 LATER_PART_OF_MAIL = 0.8
 """The fit to recency of a mail's later parts is multiplied with this."""
 MAX_INTRODUCTION_DEPTH = 1

@@ -116,7 +116,7 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
         if entry.may_write:
             yield f"    may write: {', '.join(entry.may_write)}"
         if entry.show_paths:
-            yield "    learns where files lie"
+            yield "    sees the paths of files on this machine"
         yield from (f"    never {pattern}" for pattern in entry.deny_patterns)
 
 
