@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class AccessControl:
-    """What the agents of one engine may see and do. Refusals are recorded in the audit.
+    """What the agents of one engine may see and do. :meth:`call` records refusals in the audit.
 
     Args:
         workspace: the corpus.
@@ -64,7 +64,6 @@ class AccessControl:
         """
         if self.agent is None or agent in (None, self.agent):
             return self.agent or agent
-        self.record_refusal(self.agent)
         from rolebundle.policy.access import access_denied
 
         raise access_denied()
@@ -87,11 +86,12 @@ class AccessControl:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        agent = self.resolve_agent(agent)
-        if self.workspace.path.exists():
-            with self.errors_for(agent), self.open_view(agent) as (_, view):
-                return view
-        return UNRESTRICTED_VIEW
+        with self.call(agent):
+            agent = self.resolve_agent(agent)
+            if self.workspace.path.exists():
+                with self.open_view(agent) as (_, view):
+                    return view
+            return UNRESTRICTED_VIEW
 
     @contextmanager
     def open_view(
@@ -129,12 +129,7 @@ class AccessControl:
 
         restricted = self.workspace.restricted_corpus
         with restricted.reading():
-            try:
-                view = restrict_to_agent(restricted, agent)
-            except AccessDenied:
-                self.record_refusal(agent)
-                raise
-            yield restricted, view
+            yield restricted, restrict_to_agent(restricted, agent)
 
     @contextmanager
     def open_lookup(self, agent: str | None) -> Iterator[tuple[Corpus, ReferenceScope]]:
@@ -144,20 +139,13 @@ class AccessControl:
             AccessDenied, CorpusBusy, StorageError: as for :meth:`open_view`.
         """
         with self.open_view(agent) as (corpus, view):
-            try:
-                yield corpus, self.reference_scope(view)
-            except AccessDenied:
-                self.record_refusal(self.resolve_agent(agent))
-                raise
+            yield corpus, self.reference_scope(view)
 
-    def check_role(
-        self, agent: str | None, view: AgentView, role: str | None, *, has_own_overlay: bool
-    ) -> None:
+    def check_role(self, view: AgentView, role: str | None, *, has_own_overlay: bool) -> None:
         """Check that the policy allows an agent to ask with a role, or without one.
 
         Args:
-            agent: the agent that asks.
-            view: what holds for it.
+            view: what holds for the agent.
             role: the role.
             has_own_overlay: whether it brings an overlay, which is no role that a policy names.
 
@@ -168,17 +156,15 @@ class AccessControl:
             return
         from rolebundle.policy.access import role_denied
 
-        self.record_refusal(agent, role)
         raise role_denied(view)
 
-    def check_write(self, agent: str | None, view: AgentView, kind: WriteKind) -> None:
+    def check_write(self, view: AgentView, kind: WriteKind) -> None:
         """Check that the policy allows an agent to write.
 
         Raises:
             AccessDenied: it does not.
         """
         if kind not in view.may_write:
-            self.record_refusal(agent)
             raise AccessDenied(
                 "write_denied",
                 f"the policy does not allow this agent to {kind}",
@@ -207,11 +193,28 @@ class AccessControl:
 
         return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
 
-    def errors_for(self, agent: str | None) -> AbstractContextManager[None]:
-        """A block whose errors conceal paths, unless the owner of the corpus asks."""
-        if agent is None and self.agent is None:
-            return nullcontext()
-        return self.errors_without_paths()
+    @contextmanager
+    def call(self, agent: str | None, role: str | None = None) -> Iterator[None]:
+        """A block in which an agent is answered. The audit gets one record of a refusal in it.
+
+        Unless the owner of the corpus asks, errors conceal paths. Blocks may be nested.
+
+        Args:
+            agent: the agent that asks.
+            role: the role that it asks with.
+
+        Raises:
+            StorageError: ``audit_unwritable``: a refusal must be recorded, and could not be.
+        """
+        by_owner = agent is None and self.agent is None
+        with nullcontext() if by_owner else self.errors_without_paths():
+            try:
+                yield
+            except AccessDenied as error:
+                if not error.is_recorded:
+                    self.record_refusal(agent, role, error.code)
+                    error.is_recorded = True
+                raise
 
     @contextmanager
     def errors_without_paths(self) -> Iterator[None]:
@@ -242,11 +245,16 @@ class AccessControl:
                     raise quarantined from None
             raise
 
-    def record_refusal(self, agent: str | None, role: str | None = None) -> None:
-        """Record in the audit that an agent was refused."""
+    def record_refusal(self, agent: str | None, role: str | None, code: str) -> None:
+        """Record in the audit that an agent was refused, and the code of the error that it got."""
         if self.workspace.path.exists():
-            corpus = self.workspace.corpus
-            self.workspace.recorder.note(corpus, "refused", agent=agent, role=role)
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "refused",
+                agent=self.agent or agent,
+                role=role,
+                details={"code": code},
+            )
 
 
 def _has_restrictions(corpus: Corpus) -> bool:

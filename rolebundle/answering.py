@@ -188,9 +188,7 @@ class Answering:
             }
         )
         with self.access.open_view(request.agent) as (corpus, view):
-            self.access.check_role(
-                request.agent, view, request.role, has_own_overlay=overlay is not None
-            )
+            self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000

@@ -111,7 +111,7 @@ class Engine:
             ConfigurationError: ``request.rerank`` names no model of a known provider.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent, request.role):
             bundle = self.answering.answer(request, overlay)
             agent = self.access.resolve_agent(request.agent)
             recorder = self.workspace.recorder
@@ -136,7 +136,7 @@ class Engine:
         """
         from rolebundle.retrieval.explanation.explain import explain
 
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent, request.role):
             if self.answering.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
             with (
@@ -179,14 +179,14 @@ class Engine:
         if agent is not None and request.agent not in (None, agent):
             from rolebundle.policy.access import access_denied
 
-            self.access.record_refusal(self.access.resolve_agent(agent))
-            raise access_denied()
+            with self.access.call(agent, request.role):
+                raise access_denied()
         # The engine's default model may have changed since.
         request = request.model_copy(
             update={"rerank": request.rerank or NO_RERANK, "agent": agent or request.agent}
         )
         with (
-            self.access.errors_for(request.agent),
+            self.access.call(request.agent, request.role),
             self.access.open_view(request.agent) as (corpus, _),
         ):
             repeated = self.retrieve(request, overlay)
@@ -223,7 +223,7 @@ class Engine:
         """
         request = request.model_copy(update={"now": request_time(request)})
         with (
-            self.access.errors_for(request.agent),
+            self.access.call(request.agent),
             self.access.open_view(request.agent) as (_, view),
         ):
             first = [None] if without_role and view.allows_role(None) else []
@@ -248,7 +248,7 @@ class Engine:
         """
         from rolebundle.retrieval.lookups.lookup import look_up
 
-        with self.access.errors_for(agent):
+        with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
@@ -273,7 +273,7 @@ class Engine:
         """
         from rolebundle.retrieval.lookups.inspection import inspect_document
 
-        with self.access.errors_for(agent):
+        with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
@@ -294,9 +294,12 @@ class Engine:
         """
         from rolebundle.retrieval.lookups.listing import look_up_all
 
-        with self.access.errors_for(agent):
+        with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
                 answer = look_up_all(corpus, references, scope)
+            for failure in answer.failures:
+                if failure.code == "role_denied":
+                    self.access.record_refusal(agent, None, failure.code)
             self._record(
                 "get", agent, allowed=sum(len(lookup.passages) for lookup in answer.lookups)
             )
@@ -316,7 +319,7 @@ class Engine:
         from rolebundle.retrieval.lookups.listing import list_documents
 
         request = request or ListRequest()
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
                 listing = list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
@@ -341,7 +344,7 @@ class Engine:
         reading = RetrievalRequest(
             task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent, request.role):
             with self.answering.inputs(reading, None) as inputs:
                 answer = check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
@@ -368,7 +371,7 @@ class Engine:
         """
         from rolebundle.verification.decisions.records import list_decisions
 
-        with self.access.errors_for(agent):
+        with self.access.call(agent):
             with self.access.open_view(agent) as (corpus, view):
                 records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
             self._record("get", agent, details={"decisions": len(records)})
@@ -386,7 +389,7 @@ class Engine:
         """
         from rolebundle.verification.marks import mark_as_agent
 
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent):
             return mark_as_agent(self.access, request)
 
     def gate_check(
@@ -441,7 +444,7 @@ class Engine:
         )
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
-            with self.access.errors_for(agent):
+            with self.access.call(agent):
                 self._record("gate", agent, details=details)
         return report
 
@@ -462,8 +465,8 @@ class Engine:
         from rolebundle.verification.draft.evidence import role_of_bundle
         from rolebundle.verification.draft.verify import verify
 
-        with self.access.errors_for(request.agent):
-            role = request.role or role_of_bundle(request.bundle)
+        role = request.role or role_of_bundle(request.bundle)
+        with self.access.call(request.agent, role):
             as_retrieval = RetrievalRequest(
                 task="verify",
                 role=role if overlay is None else None,
@@ -502,7 +505,7 @@ class Engine:
         """
         from rolebundle.verification.remember import remember_as_agent
 
-        with self.access.errors_for(request.agent):
+        with self.access.call(request.agent):
             return remember_as_agent(self.access, request, remembered_by)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
@@ -514,7 +517,7 @@ class Engine:
         from rolebundle.status import corpus_status
 
         with (
-            self.access.errors_for(agent),
+            self.access.call(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
         ):
             status = corpus_status(corpus)

@@ -90,6 +90,8 @@ class AccessDenied(RolebundleError):
 
     exit_code = 4
     rpc_code = -32001
+    is_recorded = False
+    """Whether the audit has a record of it."""
 
 
 class CorpusBusy(RolebundleError):

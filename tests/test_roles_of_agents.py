@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector.views import FORMS, VIEWS
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
@@ -41,7 +44,7 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             "bob": free | {"roles": [ROLE], "role_required": False},
             "cy": free | {"role_required": True},
             "dan": free,
-            "eva": free | {"roles": [ROLE], "may_write": ["mark"]},
+            "eva": free | {"roles": [ROLE], "may_write": ["mark", "remember"]},
         },
     )
     with Engine(path, (OVERLAYS,)) as opened:
@@ -54,7 +57,9 @@ def refusal(engine: Engine, call: Callable[[], object], code: str = "role_denied
     with pytest.raises(AccessDenied) as caught:
         call()
     assert caught.value.code == code
-    assert len(refused_rows(engine)) == before + 1
+    rows = refused_rows(engine)
+    assert len(rows) == before + 1
+    assert rows[-1].agent and rows[-1].details == {"code": code}
     return str(caught.value)
 
 
@@ -129,6 +134,73 @@ def test_what_no_role_may_read_is_not_marked(bound: Engine) -> None:
         refusal(bound, lambda request=request: bound.mark(request))
     request = MarkRequest(id="plan#0", state="disputed", reason="is wrong", agent="eva")
     assert bound.mark(request).target == "plan#0"
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a role": ("retrieve", {"task": "token", "agent": "eva"}, "role_denied"),
+    "a folder": (
+        "retrieve",
+        {"task": "token", "agent": "dan", "rerank": "sentence-transformers:/m"},
+        "rerank_folder",
+    ),
+    "a comparison": (
+        "compare",
+        {"task": "token", "agent": "eva", "roles": ["x", "y"]},
+        "role_denied",
+    ),
+    "a passage": ("get", {"id": "secret", "agent": "eva"}, "role_denied"),
+    "a draft": ("verify", {"draft": "token", "chunk_ids": [], "agent": "eva"}, "role_denied"),
+    "an intent": ("check", {"intent": "token", "agent": "eva"}, "role_denied"),
+    "a role's file": ("roles.show", {"role": "x", "agent": "eva"}, "role_denied"),
+    "a state": (
+        "mark",
+        {"id": "plan", "state": "tool_verified", "reason": "a", "agent": "eva"},
+        "mark_denied",
+    ),
+    "a mark": (
+        "mark",
+        {"id": "plan", "state": "disputed", "reason": "a", "agent": "dan"},
+        "write_denied",
+    ),
+    "a fact": ("remember", {"fact": "a", "source": "plan", "agent": "dan"}, "write_denied"),
+    "a scope": (
+        "remember",
+        {"fact": "a", "source": "plan", "scope": "hr", "agent": "eva"},
+        "scope_denied",
+    ),
+    "an ingest": ("ingest", {"paths": ["/a"]}, "read_only_server"),
+    "a list": ("ls", {"agent": "nobody"}, "access_denied"),
+    "a state of the corpus": ("status", {"agent": "nobody"}, "access_denied"),
+    "roles": ("roles.list", {"agent": "nobody"}, "access_denied"),
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_each_refusal_leaves_one_record(bound: Engine, asked: str) -> None:
+    method, fields, code = REFUSED[asked]
+    before = refused_rows(bound)
+    with pytest.raises(AccessDenied) as caught:
+        Operations(bound, allow_write=True).call(method, fields)
+    assert caught.value.code == code
+    [row] = refused_rows(bound)[len(before) :]
+    assert (row.agent, row.details) == (fields.get("agent", ""), {"code": code})
+    assert row.role == fields.get("role", fields.get("roles", [""])[0])
+
+
+def test_a_refused_page_leaves_one_record(bound: Engine) -> None:
+    before = refused_rows(bound)
+    with Engine(bound.workspace.path, (OVERLAYS,), agent="ada") as pinned:
+        Inspector(pinned, "/token/", VIEWS, FORMS).answer("workbench", Parameters([]))
+    [row] = refused_rows(bound)[len(before) :]
+    assert (row.agent, row.details) == ("ada", {"code": "owner_only"})
+
+
+def test_each_refused_reference_of_several_leaves_one_record(bound: Engine) -> None:
+    before = refused_rows(bound)
+    answer = bound.multi_get(["plan", "secret", "secret#0", "none"], "ada")
+    assert [failure.code for failure in answer.failures] == ["role_denied"] * 2 + ["not_found"]
+    rows = refused_rows(bound)[len(before) :]
+    assert [(row.agent, row.details) for row in rows] == [("ada", {"code": "role_denied"})] * 2
 
 
 def test_an_agent_replays_no_answer_of_another_one(bound: Engine) -> None:

@@ -112,7 +112,8 @@ def try_role(
             :meth:`rolebundle.engine.Engine.retrieve`.
     """
     request = request.model_copy(update={"now": request.now or datetime.now(UTC)})
-    with engine.access.open_view(request.agent):
+    access = engine.access
+    with access.call(request.agent, request.role), access.open_view(request.agent):
         with_role = engine.retrieve(request, overlay)
         without = engine.retrieve(request.model_copy(update={"role": None}), before)
         explanations = {

@@ -103,11 +103,10 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     """
     agent = access.resolve_agent(request.agent)
     with access.open_view(agent) as (corpus, view):
-        access.check_write(agent, view, "mark")
+        access.check_write(view, "mark")
         scope = access.reference_scope(view)
         kind, passages, _ = resolve_reference(corpus, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, passages)):
-            access.record_refusal(agent)
             raise role_denied(view)
         target = resolve_target(corpus, request.id, kind, passages)
     name = agent or "agent"

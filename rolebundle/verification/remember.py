@@ -150,11 +150,11 @@ def remember_as_agent(
     agent = access.resolve_agent(request.agent)
     with access.open_view(agent) as (_, view):
         # Before the lock, which others would wait for.
-        access.check_write(agent, view, "remember")
+        access.check_write(view, "remember")
     workspace = access.workspace
     with workspace.open_writer() as corpus:
         with corpus.writing(), access.open_view(agent) as (seen, view):
-            access.check_write(agent, view, "remember")
+            access.check_write(view, "remember")
             author = Author(remembered_by or agent or "agent", view, access.may_read(view))
             fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
             # Inside the transaction: no fact is stored without its record.

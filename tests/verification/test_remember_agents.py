@@ -159,7 +159,7 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     assert acts == [
         ("remember", "ada", {"state": "stored"}),
         ("remember", "ada", {"state": "counted"}),
-        ("refused", "eve", {}),
+        ("refused", "eve", {"code": "write_denied"}),
         ("promote", "", {"state": "stored", "by": "Ben"}),
         ("forget", "", {"state": "stored", "by": "Ana"}),
     ]

@@ -169,7 +169,8 @@ class Inspector:
         view = (self._views if form is None else self._forms).get(name)
         if view is None:
             raise UsageError("no_view", "there is no such view", "use the links of the pages")
-        return view(self, form or parameters)
+        with self.engine.access.call((form or parameters).get("agent") or None):
+            return view(self, form or parameters)
 
     def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Response:
         if status is None:

@@ -124,9 +124,11 @@ class Operations:
         self.engine.refresh()
         contract, answer = METHODS[method]
         request = parsed(contract, fields)
-        if isinstance(request, IngestRequest):
-            return self._ingest(request, progress)
-        return answer(self, request)
+        agent, role = getattr(request, "agent", None), getattr(request, "role", None)
+        with self.engine.access.call(agent, role):
+            if isinstance(request, IngestRequest):
+                return self._ingest(request, progress)
+            return answer(self, request)
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
         self._check_rerank(request)
@@ -196,8 +198,8 @@ class Operations:
         return RoleList(roles=roles).model_dump()
 
     def _role(self, request: RoleRequest) -> Answer:
-        access, agent = self.engine.access, self.engine.access.resolve_agent(request.agent)
-        access.check_role(agent, access.view_of(agent), request.role, has_own_overlay=False)
+        access = self.engine.access
+        access.check_role(access.view_of(request.agent), request.role, has_own_overlay=False)
         resolved = load_role(request.role, self.engine.overlay_folders)
         return RoleDetails(digest=resolved.digest, overlay=resolved.overlay).model_dump()
 
