@@ -226,6 +226,9 @@ class Engine:
             self.access.call(request.agent),
             self.access.open_view(request.agent) as (_, view),
         ):
+            for role in roles:
+                with self.access.call(request.agent, role):
+                    self.access.check_role(view, role, has_own_overlay=False)
             first = [None] if without_role and view.allows_role(None) else []
             return [
                 self.retrieve(request.model_copy(update={"role": role}))

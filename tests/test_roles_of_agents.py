@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a comparison": (
         "compare",
-        {"task": "token", "agent": "eva", "roles": ["x", "y"]},
+        {"task": "token", "agent": "eva", "roles": [ROLE, "x"]},
         "role_denied",
     ),
     "a passage": ("get", {"id": "secret", "agent": "eva"}, "role_denied"),
@@ -178,13 +178,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("asked", REFUSED)
 def test_each_refusal_leaves_one_record(bound: Engine, asked: str) -> None:
     method, fields, code = REFUSED[asked]
-    before = refused_rows(bound)
+    audit = AuditLog(bound.workspace.path)
+    before = len(list(audit.rows()))
     with pytest.raises(AccessDenied) as caught:
         Operations(bound, allow_write=True).call(method, fields)
     assert caught.value.code == code
-    [row] = refused_rows(bound)[len(before) :]
-    assert (row.agent, row.details) == (fields.get("agent", ""), {"code": code})
-    assert row.role == fields.get("role", fields.get("roles", [""])[0])
+    [row] = list(audit.rows())[before:]
+    assert (row.kind, row.agent, row.details) == (
+        "refused",
+        fields.get("agent", ""),
+        {"code": code},
+    )
+    assert row.role == fields.get("role", fields.get("roles", [""])[-1])
 
 
 def test_a_refused_page_leaves_one_record(bound: Engine) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from functools import cache
 from math import isfinite
 from typing import Any, NoReturn
@@ -31,8 +32,7 @@ class NotStrictError(ValueError):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        duplicate = next(key for i, key in enumerate(keys) if key in keys[:i])
+        [(duplicate, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise NotStrictError(f"the key {duplicate[:80]!r} occurs twice")
     return values
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -46,6 +47,14 @@ def test_what_it_must_not_say_is_refused_with_the_reason(data: bytes, reason: st
         json_value(data)
     assert reason in caught.value.message
     assert (caught.value.code, caught.value.rpc_code) == ("not_json", -32700)
+
+
+def test_a_key_that_occurs_twice_among_many_is_found_at_once() -> None:
+    keys = ",".join(f'"{number}":0' for number in [*range(60_000), 59_999])
+    started = perf_counter()
+    with pytest.raises(RolebundleError, match="'59999' occurs twice"):
+        json_value(f"{{{keys}}}".encode())
+    assert perf_counter() - started < 5
 
 
 def test_a_request_is_an_object() -> None:
