@@ -68,6 +68,7 @@ def _prepare_for_tests() -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
     settings.load_profile("default")
+    program_server.fork_readers()
     # A model server that is down or busy is asked again after a pause.
     model_server._FIRST_PAUSE = 0.01
 

@@ -263,7 +263,7 @@ class _Reader:
                 if self._is_closed:
                     raise EOFError
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM.format(sys.path)],
+                    [*_python(), _PROGRAM.format(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     process_group=0,  # Ctrl-C is for this process, which then ends the others.
@@ -293,6 +293,11 @@ class _Reader:
             f"{path}: the process that read it ended with code {code}; exclude it, and report it "
             "if the machine has enough memory",
         )
+
+
+def _python() -> tuple[str, ...]:
+    """The beginning of a command: after it comes Python code."""
+    return (sys.executable, "-c")
 
 
 def _send(process: subprocess.Popen[bytes], request: Request) -> None:

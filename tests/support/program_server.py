@@ -2,7 +2,7 @@
 
 ``forked_python()`` stands for ``[sys.executable, "-c"]``. The process that it starts is a small client: it
 passes its arguments, folder, variables and standard streams to the server, forwards signals to the
-forked process and ends with its exit code. If the client is killed, so is the forked process.
+forked process and ends as it ends. If the client is killed, so is the forked process.
 
 A forked process has the settings with which Python started the server. Tests that depend on
 Python's start or end, on imports or on limits of a process start a real one.
@@ -26,6 +26,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from io import StringIO
@@ -51,8 +52,14 @@ child = int(server.recv(16, socket.MSG_WAITALL))
 for number in signals:
     signal.signal(number, lambda number, _: os.kill(child, number))
 signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
-code = server.recv(16)
-os._exit(int(code) if code else 99)
+code = int(server.recv(16) or 99)
+if code < 0:  # The number of the signal that ended the forked process.
+    try:
+        signal.signal(-code, signal.SIG_DFL)
+    except OSError:  # SIGKILL needs no default.
+        pass
+    os.kill(os.getpid(), -code)
+os._exit(code)
 """
 
 
@@ -67,9 +74,19 @@ def forked_python() -> tuple[str, ...]:
     """The beginning of a command: after it come Python code and its arguments."""
     if sys.platform == "win32":
         return (sys.executable, "-c")
-    folder = Path(os.environ.get(_SHARED) or _start())
-    # -I -S: the client needs no packages, and starts faster without them.
+    return _client(Path(os.environ.get(_SHARED) or _start()))
+
+
+def _client(folder: Path) -> tuple[str, ...]:
+    # -I -S: it needs no packages, and starts faster without them.
     return (sys.executable, "-I", "-S", str(folder / "client.py"), str(folder / "socket"))
+
+
+def fork_readers(python: Callable[[], tuple[str, ...]] = forked_python) -> None:
+    """Let the processes that read files for this one be forked, too."""
+    from rolebundle.ingest import workers
+
+    workers._python = python
 
 
 def share() -> None:
@@ -117,6 +134,7 @@ def _serve(address: str) -> None:
     print("listening", flush=True)
     _import_everything()
     _warm_up()
+    fork_readers(lambda: _client(Path(address).parent))
     gc.freeze()
     _join_pages()
     # As in the processes of pytest.
@@ -186,9 +204,9 @@ def _begin(client: socket.socket, other_sockets: list[socket.socket]) -> _Forked
 
 
 def _report(client: socket.socket, status: int) -> None:
-    """Report the exit code of a process that has ended."""
+    """Report how a process has ended: its exit code, or minus the number of a signal."""
     with suppress(OSError):
-        client.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
+        client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
     client.close()
 
 
@@ -253,6 +271,9 @@ def _warm_up() -> None:
 
     # A process that is to be forked must have no other threads.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["ROLEBUNDLE_READ_SECONDS"] = (
+        "0"  # No process of its own reads: this one is to be warm.
+    )
     sample = str(Path(__file__).parents[2] / "sample_corpus")
     role = ("--role", "mossline-security-reviewer")
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
