@@ -45,7 +45,7 @@ class Replicas:
         self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
         return report
 
-    def forget_target(self, target: str, *, confirmed: bool = False) -> None:
+    def forget_target(self, target: str, *, confirmed: bool) -> None:
         """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
         refuse_changes(self.workspace.corpus)
         publication = forget(self.workspace.path, target, confirmed=confirmed)

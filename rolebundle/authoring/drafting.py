@@ -207,12 +207,12 @@ def new_overlay(
     role_id: str,
     target: Target,
     *,
-    parent: str = "",
-    template: str = "",
-    examples: Sequence[Path] = (),
-    questions: Path | None = None,
-    output: Path | None = None,
-    dry_run: bool = False,
+    parent: str,
+    template: str,
+    examples: Sequence[Path],
+    questions: Path | None,
+    output: Path | None,
+    dry_run: bool,
 ) -> OverlayDraftReport:
     """Write a new overlay: from another role, a template, examples, or the documents of the corpus.
 

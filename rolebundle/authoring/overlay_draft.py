@@ -75,9 +75,9 @@ def draft_for_role(
     role_id: str,
     documents: Sequence[SurveyedDocument],
     named: Mapping[str, Named],
-    base: Overlay | None = None,
-    base_values: Values | None = None,
-    provider: EmbeddingProvider | None = None,
+    base: Overlay | None,
+    base_values: Values | None,
+    provider: EmbeddingProvider | None,
 ) -> OverlayDraft:
     """The overlay of a role, by its name and what a folder has.
 

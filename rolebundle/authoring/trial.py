@@ -96,7 +96,7 @@ def _rules_used(selected: Sequence[SelectedChunk]) -> dict[str, int]:
 def try_role(
     engine: Engine,
     request: RetrievalRequest,
-    overlay: ResolvedOverlay | None = None,
+    overlay: ResolvedOverlay | None,
     before: ResolvedOverlay | None = None,
 ) -> OverlayTrial:
     """Answer a request with its role and without, from one snapshot, and compare the answers.

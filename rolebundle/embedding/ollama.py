@@ -90,11 +90,11 @@ class OllamaProvider:
     def __init__(
         self,
         model: str,
-        url: str = DEFAULT_URL,
+        url: str,
         *,
-        allow_host: str = "",
-        prefixes: tuple[str, str] | None = None,
-        deadline_seconds: float = 60.0,
+        allow_host: str,
+        prefixes: tuple[str, str] | None,
+        deadline_seconds: float,
     ) -> None:
         self._model = model
         self._url = permitted_url(url, allow_host)

@@ -67,7 +67,7 @@ class OpenAIServer:
             raise unreadable_error(self.url, "JSON, but not an object")
         return content
 
-    def ask_any(self, method: str, path: str, body: object = None, *, model: str = "") -> object:
+    def ask_any(self, method: str, path: str, body: object, *, model: str) -> object:
         """The JSON that the server answers.
 
         Args:
@@ -135,10 +135,10 @@ class OpenAICompatibleProvider:
         model: str,
         url: str,
         *,
-        allow_host: str = "",
-        prefixes: tuple[str, str] | None = None,
-        key_variable: str = "ROLEBUNDLE_OPENAI_KEY",
-        deadline_seconds: float = 60.0,
+        allow_host: str,
+        prefixes: tuple[str, str] | None,
+        key_variable: str,
+        deadline_seconds: float,
     ) -> None:
         self._configured_model = model
         self._configured_prefixes = prefixes

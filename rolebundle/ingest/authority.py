@@ -202,7 +202,7 @@ class Authority:
         *,
         path: str = "",
         is_owner: bool = True,
-        max_trust: TrustTier | None = None,
+        max_trust: TrustTier | None,
         trusts_documents: bool = False,
         sources: frozenset[str] = frozenset(),
     ) -> tuple[Authority, tuple[str, ...]]:

@@ -202,7 +202,7 @@ def _is_settled(file: FileEntry) -> bool:
 
 
 def check_unchanged(
-    tasks: Sequence[FileTask], settings: RunSettings, verified: VerifiedFiles | None = None
+    tasks: Sequence[FileTask], settings: RunSettings, verified: VerifiedFiles | None
 ) -> list[bool]:
     """For each file whether the corpus has the same bytes and recipe; nothing is parsed."""
     return [_is_unchanged(task, settings, verified) for task in tasks]

@@ -337,9 +337,9 @@ class AuditLog:
 def entry_of_bundle(
     bundle: RetrievalBundle,
     *,
-    agent: str = "",
-    action: str = "",
-    details: Mapping[str, Any] | None = None,
+    agent: str,
+    action: str,
+    details: Mapping[str, Any] | None,
 ) -> AuditEntry:
     """The entry for an answer: counts and digests, and the query as the settings allow it.
 

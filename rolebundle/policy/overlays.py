@@ -256,7 +256,7 @@ def problems_of(path: Path, folders: Sequence[Path], content: bytes | None = Non
 
 
 def sound_part(
-    path: Path, folders: Sequence[Path], content: bytes | None = None
+    path: Path, folders: Sequence[Path], content: bytes | None
 ) -> ResolvedOverlay | None:
     """Return an overlay without the values that are wrong, so that the others can be checked.
 

@@ -16,7 +16,7 @@ _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 
 
 @lru_cache(maxsize=2048)
-def language_of(text: str, default: str = "en") -> str:
+def language_of(text: str, default: str) -> str:
     """The language of a sentence or passage, as ISO 639-1 code; "und" if its script is unknown.
 
     Args:

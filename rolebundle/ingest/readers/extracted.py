@@ -254,9 +254,7 @@ def _is_cut(line: str) -> bool:
 # Hidden text
 
 
-def hidden_kind(
-    text_color: Color | None, background: Color | None, size: float | None = None
-) -> str:
+def hidden_kind(text_color: Color | None, background: Color | None, size: float | None) -> str:
     """How a text is hidden by its look; empty if it is not.
 
     Args:

@@ -125,7 +125,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     )
 
 
-def utf8_html(data: bytes, path: str = "") -> tuple[bytes, tuple[str, ...]]:
+def utf8_html(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
     """The page in UTF-8, and notes. Nearly every page is UTF-8 and stays unchanged.
 
     Raises:

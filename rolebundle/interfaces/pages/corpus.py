@@ -21,7 +21,7 @@ from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.ingest.heartbeat import is_alive
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.plots import Bar, bar_plot
-from rolebundle.interfaces.pages.site import FILE, Site
+from rolebundle.interfaces.pages.site import Site
 from rolebundle.storage.content.documents import SourceDates
 from rolebundle.storage.content.quarantine import FlaggedName
 from rolebundle.text.counts import counted
@@ -120,8 +120,8 @@ def corpus_page(
     status: CorpusStatus,
     documents: Documents,
     now: datetime,
-    site: Site = FILE,
-    owner: OwnerFacts | None = None,
+    site: Site,
+    owner: OwnerFacts | None,
 ) -> str:
     """The page of a corpus.
 

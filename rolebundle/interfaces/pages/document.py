@@ -16,7 +16,7 @@ from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.marked import marked_parts
 from rolebundle.interfaces.pages.page import render, visible
-from rolebundle.interfaces.pages.site import FILE, Site
+from rolebundle.interfaces.pages.site import Site
 from rolebundle.retrieval.filter import age_days, freshness_at
 from rolebundle.retrieval.lookups.inspection import MAX_PASSAGES, DocumentInspection
 from rolebundle.scan.confidential import without_secrets
@@ -73,7 +73,7 @@ class ScanResult(NamedTuple):
 def document_page(
     inspection: DocumentInspection,
     now: datetime,
-    site: Site = FILE,
+    site: Site,
     owner: OwnerFacts | None = None,
 ) -> str:
     """The page of a document.

@@ -171,7 +171,7 @@ async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> No
 
 
 def serve_http(
-    operations: Operations, listener: socket.socket, token_file: Path, *, preload: bool = False
+    operations: Operations, listener: socket.socket, token_file: Path, *, preload: bool
 ) -> None:
     """Serve MCP over HTTP to several clients at once, until a signal asks to end.
 

@@ -19,7 +19,7 @@ def run_program(
     command: Sequence[str],
     *,
     folder: Path,
-    seconds: float = TRANSFER_SECONDS,
+    seconds: float,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, and until nothing that it started writes messages any more.
 

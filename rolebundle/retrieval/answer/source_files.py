@@ -52,9 +52,7 @@ _stuck: list[_Check] = []
 """The checks that still run after their time limit."""
 
 
-def file_states(
-    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
-) -> dict[str, SourceState]:
+def file_states(files: Sequence[SourceFile], seconds: float) -> dict[str, SourceState]:
     """Location → what became of each file. Those not looked at in time are ``unknown``.
 
     A folder that a former check is still waiting for is not looked at.

@@ -40,7 +40,7 @@ def warm_cache(
     cache: Path,
     provider: EmbeddingProvider,
     progress: Progress,
-    pause: Pause | None = None,
+    pause: Pause | None,
 ) -> WarmReport:
     """Embed every chunk whose vector is not in the rerank cache, until the cache is full.
 

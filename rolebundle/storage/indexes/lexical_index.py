@@ -167,7 +167,7 @@ def search_among(
     match: str,
     limit: int,
     among: str,
-    also: Sequence[int] = (),
+    also: Sequence[int],
 ) -> tuple[list[tuple[int, float]], dict[int, float]]:
     """Like :func:`search`, but only among chunks that the expression ``among`` also matches.
 

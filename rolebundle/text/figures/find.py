@@ -53,7 +53,7 @@ from rolebundle.text.figures.values import (
 
 
 @lru_cache(maxsize=2048)
-def find_figures(text: str, language: str = "en") -> tuple[TextFigure, ...]:
+def find_figures(text: str, language: str) -> tuple[TextFigure, ...]:
     """The figures of a text, in their order; they do not overlap.
 
     Args:

@@ -65,7 +65,7 @@ def stored_state(corpus: Corpus, contract: Path) -> StoredState:
 
 
 def start_gate(
-    corpus: Corpus, loaded: LoadedContract, now: datetime, *, restart: bool = False
+    corpus: Corpus, loaded: LoadedContract, now: datetime, *, restart: bool
 ) -> GateStart:
     """Record the state of the files that a contract names.
 
