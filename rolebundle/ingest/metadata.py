@@ -301,69 +301,65 @@ def resolve(
             valid. The message names all mistakes.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    place = f"{path}:{declared_at}"
     own_type = own.get("document_type", authority.values.get("document_type"))
     decision, mistakes = (
         _pop_decision(own) if own_type == DECISION_TYPE else (DeclaredDecision(), [])
     )
-    claims, attributes, wrong = _sorted_keys(own)
-    mistakes += wrong
+    claims, attributes, wrong_keys = _sorted_keys(own)
+    mistakes += wrong_keys
+    checked, wrong_values = _checked(DeclaredMetadata, claims)
+    for mistake in wrong_values:
+        key = str(mistake.place[0])
+        if key in _DESCRIPTIVE_KEYS:
+            attributes.setdefault(key, claims[key])
+        else:
+            mistakes.append(_sentence(mistake))
+    weighed = authority.weigh(checked.declared_values(), may_not_govern=authority.may_not_govern)
     inferred_values, inferred_attributes = _usable(inferred)
-    merged: dict[str, Any] = {**inferred_values, **authority.values}
-    refused: tuple[str, ...] = ()
-    self_declared: list[str] = []
-    if claims:
-        checked, wrong_values = _checked(DeclaredMetadata, claims)
-        for mistake in wrong_values:
-            key = str(mistake.place[0])
-            if key in _DESCRIPTIVE_KEYS:
-                attributes.setdefault(key, claims[key])
-            else:
-                mistakes.append(_sentence(mistake))
-        weighed = authority.weigh(
-            checked.declared_values(), may_not_govern=authority.may_not_govern
-        )
-        self_declared = [
-            key
-            for key, value in weighed.values.items()
-            if key in GOVERNANCE_KEYS
-            and value != authority.values.get(key, authority.default_of(key))
-        ]
-        merged |= weighed.values
-        refused = weighed.refused
-        # Answers name the claims that do not count.
-        merged.setdefault("supersedes", checked.supersedes or [])
-    if authority.max_trust and "trust_tier" not in merged:
-        merged["trust_tier"] = lower_tier("general", authority.max_trust)
+    merged = {**inferred_values, **authority.values, **weighed.values}
+    # Answers name the claims that do not count.
+    merged.setdefault("supersedes", checked.supersedes or [])
+    if authority.max_trust:
+        merged.setdefault("trust_tier", lower_tier("general", authority.max_trust))
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
-    _raise_any(mistakes, place, DocumentError, "bad_metadata")
+    _raise_any(mistakes, f"{path}:{declared_at}", DocumentError, "bad_metadata")
     _fold(merged, "tags", "keywords")
     _fold_decision(merged, decision)
     _fold(merged, "retrieval_hints", "authors", "author")
-    source_id = merged.pop("source_id", authority.default_source)
-    location = f"{path}#{record_name}" if record_name else path
-    derived_id = f"{source_id}/{location}"
-    document_id = merged.pop("document_id", derived_id)
-    if "title" not in merged:
-        name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
-        merged["title"] = name
-    merged.setdefault("uri", location)
-    lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
+    derived_id = _name_document(merged, path, record_name, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {record_name}"}
+    self_declared = sorted(
+        key
+        for key, value in weighed.values.items()
+        if key in GOVERNANCE_KEYS and value != authority.values.get(key, authority.default_of(key))
+    )
+    lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
-        document_id=document_id,
-        source_id=source_id,
         **{**merged, **lists},
-        attributes=flattened({**inferred_attributes, **attributes})
-        if inferred_attributes or attributes
-        else (),
-        self_declared=tuple(sorted(self_declared)),
-        refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
+        attributes=flattened({**inferred_attributes, **attributes}),
+        self_declared=tuple(self_declared),
+        refused_claims=tuple(claim for claim in weighed.refused if claim not in harmless)[
+            :_MAX_REFUSED
+        ],
         reach=authority.reach(self_declared),
     )
+
+
+def _name_document(
+    merged: dict[str, Any], path: str, record_name: str, authority: Authority
+) -> str:
+    """Add the source, id, title and address that nothing declares, and return the derived id."""
+    location = f"{path}#{record_name}" if record_name else path
+    source_id = merged.setdefault("source_id", authority.default_source)
+    derived_id = f"{source_id}/{location}"
+    merged.setdefault("document_id", derived_id)
+    merged.setdefault("uri", location)
+    name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
+    merged.setdefault("title", name)
+    return derived_id
 
 
 def _fold(merged: dict[str, Any], key: str, *old_keys: str) -> None:
@@ -389,11 +385,7 @@ def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, o
     Invalid values are no error, because they are not declared.
     """
     attributes = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
-    known = (
-        {key: inferred[key] for key in inferred if key not in attributes}
-        if attributes
-        else inferred
-    )
+    known = {key: value for key, value in inferred.items() if key in _METADATA_KEYS}
     checked, _ = _checked(DeclaredMetadata, known)
     return checked.declared_values(), attributes
 
