@@ -12,8 +12,8 @@ from typing import NamedTuple
 from rolebundle.authoring.kinds import CODE, Kind, domain_of_folder, domain_of_type
 from rolebundle.authoring.survey import Survey, SurveyedDocument, counts_by_folder
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.ingest.manifest_file import Manifest, parse_manifest
 from rolebundle.ingest.manifests import MANIFEST_NAME
-from rolebundle.ingest.metadata import Manifest, parse_manifest
 from rolebundle.ingest.roots import source_name
 from rolebundle.text.counts import counted
 from rolebundle.text.globs import matches

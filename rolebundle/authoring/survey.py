@@ -23,8 +23,8 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.dates import date_in_name
+from rolebundle.ingest.manifest_file import FileDefaults
 from rolebundle.ingest.manifests import ManifestPolicy, check_path
-from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.roots import check_no_link, source_name

@@ -16,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.metadata import EMPTY_MANIFEST, Manifest, parse_manifest
+from rolebundle.ingest.manifest_file import EMPTY_MANIFEST, Manifest, parse_manifest
 
 MANIFEST_NAME = "rolebundle.toml"
 _MAX_BYTES = 4 * 1024 * 1024

@@ -6,9 +6,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -19,7 +17,6 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata, utc_text
 from rolebundle.contracts.document import Attributes, DocumentMetadata
 from rolebundle.contracts.mistakes import Mistake, mistakes_in
-from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.attributes import flattened
 from rolebundle.ingest.authority import (
@@ -30,7 +27,6 @@ from rolebundle.ingest.authority import (
     guarded_key,
     lower_tier,
 )
-from rolebundle.ingest.readers import reader_names
 from rolebundle.storage.records.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
@@ -52,176 +48,7 @@ _DATE_KEYS = (
     "date pubdate publishdate datepublished"
 ).split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
-_READER_KEYS = ("reader", "separator")
-_AUTHORITY_KEYS = ("max_trust", "trust_documents")
-_RULE_KEYS = frozenset({"glob", *_READER_KEYS, *_AUTHORITY_KEYS})
-_CHUNKING_KEYS = ("size", "overlap", "maximum")
 _MAX_REFUSED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One ``[[rule]]`` of a manifest: valid metadata of the files that match its glob.
-
-    ``None`` and empty strings leave to earlier rules what they say.
-    """
-
-    glob: str
-    values: Mapping[str, Any]
-    reader: str = ""
-    separator: str = ""
-    max_trust: TrustTier | None = None
-    trust_documents: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The ``rolebundle.toml`` of a folder. Later rules override earlier ones, key by key."""
-
-    defaults: Mapping[str, Any]
-    rules: tuple[Rule, ...] = ()
-    max_trust: TrustTier | None = None
-    """The highest trust tier that a document or a nested manifest may declare for itself."""
-    trust_documents: bool = False
-    """Whether documents may change what the manifest sets for them."""
-    ignore: tuple[str, ...] = ()
-    ignore_keys: frozenset[str] = frozenset()
-    chunking: Mapping[str, int] = field(default_factory=dict)
-    """``size``, ``overlap`` and ``maximum``; only used in the outermost manifest."""
-    sources: frozenset[str] = frozenset()
-    """All source ids that it assigns, casefolded."""
-
-    def globs(self) -> list[tuple[str, str]]:
-        """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
-        rules = [(f"rule {number}", rule.glob) for number, rule in enumerate(self.rules, start=1)]
-        return [*(("ignore", glob) for glob in self.ignore), *rules]
-
-
-@dataclass(frozen=True, slots=True)
-class FileDefaults:
-    """What flags and manifests say of one file."""
-
-    authority: Authority = field(default_factory=Authority)
-    reader: str = ""
-    separator: str = ""
-    fingerprint: str = field(init=False)
-    """All but the reader as one text, to compare it. Most files of a folder share it."""
-
-    def __post_init__(self) -> None:
-        authority = self.authority
-        parts = (
-            self.separator,
-            sorted(authority.values.items()),
-            sorted(authority.bound),
-            sorted(authority.sources),
-            authority.max_trust,
-            authority.trusts_documents,
-            sorted(authority.by_owner),
-        )
-        object.__setattr__(self, "fingerprint", repr(parts))
-
-
-EMPTY_MANIFEST = Manifest(defaults={})
-
-
-def parse_manifest(content: bytes, path: str) -> Manifest:
-    """The manifest with this content.
-
-    Args:
-        content: the bytes of the file.
-        path: its path, for messages.
-
-    Raises:
-        ConfigurationError: it is no TOML, or contains an unknown key or an invalid value.
-    """
-    try:
-        raw = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _bad_manifest(
-            f"{path}: not readable as TOML ({error})", "correct the file and run again"
-        ) from error
-    allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking", *_AUTHORITY_KEYS)
-    for key in raw:
-        if key not in allowed:
-            raise _unknown(path, key, allowed)
-    raw_rules = raw.get("rule", [])
-    if not isinstance(raw_rules, list) or not all(isinstance(rule, dict) for rule in raw_rules):
-        raise _bad_manifest(f"{path}: 'rule' must be tables", "write each rule under [[rule]]")
-    defaults = validated(raw.get("defaults", {}), f"{path} [defaults]", "bad_manifest")
-    rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
-    values = defaults.declared_values()
-    sources = {
-        declared["source_id"]
-        for declared in (values, *(rule.values for rule in rules))
-        if "source_id" in declared
-    }
-    max_trust, trust_documents = _authority_keys(raw, path)
-    return Manifest(
-        defaults=values,
-        rules=rules,
-        max_trust=max_trust,
-        trust_documents=bool(trust_documents),
-        ignore=_strings(raw, "ignore", path),
-        ignore_keys=frozenset(_strings(raw, "ignore_keys", path)),
-        chunking=_chunking(raw.get("chunking", {}), path),
-        sources=frozenset(map(str.casefold, sources)),
-    )
-
-
-def check_reader(name: str, place: str) -> None:
-    """Check the name of a reader; an empty name is allowed.
-
-    Raises:
-        ConfigurationError: no reader has that name.
-    """
-    if name and name not in reader_names():
-        raise ConfigurationError(
-            "unknown_reader",
-            f"{place}: no reader is called {name!r}",
-            f"readers: {', '.join(reader_names())}",
-        )
-
-
-def with_manifest(
-    above: FileDefaults,
-    manifest: Manifest,
-    rules: Iterable[Rule],
-    manifest_path: str,
-    *,
-    is_owner: bool,
-) -> tuple[FileDefaults, tuple[str, ...]]:
-    """What holds for a file after a manifest has had its say.
-
-    Args:
-        above: what the levels above say.
-        manifest: the next manifest.
-        rules: those of its rules that match the file. Later ones override earlier ones and the
-            manifest's defaults.
-        manifest_path: the path of the manifest, for reports.
-        is_owner: whether it is the outermost manifest.
-
-    Returns:
-        The defaults of the file, and what the manifest declared in vain, as ``key: value``.
-    """
-    values = dict(manifest.defaults)
-    reader, separator = above.reader, above.separator
-    max_trust, trust_documents = manifest.max_trust, manifest.trust_documents
-    for rule in rules:
-        values.update(rule.values)
-        reader = rule.reader or reader
-        separator = rule.separator or separator
-        max_trust = rule.max_trust or max_trust
-        if rule.trust_documents is not None:
-            trust_documents = rule.trust_documents
-    authority, refused = above.authority.with_level(
-        values,
-        path=manifest_path,
-        is_owner=is_owner,
-        max_trust=max_trust,
-        trusts_documents=trust_documents,
-        sources=manifest.sources,
-    )
-    return FileDefaults(authority, reader, separator), refused
 
 
 def validated(values: object, place: str, code: str) -> DeclaredMetadata:
@@ -253,8 +80,8 @@ def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[M
 def _sentence(mistake: Mistake) -> str:
     key = str(mistake.place[0])
     if mistake.kind == "unknown":
-        return _unknown_key(key, _similar(key, METADATA_KEYS))
-    return f"{key} = {_short(mistake.value)} {mistake.message}"
+        return unknown_key(key, similar_key(key, METADATA_KEYS))
+    return f"{key} = {shortened(mistake.value)} {mistake.message}"
 
 
 def _raise_any(
@@ -397,7 +224,7 @@ def _pop_decision(own: dict[str, object]) -> tuple[DeclaredDecision, list[str]]:
     misspelled = {name: guarded_key(name, _DECISION_KEYS) for name in own}
     return decision, [
         *map(_sentence, mistakes),
-        *(_unknown_key(name, meant) for name, meant in misspelled.items() if meant),
+        *(unknown_key(name, meant) for name, meant in misspelled.items() if meant),
     ]
 
 
@@ -416,7 +243,7 @@ def _sorted_keys(
             if value != "" or name not in _DESCRIPTIVE_KEYS:
                 claims[name] = value
         elif meant := governing_key(name):
-            mistakes.append(_unknown_key(name, meant))
+            mistakes.append(unknown_key(name, meant))
         elif (key := _BY_LETTERS.get(folded_key(name), name)) not in own:
             claims[key] = value
         else:
@@ -433,87 +260,17 @@ def _date_in(attributes: Attributes) -> str | None:
     return next(filter(None, dates), None)
 
 
-def _rule(raw: Mapping[str, object], place: str) -> Rule:
-    glob = raw.get("glob")
-    if not isinstance(glob, str) or not glob:
-        raise _bad_manifest(f"{place}: has no glob", 'add a line such as glob = "docs/**"')
-    values = {key: value for key, value in raw.items() if key not in _RULE_KEYS}
-    checked = validated(values, place, "bad_manifest")
-    reader, separator = (raw.get(key, "") for key in _READER_KEYS)
-    if not isinstance(reader, str) or not isinstance(separator, str):
-        raise _bad_manifest(f"{place}: reader and separator must be strings", "put them in quotes")
-    check_reader(reader, place)
-    return Rule(glob, checked.declared_values(), reader, separator, *_authority_keys(raw, place))
-
-
-def _authority_keys(raw: Mapping[str, object], place: str) -> tuple[TrustTier | None, bool | None]:
-    """``max_trust`` and ``trust_documents``; ``None`` if they are missing."""
-    max_trust, trust_documents = (raw.get(key) for key in _AUTHORITY_KEYS)
-    if not isinstance(trust_documents, bool | None):
-        raise _bad_manifest(
-            f"{place}: trust_documents must be true or false", "write it without quotes"
-        )
-    return check_max_trust(max_trust, place), trust_documents
-
-
-def check_max_trust(value: object, place: str) -> TrustTier | None:
-    """Check a trust tier that bounds others; ``None`` for no bound.
-
-    Raises:
-        ConfigurationError: there is no such tier.
-    """
-    tier = next((tier for tier in TRUST_TIERS if tier == value), None)
-    if tier is None and value is not None:
-        raise _bad_manifest(
-            f"{place}: max_trust = {_short(value)} is no trust tier",
-            f"trust tiers: {', '.join(TRUST_TIERS)}",
-        )
-    return tier
-
-
-def _strings(raw: Mapping[str, object], key: str, path: str) -> tuple[str, ...]:
-    values = raw.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise _bad_manifest(f"{path}: {key} must be a list of strings", f'write {key} = ["…"]')
-    return tuple(values)
-
-
-def _chunking(raw: object, path: str) -> Mapping[str, int]:
-    if not isinstance(raw, dict):
-        raise _bad_manifest(
-            f"{path}: chunking must be a table",
-            "write a table [chunking] with size, overlap or maximum",
-        )
-    for key, value in raw.items():
-        if key not in _CHUNKING_KEYS:
-            raise _unknown(f"{path} [chunking]", key, _CHUNKING_KEYS)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise _bad_manifest(
-                f"{path} [chunking]: {key} = {_short(value)} must be a whole number",
-                "give it in characters",
-            )
-    return raw
-
-
-def _bad_manifest(message: str, step: str) -> ConfigurationError:
-    return ConfigurationError("bad_manifest", message, step)
-
-
-def _unknown(place: str, key: str, allowed: Sequence[str]) -> ConfigurationError:
-    return _bad_manifest(
-        f"{place}: {_unknown_key(key, _similar(key, allowed))}",
-        f"allowed keys: {', '.join(allowed)}",
-    )
-
-
-def _similar(key: str, allowed: Sequence[str]) -> str:
+def similar_key(key: str, allowed: Sequence[str]) -> str:
+    """The allowed key that is most like this one; empty if none is."""
     return next(iter(get_close_matches(key, allowed, n=1)), "")
 
 
-def _unknown_key(key: str, meant: str) -> str:
+def unknown_key(key: str, meant: str) -> str:
+    """The mistake that a key is unknown; ``meant`` is the likely right one, or empty."""
     return f"unknown key {key!r}{f'; did you mean {meant}?' if meant else ''}"
 
 
-def _short(value: object) -> str:
+def shortened(value: object) -> str:
+    """A value for messages, in at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

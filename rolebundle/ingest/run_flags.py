@@ -11,8 +11,9 @@ from typing import Any
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
+from rolebundle.ingest.manifest_file import FileDefaults, check_max_trust
 from rolebundle.ingest.manifests import ManifestPolicy
-from rolebundle.ingest.metadata import FileDefaults, check_max_trust, validated
+from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.path_flags import (
     Flags,
     FlagsByPath,

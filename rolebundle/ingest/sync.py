@@ -29,8 +29,9 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
+from rolebundle.ingest.manifest_file import check_reader
 from rolebundle.ingest.manifests import check_encoding_of
-from rolebundle.ingest.metadata import check_reader, validated
+from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
 from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, check_unchanged

@@ -32,6 +32,7 @@ from rolebundle.ingest.ignore import (
     rules_above,
     rules_of,
 )
+from rolebundle.ingest.manifest_file import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
 from rolebundle.ingest.manifests import (
     MANIFEST_NAME,
     IgnoredManifest,
@@ -39,7 +40,6 @@ from rolebundle.ingest.manifests import (
     check_encoding_of,
     read_manifest,
 )
-from rolebundle.ingest.metadata import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
 from rolebundle.text.globs import matches, suggest_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024

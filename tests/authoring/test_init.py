@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.authoring import InitReport
-from rolebundle.ingest.metadata import parse_manifest
+from rolebundle.ingest.manifest_file import parse_manifest
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from support.commands import Outcome, invoke
 

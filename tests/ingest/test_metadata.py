@@ -14,8 +14,9 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.manifest_file import Manifest
 from rolebundle.ingest.manifests import ManifestPolicy, read_manifest
-from rolebundle.ingest.metadata import METADATA_KEYS, Manifest, resolve, validated
+from rolebundle.ingest.metadata import METADATA_KEYS, resolve, validated
 from rolebundle.storage.content.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke

@@ -16,8 +16,8 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.manifest_file import FileDefaults
 from rolebundle.ingest.manifests import ManifestPolicy
-from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, VerifiedFiles
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.metadata import FileDefaults
+from rolebundle.ingest.manifest_file import FileDefaults
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
 
 NO_DEFAULTS = FileDefaults()
