@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -108,31 +109,51 @@ def explain(
             # What would become of the passage without them.
             execution = _execute(lanes, _without(request, unmet_conditions), reranker)
             passage = _best_placed(execution, passages)
-        request, retrieval = execution.request, execution.retrieval
         verify_passages(corpus, [passage.rowid])
-        passage = as_valid(passage, request)
-        placement = _placement(execution, passage)
-        if unmet_conditions:
-            placement = replace(placement, is_hypothetical=True)
-        words = _words_trace(execution, passage)
-        lane_traces = _lane_traces(execution, passage)
-        changes = [
-            *where_changes(passage, unmet_conditions),
-            *lane_changes(execution, passage, lane_traces, words),
-            *policy_changes(passage, request),
-            *seen_changes(passage, retrieval),
-            *selection_changes(execution, placement),
-        ]
+        return _why(
+            execution,
+            as_valid(passage, execution.request),
+            unmet_conditions,
+            reference=reference,
+            kind=kind,
+            passages=len(passages),
+            selected_count=selected_count,
+        )
+
+
+def _why(
+    execution: Execution,
+    passage: Passage,
+    unmet_conditions: Sequence[Condition],
+    *,
+    reference: str,
+    kind: LookupKind,
+    passages: int,
+    selected_count: int,
+) -> Why:
+    """The explanation of one passage, by an execution without the conditions that it does not meet.
+
+    Args:
+        execution: the execution.
+        passage: the passage that ranks best of those named.
+        unmet_conditions: of the request's ``where``.
+        reference: what was asked for.
+        kind: what it names.
+        passages: how many passages it names.
+        selected_count: how many passages the request selects.
+    """
+    request, retrieval = execution.request, execution.retrieval
     document = passage.document
-    outcome, step, code, notes = _outcome(execution, passage)
+    placement = _placement(execution, passage)
     if unmet_conditions:
-        wanted = ", ".join(condition.wanted for condition in unmet_conditions)
-        outcome, step, code = "not_proposed", "where", None
-        notes = f"its document does not match where: {wanted}"
+        placement = replace(placement, is_hypothetical=True)
+    words = _words_trace(execution, passage)
+    lanes = _lane_traces(execution, passage)
+    outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
     return Why(
         reference=reference,
         kind=kind,
-        passages=len(passages),
+        passages=passages,
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
@@ -151,7 +172,7 @@ def explain(
         code=code,
         notes=notes,
         words=words,
-        lanes=lane_traces,
+        lanes=lanes,
         pool=PoolTrace(
             candidates=len(retrieval.candidates),
             depth=retrieval.pool.depth,
@@ -163,7 +184,13 @@ def explain(
         min_score=request.min_score,
         selected_count=selected_count,
         lost_to=_rivals(placement),
-        needs=changes,
+        needs=[
+            *where_changes(passage, unmet_conditions),
+            *lane_changes(execution, passage, lanes, words),
+            *policy_changes(passage, request),
+            *seen_changes(passage, retrieval),
+            *selection_changes(execution, placement),
+        ],
         fusion=request.fusion,
         request=request.echo,
         overlay=overlay_ref(request),
@@ -207,8 +234,11 @@ def _placement(execution: Execution, passage: Passage) -> Placement:
 
 
 def _outcome(
-    execution: Execution, passage: Passage
+    execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
 ) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
+    if unmet_conditions:
+        wanted = ", ".join(condition.wanted for condition in unmet_conditions)
+        return "not_proposed", "where", None, f"its document does not match where: {wanted}"
     if not execution.was_proposed(passage):
         return "not_proposed", "lanes", None, "no lane proposed it"
     steps: list[tuple[Step, Sequence[RejectedCandidate]]] = [

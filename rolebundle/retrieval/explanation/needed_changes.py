@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.terms import ORIGINS
@@ -34,9 +33,6 @@ from rolebundle.retrieval.lanes import first_depth
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens
 from rolebundle.retrieval.where import Condition, values_of
-
-if TYPE_CHECKING:
-    pass
 
 MAX_LIMIT = 1000
 """The largest limit that a request may have."""
