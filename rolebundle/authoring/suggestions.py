@@ -28,10 +28,10 @@ from rolebundle.errors import EmbedderError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlay_lint import corpus_facts
 from rolebundle.policy.overlays import ResolvedOverlay, is_shipped, load_role
-from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.filter import age_days
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.lexical import chunks_with
+from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request

@@ -16,8 +16,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.evaluation.questions import Question
-from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.lanes import open_lanes
+from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request

@@ -23,8 +23,9 @@ from rolebundle.retrieval.answer.fallback import decide_fallback
 from rolebundle.retrieval.answer.posture import freshness_posture, trust_posture
 from rolebundle.retrieval.answer.selected_chunk import rounded, score_weights, selected_chunk
 from rolebundle.retrieval.answer.warnings import warnings_for
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Retrieval
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.filter import labels_of
+from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.request import ResolvedRequest
 
 

@@ -23,7 +23,7 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
+from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit
 from rolebundle.retrieval.evidence import Evidence, best_passages, weigh_evidence
 from rolebundle.retrieval.filter import (
     first_rejection,
@@ -31,6 +31,7 @@ from rolebundle.retrieval.filter import (
     rejects_by_age,
     rejects_other_roles,
 )
+from rolebundle.retrieval.outcome import SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents

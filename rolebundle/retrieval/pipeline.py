@@ -17,20 +17,13 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    Pool,
-    Query,
-    RejectedCandidate,
-    RerankReport,
-    Retrieval,
-    Selection,
-)
+from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
+from rolebundle.retrieval.outcome import RerankReport, Retrieval, Selection
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest

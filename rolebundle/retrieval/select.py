@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.terms import RejectionCode
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Selection
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Score
 from rolebundle.text.counts import counted

@@ -8,8 +8,9 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import RejectedCandidate, Selection
+from rolebundle.retrieval.candidate import RejectedCandidate
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.outcome import Selection
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, evidence, passage, ranked, rejected, retrieval
 

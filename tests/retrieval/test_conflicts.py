@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import TRUST_TIERS
-from rolebundle.retrieval.candidate import Selection
 from rolebundle.retrieval.conflicts import MAX_COMPARED, Comparison, Conflict
+from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.select import ALWAYS_COMPARED, MAX_COMPARED_PAST_LIMIT, select
 from rolebundle.text.disagreements import disagreement
 from support.corpora import resolved

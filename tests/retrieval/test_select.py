@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.document import Superseder
-from rolebundle.retrieval.candidate import Candidate, Selection
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.select import estimated_tokens, select
 from support.corpora import resolved
 from support.values import passage, ranked

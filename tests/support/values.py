@@ -18,16 +18,9 @@ from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.index import Noise
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    Pool,
-    Query,
-    RejectedCandidate,
-    Retrieval,
-    Selection,
-    SemanticReport,
-)
+from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
 from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
+from rolebundle.retrieval.outcome import Retrieval, Selection, SemanticReport
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest

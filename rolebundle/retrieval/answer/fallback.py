@@ -21,7 +21,8 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.retrieval.answer.posture import freshness_posture
 from rolebundle.retrieval.answer.warnings import narrowed_by
-from rolebundle.retrieval.candidate import RejectedCandidate, Retrieval, SemanticReport
+from rolebundle.retrieval.candidate import RejectedCandidate
+from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted

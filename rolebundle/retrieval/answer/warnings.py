@@ -16,8 +16,9 @@ from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.retrieval.answer.posture import trust_posture
-from rolebundle.retrieval.candidate import Candidate, Retrieval, SemanticReport
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
+from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import age, counted
 from rolebundle.text.languages import likely_languages

@@ -37,12 +37,7 @@ from rolebundle.retrieval.answer.selected_chunk import (
     scores_of,
 )
 from rolebundle.retrieval.bundle import overlay_ref
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    LexicalHit,
-    RejectedCandidate,
-    Retrieval,
-)
+from rolebundle.retrieval.candidate import Candidate, LexicalHit, RejectedCandidate
 from rolebundle.retrieval.explanation.needed_changes import (
     lane_changes,
     policy_changes,
@@ -60,6 +55,7 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, resolve_reference
+from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order

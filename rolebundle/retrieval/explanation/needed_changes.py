@@ -14,10 +14,7 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.policy.trust import Labels, Purpose
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    Retrieval,
-)
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.explanation.placement import Execution, Placement
 from rolebundle.retrieval.filter import (
     age_days,
@@ -30,6 +27,7 @@ from rolebundle.retrieval.filter import (
     seen_rejection,
 )
 from rolebundle.retrieval.lanes import first_depth
+from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens
 from rolebundle.retrieval.where import Condition, values_of

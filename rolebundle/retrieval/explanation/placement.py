@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import RejectionCode
-from rolebundle.retrieval.candidate import (
-    Candidate,
-    LexicalHit,
-    Retrieval,
-    Selection,
-    SemanticHit,
-)
+from rolebundle.retrieval.candidate import Candidate, LexicalHit, SemanticHit
 from rolebundle.retrieval.filter import (
     as_valid,
     filter_candidates,
@@ -22,6 +16,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.merge import merge
+from rolebundle.retrieval.outcome import Retrieval, Selection
 from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select

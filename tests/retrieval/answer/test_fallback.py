@@ -17,7 +17,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.retrieval.answer.fallback import Limitation, decide_fallback, fallback_of
-from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
+from rolebundle.retrieval.candidate import RejectedCandidate
+from rolebundle.retrieval.outcome import SemanticReport
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import build, document, overlay, resolved

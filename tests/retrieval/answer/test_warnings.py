@@ -12,9 +12,9 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.answer.fallback import decide_fallback
 from rolebundle.retrieval.answer.warnings import warnings_for
-from rolebundle.retrieval.candidate import Selection, SemanticReport
 from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.outcome import Selection, SemanticReport
 from rolebundle.retrieval.vague import Vagueness
 from rolebundle.text.intents import INTENTS, KINDS, task_intent
 from support.corpora import overlay, resolved
