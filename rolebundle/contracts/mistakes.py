@@ -105,9 +105,9 @@ _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
     "string_pattern_mismatch": lambda context: (
         "must not be blank" if context["pattern"] == r"\S" else f"must match {context['pattern']}"
     ),
-    "greater_than_equal": lambda context: f"must be {context['ge']:g} or more",
-    "greater_than": lambda context: f"must be more than {context['gt']:g}",
-    "less_than_equal": lambda context: f"must be {context['le']:g} or less",
+    "greater_than_equal": lambda context: f"must be {context['ge']:.15g} or more",
+    "greater_than": lambda context: f"must be more than {context['gt']:.15g}",
+    "less_than_equal": lambda context: f"must be {context['le']:.15g} or less",
     "literal_error": lambda context: f"must be one of {', '.join(_literals(context))}",
     "value_error": lambda context: str(context["error"]),
 }

@@ -27,6 +27,8 @@ MAX_SEEN = 1_000
 """How many ids ``seen`` may have."""
 NO_RERANK = "none"
 """The value of ``rerank`` for no reranking, even if the server has a default model."""
+MAX_DEADLINE_MS = 86_400_000
+"""One day."""
 MIN_MAX_CHARS = 1_000
 """The smallest ``max_chars``: the smallest answer has nearly as many characters."""
 MIN_PACKET_TOKENS = 400
@@ -58,6 +60,7 @@ Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(dat
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=r"\S")]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
+Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(_as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
@@ -185,7 +188,7 @@ class RetrievalRequest(Contract):
     max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
         None, description=MAX_CHARS_DESCRIPTION
     )
-    deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
+    deadline_ms: Milliseconds | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
         "retried. A model that reranks scores what it can in 60% of the time.",

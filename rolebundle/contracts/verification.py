@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import MAX_SEEN, Moment, Name, Reference
+from rolebundle.contracts.request import MAX_SEEN, Milliseconds, Moment, Name, Reference
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
@@ -94,7 +94,7 @@ class VerifyRequest(Contract):
         description="How many findings come back as JSON. compact: those that fail or have a "
         "remedy. full: all.",
     )
-    deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
+    deadline_ms: Milliseconds | None = Field(
         None,
         description="Stop after so many milliseconds, with an error that can be retried. Default: "
         "what is not checked within 45 seconds is `not_checked`, which fails.",

@@ -66,6 +66,8 @@ def test_a_time_without_a_zone_is_utc(text: str, moment: datetime) -> None:
         ({"limit": 2.5}, "limit"),
         ({"limit": True}, "limit"),
         ({"token_budget": 0}, "token_budget"),
+        ({"deadline_ms": 0}, "deadline_ms"),
+        ({"deadline_ms": 10**400}, "deadline_ms"),
         ({"role": "No Such"}, "role"),
         ({"role": "a/../b"}, "role"),
         ({"role": "reviewer\n"}, "role"),
