@@ -140,8 +140,9 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         advance = _Counter("roles", len(plan.compared_roles) * len(plan.questions), progress)
         distinct = distinctiveness(runner, plan.questions, plan.compared_roles, advance)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
+    harms = _harms(runner, judged, plan, results, progress) if plan.harm_roles else []
     seconds = perf_counter() - started
-    report = EvalReport(
+    return EvalReport(
         kind="golden" if plan.kind == "golden" else "collection",
         name=plan.name,
         role=plan.role,
@@ -153,6 +154,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         questions=results,
         governance=summarize_checks(checks) if checks else None,
         distinctiveness=distinct,
+        harm=harms,
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
@@ -163,14 +165,6 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         ),
         passed=True,
     )
-    if not plan.harm_roles:
-        return report
-    harms = _harms(runner, judged, plan, report, progress)
-    seconds = perf_counter() - started
-    durations = report.seconds.model_copy(
-        update={"questions": seconds, "total": plan.ingest_seconds + seconds}
-    )
-    return report.model_copy(update={"harm": harms, "seconds": durations})
 
 
 class _Counter:
@@ -185,26 +179,28 @@ class _Counter:
 
 
 def _harms(
-    runner: Runner, judged: Sequence[Question], plan: Plan, report: EvalReport, progress: Progress
+    runner: Runner,
+    judged: Sequence[Question],
+    plan: Plan,
+    results: Sequence[QuestionResult],
+    progress: Progress,
 ) -> list[Harm]:
     """The effect of each overlay, compared with no overlay."""
-    baseline = _scores_without_overlay(runner, judged, report)
+    baseline = _scores_without_overlay(runner, judged, results)
     advance = _Counter("overlays", len(plan.harm_roles) * len(judged), progress)
     return [harm(runner, judged, baseline, role, advance) for role in plan.harm_roles]
 
 
 def _scores_without_overlay(
-    runner: Runner, judged: Sequence[Question], report: EvalReport
+    runner: Runner, judged: Sequence[Question], results: Sequence[QuestionResult]
 ) -> list[float]:
     """nDCG@10 of each question without an overlay.
 
-    If no question has a role, these are the scores of the report's governed answers.
+    If no question has a role, these are the scores of the governed answers.
     """
     if all(question.role is None for question in judged):
         scores = {
-            result.id: result.scores["governed"]["ndcg@10"]
-            for result in report.questions
-            if result.scores
+            result.id: result.scores["governed"]["ndcg@10"] for result in results if result.scores
         }
         return [scores[question.id] for question in judged]
     return [
