@@ -99,7 +99,21 @@ def plan_run(
     for location in locations if command_flags else ():
         check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
+    surroundings = _surroundings(corpus, run_flags, approved)
+    planned = plan(roots, starts, options.root_options(), surroundings)
+    notes += [
+        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
+    ]
+    policy = load_policy(corpus)
+    policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
+    walks = []
+    for visit in planned.visits:
+        base = surroundings.base_of(anchor_of(planned.roots, visit.root))
+        walks.append(_walk_visit(visit, base, options, approved, run_flags, policy_file))
+    return RunPlan(planned.roots, walks, run_flags, moves, notes)
 
+
+def _surroundings(corpus: Corpus, run_flags: RunFlags, approved: Mapping[str, str]) -> Surroundings:
     def base_of(start: Path) -> Path:
         return root_of(start, run_flags.policy_at(str(start), approved))[0]
 
@@ -113,18 +127,7 @@ def plan_run(
         origin = limits.get("origin", "internal")
         return limits.get("trust_tier") == "untrusted" or origin != "internal"
 
-    surroundings = Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
-    planned = plan(roots, starts, options.root_options(), surroundings)
-    notes += [
-        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
-    ]
-    policy = load_policy(corpus)
-    policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
-    walks = []
-    for visit in planned.visits:
-        base = base_of(anchor_of(planned.roots, visit.root))
-        walks.append(_walk_visit(visit, base, options, approved, run_flags, policy_file))
-    return RunPlan(planned.roots, walks, run_flags, moves, notes)
+    return Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
 
 
 def _find_moves(
@@ -133,16 +136,14 @@ def _find_moves(
     moves: dict[str, str] = {}
     for start in starts:
         is_known = holder_of(roots, str(start)) or root_storage.files_below(corpus, str(start))
-        root = (
-            None
-            if is_known
-            else find_moved(
-                [root for root in roots if root.location not in moves],
-                start,
-                lambda location: root_storage.content_hashes(corpus, location),
-                flags,
-                DEFAULT_SIZE_CAP,
-            )
+        if is_known:
+            continue
+        root = find_moved(
+            [root for root in roots if root.location not in moves],
+            start,
+            lambda location: root_storage.content_hashes(corpus, location),
+            flags,
+            DEFAULT_SIZE_CAP,
         )
         if root is not None:
             moves[root.location] = str(start)
