@@ -17,7 +17,7 @@ from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
 from rolebundle.authoring.overlay_draft import OverlayDraft, draft_for_role, draft_from_examples
 from rolebundle.authoring.subject import Named
 from rolebundle.authoring.survey import Passage, Survey, SurveyedDocument, survey
-from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport
+from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport, OverlayOrigin
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError, OverlayError, UsageError
@@ -132,10 +132,7 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
         texts[target.overlay_path(role_id)] = overlay.text
     if not dry_run:
         write_new(texts)
-    drafts = [
-        DraftFile(path=str(name), state="planned" if dry_run else "written", content=text)
-        for name, text in texts.items()
-    ]
+    drafts = [_draft_file(name, text, dry_run=dry_run) for name, text in texts.items()]
     if keeps:
         drafts.insert(0, DraftFile(path=str(path), state="kept"))
     return InitReport(
@@ -155,6 +152,10 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
             target.command("retrieve", _QUESTION, *(["--role", role_id] if role_id else [])),
         ],
     )
+
+
+def _draft_file(path: Path, text: str, *, dry_run: bool) -> DraftFile:
+    return DraftFile(path=str(path), state="planned" if dry_run else "written", content=text)
 
 
 def _manifest_for(found: Survey, target: Target) -> ManifestDraft:
@@ -246,6 +247,7 @@ def new_overlay(
         # Its folder of overlays would be that of no corpus.
         check_path(target.corpus, corpus_format())
     remarks: list[str] = []
+    origin: OverlayOrigin
     if parent:
         origin, draft = "role", _extending(role_id, parent, target)
     elif template:
@@ -259,26 +261,16 @@ def new_overlay(
         write_new({path: draft.text})
     if output is not None and path.name != f"{role_id}.json":
         remarks.append(f"a role is found by the name of its file: {role_id}.json")
-    # A file elsewhere is no role yet.
-    name = str(path) if output is not None else role_id
-    ask = ["--overlay", name] if output is not None else ["--role", name]
-    return OverlayDraftReport.model_validate(
-        {
-            "role_id": role_id,
-            "origin": origin,
-            "draft": {
-                "path": str(path),
-                "state": "planned" if dry_run else "written",
-                "content": draft.text,
-            },
-            "remarks": [*draft.remarks, *remarks],
-            "next": [
-                target.command("overlay", "lint", name),
-                target.command("retrieve", _QUESTION, *ask)
-                if output is not None
-                else target.command("overlay", "try", name, _QUESTION),
-            ],
-        }
+    name, ask = role_id, ["overlay", "try", role_id, _QUESTION]
+    if output is not None:
+        # A file elsewhere is no role yet.
+        name, ask = str(path), ["retrieve", _QUESTION, "--overlay", str(path)]
+    return OverlayDraftReport(
+        role_id=role_id,
+        origin=origin,
+        draft=_draft_file(path, draft.text, dry_run=dry_run),
+        remarks=[*draft.remarks, *remarks],
+        next=[target.command("overlay", "lint", name), target.command(*ask)],
     )
 
 

@@ -9,6 +9,7 @@ from rolebundle.contracts.terms import RejectionCode
 DraftState = Literal["written", "planned", "kept"]
 """``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
 SuggestionKind = Literal["forbidden_hits", "no_answer", "never_matches", "stale_answers"]
+OverlayOrigin = Literal["corpus", "examples", "role", "template"]
 
 
 class DraftFile(Contract):
@@ -64,7 +65,7 @@ class OverlayDraftReport(Contract):
     """
 
     role_id: str
-    origin: Literal["corpus", "examples", "role", "template"]
+    origin: OverlayOrigin
     draft: DraftFile
     remarks: list[str] = []
     next: list[str]
