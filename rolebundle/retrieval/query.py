@@ -291,33 +291,17 @@ def _contains_phrase(words: list[str], phrase: list[str]) -> bool:
 
 
 def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
-    policy = overlay.source_policy
-    filters = [
-        AppliedFilter.model_construct(field="excluded_roles", op="not_in", value=[overlay.role_id])
-    ]
-    if policy.forbidden_sources:
-        filters.append(
-            AppliedFilter.model_construct(
-                field="source",
-                op="not_contains",
-                value=[rule.condition for rule in policy.forbidden_sources],
-            )
-        )
-    if policy.allowed_sources:
-        filters.append(
-            AppliedFilter.model_construct(
-                field="source",
-                op="contains",
-                value=[rule.condition for rule in policy.allowed_sources],
-            )
-        )
-    if overlay.retrieval_policy.role_mismatch_penalty >= 1:
-        filters.append(
-            AppliedFilter.model_construct(
-                field="applicable_roles", op="contains", value=[overlay.role_id]
-            )
-        )
-    maximum_age = overlay.retrieval_policy.freshness_max_age_days
-    if maximum_age is not None and overlay.retrieval_policy.stale_penalty >= 1:
-        filters.append(AppliedFilter.model_construct(field="age_days", op="lt", value=maximum_age))
+    sources, limits = overlay.source_policy, overlay.retrieval_policy
+    new = AppliedFilter.model_construct
+    filters = [new(field="excluded_roles", op="not_in", value=[overlay.role_id])]
+    if sources.forbidden_sources:
+        conditions = [rule.condition for rule in sources.forbidden_sources]
+        filters.append(new(field="source", op="not_contains", value=conditions))
+    if sources.allowed_sources:
+        conditions = [rule.condition for rule in sources.allowed_sources]
+        filters.append(new(field="source", op="contains", value=conditions))
+    if limits.role_mismatch_penalty >= 1:
+        filters.append(new(field="applicable_roles", op="contains", value=[overlay.role_id]))
+    if limits.freshness_max_age_days is not None and limits.stale_penalty >= 1:
+        filters.append(new(field="age_days", op="lt", value=limits.freshness_max_age_days))
     return tuple(filters)

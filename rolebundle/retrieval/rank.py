@@ -301,8 +301,8 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
     best = best[: last + 1]
     semantic = {candidate.chunk_id: candidate.score.semantic for candidate in best}
     for chunk_id, value in contextual.items():
-        mixed = (1 - CONTEXTUAL_SHARE) * semantic[chunk_id] + CONTEXTUAL_SHARE * value
-        semantic[chunk_id] = mixed
+        lane = semantic[chunk_id]
+        semantic[chunk_id] = (1 - CONTEXTUAL_SHARE) * lane + CONTEXTUAL_SHARE * value
     lane_scores = {
         candidate.chunk_id: weights.lane_score(
             candidate.score.lexical, semantic[candidate.chunk_id]

@@ -392,18 +392,17 @@ def source_sizes(corpus: Corpus) -> list[SourceSize]:
     return [SourceSize(*row) for row in rows]
 
 
+_FROM_TRUSTED = "FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
+
+
 def count_trusted(corpus: Corpus) -> int:
     """How many documents are preferred or authoritative."""
-    sql = "SELECT count(*) FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
-    return int(corpus.value(sql))
+    return int(corpus.value(f"SELECT count(*) {_FROM_TRUSTED}"))
 
 
 def has_trusted(corpus: Corpus) -> bool:
     """Whether a document is preferred or authoritative."""
-    sql = (
-        "SELECT EXISTS (SELECT 1 FROM document WHERE trust_tier IN ('preferred', 'authoritative'))"
-    )
-    return bool(corpus.value(sql))
+    return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
 
 
 class SourceDates(NamedTuple):

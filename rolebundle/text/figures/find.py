@@ -248,10 +248,8 @@ def _number(reader: FigureReader, start: int, first: int, *, negative: bool = Fa
         value, end = value_of_digits(reader, match)
         parts = groups_of_digits(match)
     if low.endswith(patterns.NEGATIVE, 0, start):
-        negative, first = (
-            True,
-            low.rindex(" ", 0, start - 1) + 1 if " " in low[: start - 1] else 0,
-        )
+        negative = True
+        first = low.rfind(" ", 0, start - 1) + 1
     value = -value if negative else value
     _number_from(reader, value, first, end, number=start, parts=parts)
 
