@@ -126,19 +126,22 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def sample_with_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpus with the static model's vectors. Tests share it, so they only read it."""
-    return _sample_corpus(tmp_path_factory.mktemp("sample"))
+    return _sample_corpus(tmp_path_factory.mktemp("sample"), program_server.SAMPLE_WITH_VECTORS)
 
 
 @pytest.fixture(scope="session")
 def sample_without_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpus without vectors. Tests share it, so they only read it."""
-    return _sample_corpus(tmp_path_factory.mktemp("sample"), "--lexical-only")
+    name = program_server.SAMPLE_WITHOUT_VECTORS
+    return _sample_corpus(tmp_path_factory.mktemp("sample"), name, "--lexical-only")
 
 
-def _sample_corpus(folder: Path, *options: str) -> Path:
+def _sample_corpus(folder: Path, name: str, *options: str) -> Path:
     from support.commands import SAMPLE, invoke
 
     db = folder / "corpus.db"
+    if made := program_server.shared_corpus(name):
+        return Path(shutil.copyfile(made, db))
     assert invoke("ingest", SAMPLE, *options, "--workers", "1", "--db", db).code == 0
     return db
 

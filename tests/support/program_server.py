@@ -32,7 +32,7 @@ from functools import cache
 from io import StringIO
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import NamedTuple
 
 # The modules in C that `signal` and `socket` wrap: to import those two takes longer than the rest.
@@ -65,6 +65,7 @@ os._exit(code)
 
 _SHARED = "ROLEBUNDLE_TEST_PROGRAM_SERVER"
 """The variable with the folder of a server that several processes of pytest use."""
+SAMPLE_WITH_VECTORS, SAMPLE_WITHOUT_VECTORS = "with-vectors.db", "without-vectors.db"
 FILE = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
 """Code that runs a Python file: ``(*forked_python(), FILE, path, *arguments)``."""
 
@@ -93,6 +94,12 @@ def share() -> None:
     """Start the server for this process and those that it starts, which inherit its address."""
     if sys.platform != "win32":
         os.environ[_SHARED] = str(_start())
+
+
+def shared_corpus(name: str) -> Path | None:
+    """A corpus that a server of several processes has built; only to be copied."""
+    folder = os.environ.get(_SHARED)
+    return Path(folder) / name if folder else None
 
 
 def forked_worker() -> str:
@@ -127,14 +134,15 @@ def _start() -> Path:
 
 
 def _serve(address: str) -> None:
+    folder = Path(address).parent
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
     # Clients wait in the queue of the socket until everything is imported.
     print("listening", flush=True)
     _import_everything()
-    _warm_up()
-    fork_readers(lambda: _client(Path(address).parent))
+    _warm_up(folder)
+    fork_readers(lambda: _client(folder))
     gc.freeze()
     _join_pages()
     # As in the processes of pytest.
@@ -265,7 +273,7 @@ def _import_everything() -> None:
         contracts += contract.__subclasses__()
 
 
-def _warm_up() -> None:
+def _warm_up(folder: Path) -> None:
     """Run frequent commands once. What they import and compute once, no forked process does again."""
     from rolebundle.interfaces.cli.main import main
 
@@ -276,15 +284,17 @@ def _warm_up() -> None:
     )
     sample = str(Path(__file__).parents[2] / "sample_corpus")
     role = ("--role", "mossline-security-reviewer")
-    with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        for command in (
-            ("ingest", sample, "--workers", "1"),
-            ("retrieve", "Plan release 3.0", *role),
-            ("retrieve", "Plan release 3.0", *role, "--format", "json"),
-            ("why", "product-strategy/product/strategy-2025.md", "Plan release 3.0", *role),
+    document = "product-strategy/product/strategy-2025.md"
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        for db, *command in (
+            (SAMPLE_WITHOUT_VECTORS, "ingest", sample, "--lexical-only"),
+            (SAMPLE_WITH_VECTORS, "ingest", sample),
+            (SAMPLE_WITH_VECTORS, "retrieve", "Plan release 3.0", *role),
+            (SAMPLE_WITH_VECTORS, "retrieve", "Plan release 3.0", *role, "--format", "json"),
+            (SAMPLE_WITH_VECTORS, "why", document, "Plan release 3.0", *role),
         ):
             with suppress(SystemExit):
-                main([*command, "--db", f"{folder}/corpus.db"])
+                main([*command, "--db", str(folder / db)])
     _warm_up_hypothesis()
 
 
