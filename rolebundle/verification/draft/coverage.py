@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from string import punctuation
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
@@ -52,6 +53,11 @@ INTERCEPT = -1.44
 """Fitted on AttributionBench by `benchmarks/verify.py`."""
 UNCOVERED = 0.22
 """Below this score a sentence is uncovered: at least 80% of such claims are not supported."""
+_THIN = 0.5
+"""If a smaller share of the content words stands together, no passage is near the sentence.
+
+A covered sentence then has a remedy, and an uncovered one names no passage.
+"""
 _MAX_NAMED = 5
 """How many missing words a finding names."""
 
@@ -113,7 +119,8 @@ def check_coverage(
         match, of = (own.best_match(texts[number], language, words) if own else None), own
         if match is None or match.score < UNCOVERED:
             match, of = evidence.best_match(texts[number], language, words), evidence
-        findings.append(_finding(span, sentence.text, match, of.passages if of else ()))
+        missing = _missing_words(texts[number], language, match.missing) if match else []
+        findings.append(_finding(span, sentence.text, match, of.passages if of else (), missing))
     return findings
 
 
@@ -189,10 +196,20 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[first:] for first in range(RUN)), strict=False)
 
 
-def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Passage]) -> Finding:
+def _missing_words(text: str, language: str, stems: Sequence[str]) -> list[str]:
+    """The words of a sentence that have the stems; the stems, if they are pairs of letters."""
+    words = (word.strip(punctuation) for word in text.split())
+    of_words = {word: stems_of(word, language).content for word in words}
+    return [word for word, own in of_words.items() if own and set(own) <= set(stems)] or [*stems]
+
+
+def _finding(
+    span: Span, text: str, match: Match | None, passages: Sequence[Passage], missing: Sequence[str]
+) -> Finding:
+    words = ", ".join(missing[:_MAX_NAMED])
     if match is None or match.score < UNCOVERED:
-        words = ", ".join(match.missing[:_MAX_NAMED]) if match else ""
-        nearest = passages[match.passage] if match and match.passage >= 0 else None
+        is_near = match is not None and match.features.coverage >= _THIN
+        nearest = passages[match.passage] if match and is_near else None
         return Finding(
             check="coverage",
             code="uncovered",
@@ -206,6 +223,7 @@ def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Pass
             remedy="Say what the evidence says, or leave the sentence out.",
         )
     passage = passages[match.passage]
+    is_thin = match.features.coverage < _THIN
     return Finding(
         check="coverage",
         code="covered",
@@ -215,7 +233,9 @@ def _finding(span: Span, text: str, match: Match | None, passages: Sequence[Pass
         chunk_id=passage.chunk_id,
         locator=passage.locator,
         true_text=shorten(match.window),
-        note=f"{match.features.coverage:.0%} of its content words stand together there",
+        note=f"{match.features.coverage:.0%} of its content words stand together there"
+        + (f"; missing, among others: {words}" if is_thin else ""),
+        remedy="Read the passage: most words of the sentence are not in it." if is_thin else None,
     )
 
 

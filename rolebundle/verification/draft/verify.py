@@ -284,6 +284,6 @@ def _verdict(
         kinds = ", ".join(sorted(required)) or "citations"
         return "nothing_to_verify", f"the draft has nothing that can be checked ({kinds})"
     return "pass", (
-        "every required check passes; a covered sentence has the words of a passage, which does "
+        "every required check passes; a covered sentence has words of a passage, which does "
         "not prove that the passage supports it"
     )

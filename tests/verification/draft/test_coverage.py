@@ -57,6 +57,26 @@ def test_a_sentence_without_words_of_the_evidence_fails(draft: str) -> None:
     assert finding.remedy
 
 
+def test_a_covered_sentence_with_few_of_its_words_has_a_remedy() -> None:
+    (finding,) = check("Wombats rotate pineapples every Christmas.")
+    assert (finding.code, finding.fails) == ("covered", False)
+    assert finding.note == (
+        "40% of its content words stand together there; missing, among others: Wombats, "
+        "pineapples, Christmas"
+    )
+    assert finding.remedy
+    (finding,) = check("Tokens rotate every thirty pineapples.")
+    assert (finding.code, finding.remedy) == ("covered", None)
+
+
+def test_an_uncovered_sentence_names_the_passage_only_if_it_is_near() -> None:
+    (near,) = check("Laptops of 47 visitors are reported to security.")
+    assert (near.code, near.chunk_id) == ("uncovered", "rotation")
+    (far,) = check("The 47 wombats eat pineapples in the morning.")
+    assert (far.code, far.chunk_id, far.true_text) == ("uncovered", None, None)
+    assert far.note == "no passage says this; missing, among others: 47, wombats, eat, pineapples"
+
+
 def test_nothing_is_ever_called_supported() -> None:
     (finding,) = check("Tokens do not rotate every thirty days.")
     assert finding.code == "covered"
