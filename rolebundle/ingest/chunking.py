@@ -115,7 +115,7 @@ def chunk_document(
     """
     if parsed.ready:
         return tuple(_ready_chunks(document_id, parsed))
-    if not parsed.blocks:
+    if not any(block.text.strip() for block in parsed.blocks):
         return ()
     text, starts = _text_of(parsed)
     atoms = _atoms(parsed, text, starts, settings.maximum)
@@ -294,6 +294,8 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         else:
             aligned = parsed.line_exact or block.aligned
             pieces = _split_block(number, block, start, aligned, maximum)
+            if not pieces:
+                continue  # nothing but white space
             # The boundary before the first piece is the one before the block.
             rows.append((*pieces[0][:-1], rank))
             rows += pieces[1:]

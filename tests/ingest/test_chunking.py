@@ -131,6 +131,13 @@ def test_blank_text_is_no_chunk():
     assert chunk_document("doc", blank, SMALL) == ()
 
 
+@pytest.mark.parametrize("blank", ["\v", "\f", "\x85", "\u2028", "\u3000"])
+def test_a_long_paragraph_of_white_space_is_no_chunk(blank):
+    white = blank * 1_000
+    assert chunks_of(white) == ()
+    assert [chunk.content for chunk in chunks_of(f"a\n\n{white}\n\nb")] == ["a", "b"]
+
+
 def test_blocks_without_the_lines_of_the_file_get_blank_lines_between_them():
     blocks = (Block("paragraph", "a\nb", 2, 3), Block("paragraph", "c", 6, 6))
     (chunk,) = chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)
