@@ -353,7 +353,8 @@ def status_error(
         return EmbedderError(
             "input_too_long",
             f"a text is longer than the context{limit} of {model}{detail_text}",
-            "ingest with a smaller chunk size, or use a model with a longer context",
+            "ingest again with smaller chunks (--chunk-size 600 --chunk-maximum 600), or use a "
+            "model with a longer context",
         )
     if status == 404 and "model" in detail.casefold():
         return missing_model_error(server, model, missing_hint)

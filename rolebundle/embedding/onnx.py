@@ -4,8 +4,8 @@ The weights come in packages that are not imported: a file is located, compared 
 and loaded. Nothing is downloaded.
 
 Each text is computed by itself, by one thread. So a vector depends on its text alone (law 3), no
-time is spent on padding, and memory is bounded by one text of 512 tokens. Several texts are
-computed in parallel by embedding batches in parallel.
+time is spent on padding. A text of more than 512 tokens is read in windows, so memory is bounded by
+one window. Several texts are computed in parallel by embedding batches in parallel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.onnx_network import Network
-from rolebundle.embedding.texts import prefixes_for, prepared
+from rolebundle.embedding.texts import prefixes_for
+from rolebundle.embedding.windows import MAX_QUERY_WINDOWS, embed_in_windows
 from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 CONTEXT = 512
-"""The tokens that each of the models reads, with the two marks around a text."""
+"""The tokens that each of the models reads at once, with the two marks around a text."""
 
 _VOCABULARY = Path(__file__).parent / "minilm" / "vocabulary.txt"
 _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
@@ -146,36 +147,39 @@ class OnnxProvider:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.passage))
+        return self._embed(texts, self._prefixes.passage)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.query))
+        return self._embed(texts, self._prefixes.query, MAX_QUERY_WINDOWS)
 
-    def _embed(self, texts: Sequence[str]) -> Matrix:
+    def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
         import numpy as np
 
-        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for row, text in enumerate(texts):
-            vectors[row] = self._vector(text, f"text {row + 1} of {len(texts)}")
-        return vectors
-
-    def _vector(self, text: str, label: str) -> Any:
-        name = self._packaged.name
+        if not texts:
+            return np.zeros((0, DIMENSIONS), dtype=np.float32)
         with _LOADING:
-            network, session = _loaded(name)
-        ids = network.token_ids(text)
-        if len(ids) > CONTEXT:
-            raise EmbedderError(
-                "input_too_long",
-                f"{label} has {len(ids)} tokens, and {name} reads {CONTEXT}",
-                "ingest with a smaller chunk size, or use a model with a longer context",
-            )
+            network, session = _loaded(self._packaged.name)
+
+        def count_tokens(text: str) -> int:
+            return len(network.token_ids(text))
+
+        def embed(windows: Sequence[str]) -> Matrix:
+            return np.array([self._vector(network, session, window) for window in windows])
+
+        return embed_in_windows(
+            texts, prefix, CONTEXT, count_tokens, embed, max_windows=max_windows
+        )
+
+    def _vector(self, network: Network, session: Any, window: str) -> Any:
+        ids = network.token_ids(window)
         try:
             [token_vectors] = session.run(None, network.inputs(ids))
         except Exception as error:  # onnxruntime has no base class for its errors
             raise EmbedderError(
-                "model_failed", f"{name} could not embed {label} ({error})", "try shorter texts"
+                "model_failed",
+                f"{self._packaged.name} could not embed a text of {len(ids)} tokens ({error})",
+                "try shorter texts",
             ) from error
         return token_vectors[0].mean(axis=0)
 

@@ -44,7 +44,8 @@ class EmbeddingProvider(Protocol):
 
     Both methods return one row per text, in order: float32, shape ``(len(texts), dimensions)``.
     Only the provider adds the model's prefixes, which its identity names. A text is embedded whole
-    or refused, never cut. The vectors are not checked yet: see :func:`unit_vectors`.
+    or refused, never cut: a model of this process reads a text that is longer than its context in
+    windows, a server refuses it. The vectors are not checked yet: see :func:`unit_vectors`.
     """
 
     @property

@@ -15,11 +15,13 @@ from functools import cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT
-from rolebundle.embedding.texts import Prefixes, prefixes_for, prepared
+from rolebundle.embedding.texts import Prefixes, prefixes_for
+from rolebundle.embedding.windows import MAX_QUERY_WINDOWS, embed_in_windows
 from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
@@ -84,27 +86,34 @@ class SentenceTransformersProvider:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.passage))
+        return self._embed(texts, self._prefixes.passage)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.query))
+        return self._embed(texts, self._prefixes.query, MAX_QUERY_WINDOWS)
 
-    def _embed(self, texts: Sequence[str]) -> Matrix:
+    def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
         import numpy as np
 
         if not texts:
             return np.zeros((0, self.identity.dimensions), dtype=np.float32)
-        return self._encode(texts)
+        # The library cuts a text that is too long, without an error.
+        context = self._model.max_seq_length or maxsize
+        return embed_in_windows(
+            texts, prefix, context, self._count_tokens, self._encode, max_windows=max_windows
+        )
+
+    def _count_tokens(self, text: str) -> int:
+        return len(self._model.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
     def _encode(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 
-        self._check_lengths(texts)
+        model = self._model
         try:
             # An empty prompt instead of None: the text has its prefix already, and with None a
             # model may add its default prompt.
-            vectors = self._model.encode(list(texts), prompt="", show_progress_bar=False)
+            vectors = model.encode(list(texts), prompt="", show_progress_bar=False)
         except Exception as error:  # torch has no base class for its errors
             raise EmbedderError(
                 "model_failed",
@@ -112,21 +121,6 @@ class SentenceTransformersProvider:
                 "try fewer or shorter texts",
             ) from error
         return np.asarray(vectors, dtype=np.float32)
-
-    def _check_lengths(self, texts: Sequence[str]) -> None:
-        # The library cuts a text that is too long, without an error.
-        limit = self._model.max_seq_length
-        if not limit:
-            return
-        tokens = self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-        for number, ids in enumerate(tokens, start=1):
-            if len(ids) > limit:
-                raise EmbedderError(
-                    "input_too_long",
-                    f"text {number} of {len(texts)} has {len(ids)} tokens, and "
-                    f"{_name(self._folder)} reads {limit}",
-                    "ingest with a smaller chunk size, or use a model with a longer context",
-                )
 
     @cached_property
     def _prefixes(self) -> Prefixes:

@@ -45,7 +45,7 @@ NO_CONNECTION = "{}"
 """No settings of the connection to a model: the defaults of its provider apply."""
 
 EmbedResult = tuple[list[bytes | None], str]
-"""A vector for each text, or ``None`` if it failed, and the message of the first failure."""
+"""A vector for each text, or ``None`` if it failed, and message and hint of the first failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ def _embed(
             # The server, the model or the network failed: other texts would fail as well.
             raise
         if len(texts) == 1:
-            return [None], error.message
+            return [None], f"{error.message}; {error.hint}"
         if not is_half and not _can_embed(provider):
             raise
         middle = len(texts) // 2

@@ -174,6 +174,19 @@ def test_any_text_gives_a_vector_or_a_coded_error(provider: EmbeddingProvider, t
         assert error.hint
 
 
+@pytest.mark.parametrize("side", ["embed_passages", "embed_queries"])
+def test_a_text_over_the_context_is_read_whole_or_refused(provider: EmbeddingProvider, side: str):
+    start = "The last writer wins, and the first one is told. " * 150
+    texts = [start, start + "Bread needs a hot oven. " * 150]
+    if provider.identity.provider in {"ollama", "openai"}:
+        with pytest.raises(EmbedderError) as caught:
+            getattr(provider, side)(texts)
+        assert caught.value.code == "input_too_long" and "--chunk-size" in caught.value.hint
+        return
+    vectors = unit_vectors(getattr(provider, side)(texts), 2, provider.identity.dimensions)
+    assert vectors[0] @ vectors[1] < 0.999, "the end has a share in the vector"
+
+
 def test_texts_of_all_kinds_embed_in_one_batch(provider: EmbeddingProvider):
     texts = [f"{text} word" for text in ODD[:-1]]
     vectors = provider.embed_passages(texts)

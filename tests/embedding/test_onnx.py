@@ -12,6 +12,7 @@ import pytest
 
 from rolebundle.embedding import onnx, registry
 from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
+from rolebundle.embedding.windows import MAX_QUERY_WINDOWS
 from rolebundle.errors import EmbedderError
 
 PROVIDER = OnnxProvider(MINILM.name)
@@ -97,11 +98,16 @@ class TestVectors:
         vectors = PROVIDER.embed_passages(["a [SEP] b", "a b", "[PAD] [PAD]", ""])
         assert not np.allclose(vectors[0], vectors[1]) and not np.allclose(vectors[2], vectors[3])
 
-    def test_a_text_is_read_whole_or_refused(self):
-        fits = "word " * (CONTEXT - 2)
-        assert PROVIDER.embed_passages([fits]).any()
-        error = failure(fits + "more")
-        assert error.code == "input_too_long" and "513 tokens" in error.message
+    def test_a_text_over_the_context_is_the_mean_of_its_windows(self):
+        half = "word " * 200 + "otter " * 55
+        one, other, both = PROVIDER.embed_passages([half, "river " * 300, half + "river " * 300])
+        # Both are cut near their middle, so the windows differ a little from these parts.
+        assert one @ other < 0.6 * np.linalg.norm(one) * np.linalg.norm(other)
+        assert both == pytest.approx((one * 257 + other * 302) / 559, abs=0.05)
+
+    def test_a_query_that_no_answer_can_wait_for_is_refused(self):
+        error = failure("word " * (CONTEXT * MAX_QUERY_WINDOWS - 1))
+        assert error.code == "input_too_long" and "more than 4,096 tokens" in error.message
 
 
 @installed
@@ -132,7 +138,7 @@ import resource
 from concurrent.futures import ThreadPoolExecutor
 from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
 provider = OnnxProvider("all-MiniLM-L6-v2")
-lengths = [[510], [300, 20], [510] * 3, [40] * 64, [511 - n for n in range(1, 200, 9)]]
+lengths = [[510], [300, 20], [510] * 3, [5000], [40] * 64, [511 - n for n in range(1, 200, 9)]]
 with ThreadPoolExecutor(provider.parallel_batches) as pool:
     list(pool.map(provider.embed_passages, [["word " * n for n in batch] for batch in lengths]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

@@ -89,6 +89,9 @@ FAULTS = """
   faults/test_other_model.py::test_a_bad_batch_is_refused_and_its_chunks_wait
 25 input over the model's context
   embedding/test_faults_http.py::test_a_text_over_the_context_is_refused
+  embedding/test_windows.py::test_every_character_is_read_in_its_order_and_no_window_is_too_long
+  embedding/test_conformance.py::test_a_text_over_the_context_is_read_whole_or_refused
+  ingest/test_indexes_of_servers.py::test_chunks_over_the_context_wait_until_they_are_smaller
 26 embedder URL off loopback, or a redirect to elsewhere
   embedding/test_faults_trust.py::test_another_host_is_refused_without_a_lookup
   embedding/test_faults_http.py::test_a_redirect_is_not_followed

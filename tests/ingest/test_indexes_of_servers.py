@@ -14,7 +14,14 @@ from rolebundle.embedding.registry import ProviderSpec, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.workspace import Workspace
 from support.commands import invoke
-from support.embedding_server import DIGEST, MODEL, EmbeddingServer, Handler, embedding_server
+from support.embedding_server import (
+    DIGEST,
+    MODEL,
+    ROUTES,
+    EmbeddingServer,
+    Handler,
+    embedding_server,
+)
 from support.fake_embedder import IDENTITY
 from support.index_builds import BATCH, FILES, active, codes, embed_with, write
 from support.vectors import assert_never_mixed
@@ -50,8 +57,6 @@ def test_the_server_down_during_ingest(db: Path, notes: Path) -> None:
 
 
 def dies_after(server: EmbeddingServer, good: int, fault: Callable[[Handler], None]) -> None:
-    from support.embedding_server import ROUTES
-
     answered: list[str] = []
 
     def answer(handler: Handler) -> None:
@@ -90,6 +95,32 @@ def test_a_server_that_dies_in_mid_embedding(
     assert len(texts) == FILES - 2 * BATCH
     assert active(db).identity.model.model == f"{MODEL}:latest"
     assert assert_never_mixed(db)[f"{MODEL}:latest"] == FILES
+
+
+def test_chunks_over_the_context_wait_until_they_are_smaller(
+    db: Path, notes: Path, server: EmbeddingServer
+) -> None:
+    """The next step that the message names is possible, and the old index stays active until then."""
+    (notes / "long.md").write_text("# Long\n\n" + "A paragraph of words. " * 75, encoding="utf-8")
+    ingest = ("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
+    assert invoke(*ingest).code == 0
+    over = {"error": "the input length exceeds the context length"}
+
+    def answer(handler: Handler) -> None:
+        if any(len(text.split()) > 200 for text in handler.body["input"]):
+            handler.json(over, 400)
+        else:
+            ROUTES["/api/embed"](handler)
+
+    server.faults["/api/embed"] = answer
+    embed = ("embed", "--provider", "ollama", "--model", MODEL, "--embed-url", server.url)
+    outcome = invoke(*embed, "--db", db)
+    assert (outcome.code, outcome.out) == (9, f"{FILES} chunks embedded, 1 waiting\n")
+    assert "--chunk-size 600 --chunk-maximum 600" in outcome.err
+    assert active(db).identity.model == IDENTITY
+    assert invoke(*ingest, "--chunk-size", "600", "--chunk-maximum", "600").code == 0
+    assert invoke(*embed, "--db", db).code == 0
+    assert active(db).identity.model.model == f"{MODEL}:latest"
 
 
 def test_the_model_behind_the_name_changed(db: Path, notes: Path, server: EmbeddingServer) -> None:

@@ -120,7 +120,8 @@ def embed(
         raise EmbedderError(
             "embedding_incomplete",
             f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
-            "correct the problem and run the same command again; it continues where it stopped",
+            "correct the problem and run the same command again; it continues where it stopped, "
+            "and the active index answers until then",
         )
 
 
