@@ -332,7 +332,7 @@ def _model(corpus: Corpus) -> DoctorCheck:
     name = f"{model.provider}:{model.model}"
     try:
         # Only servers on this machine are permitted unless the caller names another host.
-        spec = spec_from_json(index.reach, model, deadline_seconds=SECONDS_FOR_MODEL)
+        spec = spec_from_json(index.connection, model, deadline_seconds=SECONDS_FOR_MODEL)
         current = provider_for(spec).identity
     except RolebundleError as error:
         return _warning("model", f"{name}: {error.message}", error.hint)

@@ -143,7 +143,7 @@ class Workspace:
         spec = registry.ProviderSpec("static")
         if index is not None:
             spec = registry.spec_from_json(
-                index.reach,
+                index.connection,
                 index.identity.model,
                 url=url,
                 allow_host=self.allow_host,

@@ -44,7 +44,7 @@ class Indexes:
                 provider, connection = provider_for(spec), spec_to_json(spec)
             else:
                 provider = self.workspace.passage_provider(corpus)
-                connection = current.reach if current else indexes.NO_CONNECTION
+                connection = current.connection if current else indexes.NO_CONNECTION
             started_at = iso_utc(datetime.now(UTC))
             return indexes.build_index(
                 corpus,

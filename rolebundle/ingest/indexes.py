@@ -102,7 +102,7 @@ def ensure_index(
         with corpus.writing():
             # Another process may have created it while this one waited for the lock.
             index = vector_index.active_index(corpus) or vector_index.create_index(
-                corpus, identity, reach=connection
+                corpus, identity, connection=connection
             )
     if index.identity.model != identity.model:
         requested, stored = identity.model, index.identity.model
@@ -146,11 +146,11 @@ def build_index(
         if index is None:
             is_first = vector_index.active_index(corpus) is None
             index = vector_index.create_index(
-                corpus, identity, reach=connection, started_at=started_at, activate=is_first
+                corpus, identity, connection=connection, started_at=started_at, activate=is_first
             )
-        elif connection not in {NO_CONNECTION, index.reach}:
+        elif connection not in {NO_CONNECTION, index.connection}:
             # The model has another address or explicit prefixes now.
-            vector_index.set_reach(corpus, index, connection)
+            vector_index.set_connection(corpus, index, connection)
     index = _remove_outdated_vectors(corpus, index)
     embedded = 0
     while True:
@@ -208,12 +208,7 @@ def fill_index(
     try:
         for batch, (vectors, failure) in _embed_ahead(filler.batches(), provider):
             problem = problem or failure
-            embedded = [
-                (rowid, text, vector)
-                for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
-                if vector is not None
-            ]
-            done += filler.store(batch, embedded) if embedded else 0
+            done += filler.store(batch, vectors)
             progress("embedding", done, total)
         if index.noise is None:
             noise = noise_of(provider)
@@ -240,14 +235,7 @@ def embed_chunks(
     filler = _IndexFiller(corpus, index)
     batch = filler.batch(rowids)
     vectors, _ = _embed(provider, list(batch.texts.values()))
-    return filler.store(
-        batch,
-        [
-            (rowid, text, vector)
-            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
-            if vector is not None
-        ],
-    )
+    return filler.store(batch, vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,32 +273,37 @@ class _IndexFiller:
             return 0
         done = 0
         for batch in self.batches():
-            hashes = {rowid: input_hash(text) for rowid, text in batch.texts.items()}
-            model = self.index.identity.model
-            cached = vector_cache.cached_vectors(self.corpus, model, list(hashes.values()))
-            embedded = [
-                (rowid, text, cached[hashes[rowid]])
-                for rowid, text in batch.texts.items()
-                if hashes[rowid] in cached
-            ]
-            done += self.store(batch, embedded) if embedded else 0
+            hashes = [input_hash(text) for text in batch.texts.values()]
+            cached = vector_cache.cached_vectors(self.corpus, self.index.identity.model, hashes)
+            done += self.store(batch, [cached.get(text_hash) for text_hash in hashes])
         return done
 
-    def store(self, batch: _Batch, embedded: Sequence[tuple[int, str, bytes]]) -> int:
-        """Store vectors (rowid, text, vector) of chunks that have not changed; return their number.
+    def store(self, batch: _Batch, vectors: Sequence[bytes | None]) -> int:
+        """Store the vectors of chunks that have not changed; return their number.
 
         While the model was running, another process may have changed a chunk, or removed it and
         reused its rowid. Such a chunk stays waiting.
+
+        Args:
+            batch: the chunks.
+            vectors: one for each of its texts; ``None`` if there is none.
         """
+        embedded = [
+            (rowid, text, vector)
+            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
+            if vector is not None
+        ]
+        if not embedded:
+            return 0
         with self.corpus.writing():
+            current = batch.texts
             if self._changes_by_others() != batch.changes_by_others:
                 current = _texts(self.corpus, [rowid for rowid, _, _ in embedded])
-                embedded = [
-                    (rowid, text, vector)
-                    for rowid, text, vector in embedded
-                    if current.get(rowid) == text
-                ]
-            rows = [(rowid, input_hash(text), vector) for rowid, text, vector in embedded]
+            rows = [
+                (rowid, input_hash(text), vector)
+                for rowid, text, vector in embedded
+                if current.get(rowid) == text
+            ]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
                 increment_generation(self.corpus)

@@ -135,7 +135,7 @@ def test_the_model_behind_the_name_changed(db: Path, notes: Path, server: Embedd
     # Built anew, and still reached at the server that the corpus knows.
     assert invoke("embed", "--db", db).code == 0
     assert active(db).identity.model.digest == DIGEST[::-1]
-    assert json.loads(active(db).reach)["url"] == server.url
+    assert json.loads(active(db).connection)["url"] == server.url
     assert invoke("ingest", notes, "--workers", "1", "--db", db).code == 0
 
 
@@ -181,7 +181,7 @@ def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
         embed_with(first, db)
     with embedding_server() as second:
         embed_with(second, db)
-        assert active(db).reach == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
+        assert active(db).connection == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
         with Engine(db) as engine:
             bundle = engine.retrieve(RetrievalRequest(task="n3"))
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)

@@ -32,8 +32,9 @@ _NOISE_TYPES = (float, float)
 class EmbeddingIndex:
     """An embedding index of the corpus, by the number that names its tables.
 
-    ``parts`` are its parts when this was read. ``reach`` is JSON: how to connect to the model
-    again. ``noise`` is what the model's cosines mean; ``None`` if it was not measured yet.
+    ``parts`` are its parts when this was read. ``connection`` is JSON: how to connect to the
+    model again; its column is called ``reach``. ``noise`` is what the model's cosines mean;
+    ``None`` if it was not measured yet.
     """
 
     id: int
@@ -41,7 +42,7 @@ class EmbeddingIndex:
     # The following fields are not part of the identity of the index.
     parts: tuple[IndexPart, ...] = field(default=(), compare=False)
     active: bool = field(default=False, compare=False)
-    reach: str = field(default="{}", compare=False)
+    connection: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
     noise: Noise | None = field(default=None, compare=False)
 
@@ -79,14 +80,14 @@ def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
     check_types(columns, _INDEX_TYPES, "the embedding index")
     if noise != (None, None):
         check_types(noise, _NOISE_TYPES, "the embedding index")
-    index_id, *model, chunker, normalization, active, reach, started_at = columns
+    index_id, *model, chunker, normalization, active, connection, started_at = columns
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
     return EmbeddingIndex(
         index_id,
         identity,
         _parts(corpus, index_id, identity.model.dimensions),
         bool(active),
-        reach,
+        connection,
         started_at,
         None if noise == (None, None) else Noise(*noise),
     )
@@ -114,7 +115,7 @@ def create_index(
     corpus: Corpus,
     identity: IndexIdentity,
     *,
-    reach: str = "{}",
+    connection: str = "{}",
     started_at: str = "",
     activate: bool = True,
 ) -> EmbeddingIndex:
@@ -133,12 +134,12 @@ def create_index(
             model.passage_prefix,
             identity.chunker,
             identity.normalization,
-            reach,
+            connection,
             started_at,
         ),
     )
     index = EmbeddingIndex(
-        corpus.last_rowid(), identity, (), activate, reach=reach, started_at=started_at
+        corpus.last_rowid(), identity, (), activate, connection=connection, started_at=started_at
     )
     if activate:
         activate_index(corpus, index)
@@ -227,9 +228,9 @@ def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> Embeddin
     return replace(index, identity=replace(index.identity, chunker=chunker))
 
 
-def set_reach(corpus: Corpus, index: EmbeddingIndex, reach: str) -> None:
-    """Record how to reach the index's model. Call it inside a write transaction."""
-    corpus.run("UPDATE embedding_index SET reach = ? WHERE id = ?", (reach, index.id))
+def set_connection(corpus: Corpus, index: EmbeddingIndex, connection: str) -> None:
+    """Record how to connect to the index's model. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET reach = ? WHERE id = ?", (connection, index.id))
 
 
 def set_noise(corpus: Corpus, index: EmbeddingIndex, noise: Noise) -> None:

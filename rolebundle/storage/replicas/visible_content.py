@@ -217,7 +217,7 @@ def visible_indexes(corpus: Corpus) -> list[list[object]]:
             *model_of(index),
             index.identity.chunker,
             index.active,
-            index.reach,
+            index.connection,
             list(index.noise or ()),
         ]
         for index in vector_index.all_indexes(corpus)

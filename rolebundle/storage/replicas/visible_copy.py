@@ -133,7 +133,7 @@ def _synchronize_indexes(source: Corpus, replica: Corpus) -> tuple[dict[int, Emb
         )
         if has_changes:
             vector_index.set_chunker(replica, own, index.identity.chunker)
-            vector_index.set_reach(replica, own, index.reach)
+            vector_index.set_connection(replica, own, index.connection)
             if index.noise is not None:
                 vector_index.set_noise(replica, own, index.noise)
             if index.active:

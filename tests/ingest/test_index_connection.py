@@ -56,18 +56,20 @@ class TestReach:
         ],
     )
     def test_a_file_cannot_permit_a_host(self, hostile: dict[str, object]) -> None:
-        reach = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
-        spec = spec_from_json(reach, IDENTITY)
+        connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
+        spec = spec_from_json(connection, IDENTITY)
         assert spec.allow_host == ""
         assert spec.key_variable == ProviderSpec("openai").key_variable
         with pytest.raises(EmbedderError) as refused:
             provider_for(spec)
         assert refused.value.code == "host_not_local"
 
-    @pytest.mark.parametrize("reach", ["", "null", "[]", "no json", '{"url": 7}', "[" * 99_999])
-    def test_damaged(self, reach: str) -> None:
+    @pytest.mark.parametrize(
+        "connection", ["", "null", "[]", "no json", '{"url": 7}', "[" * 99_999]
+    )
+    def test_damaged(self, connection: str) -> None:
         model = ModelIdentity("ollama", MODEL, "d", 8)
-        spec = spec_from_json(reach, model)
+        spec = spec_from_json(connection, model)
         assert (spec.provider, spec.model, spec.url) == ("ollama", MODEL, "")
 
     def test_the_users_server_takes_precedence(self) -> None:
@@ -100,10 +102,10 @@ def test_the_api_key_is_sent_and_not_stored(
 
 def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
-        reach = json.dumps(
+        connection = json.dumps(
             {"provider": "ollama", "model": MODEL, "url": "http://192.0.2.1", "allow_host": "*"}
         )
-        vector_index.set_reach(corpus, active_in(corpus), reach)
+        vector_index.set_connection(corpus, active_in(corpus), connection)
     with Engine(db) as engine:
         bundle = engine.retrieve(RetrievalRequest(task="n3 tokens"))
     [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
