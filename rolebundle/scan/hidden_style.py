@@ -410,29 +410,25 @@ class Color(NamedTuple):
 
 
 WHITE, BLACK = Color(255, 255, 255), Color(0, 0, 0)
-_NAMED = {
-    name: int(value, 16)
-    for name, value in (
-        pair.split(":")
-        for pair in (
-            "canvas:ffffff black:000000 white:ffffff red:ff0000 lime:00ff00 blue:0000ff"
-            " green:008000 yellow:ffff00 cyan:00ffff aqua:00ffff magenta:ff00ff fuchsia:ff00ff"
-            " gray:808080"
-            " grey:808080 silver:c0c0c0 maroon:800000 olive:808000 purple:800080 teal:008080"
-            " navy:000080 orange:ffa500 pink:ffc0cb brown:a52a2a gold:ffd700 snow:fffafa"
-            " ivory:fffff0 whitesmoke:f5f5f5 ghostwhite:f8f8ff floralwhite:fffaf0 azure:f0ffff"
-            " mintcream:f5fffa aliceblue:f0f8ff honeydew:f0fff0 seashell:fff5ee oldlace:fdf5e6"
-            " linen:faf0e6 lavenderblush:fff0f5 cornsilk:fff8dc lightyellow:ffffe0 beige:f5f5dc"
-            " lightcyan:e0ffff lavender:e6e6fa gainsboro:dcdcdc lightgray:d3d3d3"
-            " lightgrey:d3d3d3 darkgray:a9a9a9 darkgrey:a9a9a9 dimgray:696969 dimgrey:696969"
-            " darkslategray:2f4f4f darkslategrey:2f4f4f midnightblue:191970 darkblue:00008b"
-            " darkgreen:006400 darkred:8b0000 indigo:4b0082 crimson:dc143c tomato:ff6347"
-            " coral:ff7f50 salmon:fa8072 khaki:f0e68c violet:ee82ee orchid:da70d6"
-            " steelblue:4682b4 royalblue:4169e1 skyblue:87ceeb lightblue:add8e6"
-            " lightgreen:90ee90 antiquewhite:faebd7 bisque:ffe4c4 moccasin:ffe4b5 tan:d2b48c"
-        ).split()
-    )
-}
+_NAMED = dict(
+    pair.split(":")
+    for pair in (
+        "canvas:ffffff black:000000 white:ffffff red:ff0000 lime:00ff00 blue:0000ff "
+        "green:008000 yellow:ffff00 cyan:00ffff aqua:00ffff magenta:ff00ff fuchsia:ff00ff "
+        "gray:808080 grey:808080 silver:c0c0c0 maroon:800000 olive:808000 purple:800080 "
+        "teal:008080 navy:000080 orange:ffa500 pink:ffc0cb brown:a52a2a gold:ffd700 snow:fffafa "
+        "ivory:fffff0 whitesmoke:f5f5f5 ghostwhite:f8f8ff floralwhite:fffaf0 azure:f0ffff "
+        "mintcream:f5fffa aliceblue:f0f8ff honeydew:f0fff0 seashell:fff5ee oldlace:fdf5e6 "
+        "linen:faf0e6 lavenderblush:fff0f5 cornsilk:fff8dc lightyellow:ffffe0 beige:f5f5dc "
+        "lightcyan:e0ffff lavender:e6e6fa gainsboro:dcdcdc lightgray:d3d3d3 lightgrey:d3d3d3 "
+        "darkgray:a9a9a9 darkgrey:a9a9a9 dimgray:696969 dimgrey:696969 darkslategray:2f4f4f "
+        "darkslategrey:2f4f4f midnightblue:191970 darkblue:00008b darkgreen:006400 "
+        "darkred:8b0000 indigo:4b0082 crimson:dc143c tomato:ff6347 coral:ff7f50 salmon:fa8072 "
+        "khaki:f0e68c violet:ee82ee orchid:da70d6 steelblue:4682b4 royalblue:4169e1 "
+        "skyblue:87ceeb lightblue:add8e6 lightgreen:90ee90 antiquewhite:faebd7 bisque:ffe4c4 "
+        "moccasin:ffe4b5 tan:d2b48c"
+    ).split()
+)
 
 
 @lru_cache(maxsize=4_096)
@@ -444,7 +440,7 @@ def color(value: str) -> Color | None:
     if value.startswith("#"):
         return _hexadecimal(value[1:])
     if value in _NAMED:
-        return _hexadecimal(f"{_NAMED[value]:06x}")
+        return _hexadecimal(_NAMED[value])
     function = _FUNCTION.fullmatch(value)
     if function is None:
         return None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from rolebundle.ingest.readers.html_reduce import byte_pattern
-from rolebundle.ingest.readers.html_selectors import Selectors, TooMuchWorkError
+from rolebundle.ingest.readers.html_selectors import SelectorMatcher, TooMuchWorkError
 from rolebundle.scan.hidden_style import (
     BLACK,
     COLOR_PROPERTIES,
@@ -132,7 +132,8 @@ def hiding_sheets(source: bytes) -> Sheets:
 def _needed_names(css: str, media: str) -> frozenset[tuple[bytes, bytes]]:
     """Pairs of class names or ids: a page that has both of any pair may hide text."""
     return frozenset(
-        (rule.name.encode(), behind.encode()) for rule, behind in _suspects(rules_of(css, media))
+        (rule.selector.name.encode(), behind.encode())
+        for rule, behind in _suspects(rules_of(css, media))
     )
 
 
@@ -145,10 +146,10 @@ def _suspects(rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
     for rule in rules:
         behind = color(rule.declared.get("background-color", ""))
         if behind is not None and behind.alpha > 0:
-            backgrounds[behind, rule.name] = None
+            backgrounds[behind, rule.selector.name] = None
     is_comparable = len(backgrounds) * len(rules) <= _MAX_COMPARISONS
     for rule in rules:
-        if rule.applies == "otherwise":
+        if rule.applies == "inactive":
             continue
         if hiding(rule.declared) is not None:
             yield rule, ""
@@ -215,11 +216,11 @@ class _Page:
             self._suspects, self._rules = [], defaultdict(list)
 
     def _evaluate(self, every: Iterable[Rule], suspects: Iterable[Rule]) -> None:
-        selectors = Selectors(self._root)
+        matcher = SelectorMatcher(self._root)
         concerned: set[str] = set()
         elements: dict[Any, None] = {}
         for rule in suspects:
-            matches = [e for e in selectors.matches(rule) if self._has_text(e)]
+            matches = [e for e in matcher.matches(rule.selector) if self._has_text(e)]
             if matches:
                 way = hiding(rule.declared)
                 concerned.update(way.properties if way else COLOR_PROPERTIES)
@@ -227,7 +228,7 @@ class _Page:
         self._suspects = list(elements)
         for order, rule in enumerate(every):
             if not concerned.isdisjoint(rule.declared):
-                for element in selectors.matches(rule):
+                for element in matcher.matches(rule.selector):
                     self._rules[element].append((order, rule))
 
     def _has_text(self, element: Any) -> bool:
@@ -323,8 +324,8 @@ class _Page:
         if not rules:
             return ({**declared, **declarations(style)} if style else declared), set()
         doubtful: set[str] = set()
-        ordered = sorted(rules, key=lambda pair: (pair[1].specificity, pair[0]))
-        active = [rule for _, rule in ordered if rule.applies != "otherwise"]
+        ordered = sorted(rules, key=lambda pair: (pair[1].selector.specificity, pair[0]))
+        active = [rule for _, rule in ordered if rule.applies != "inactive"]
         normal, important = split_declarations(style) if style else ({}, {})
         layers = [(rule.declared, rule.applies) for rule in active]
         layers.append((normal, "always"))
@@ -338,7 +339,7 @@ class _Page:
                     doubtful.discard(name)
                 declared[name] = value
         for _, rule in ordered:
-            if rule.applies == "otherwise":
+            if rule.applies == "inactive":
                 doubtful.update(n for n, v in rule.declared.items() if declared.get(n) != v)
         return declared, doubtful
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from rolebundle.scan.style_sheets import Rule, Step
+from rolebundle.scan.selectors import Selector, Step
 
 _MAX_WORK = 300_000_000
 """Elements that are looked at for all rules of a page, most of them by an XPath; some seconds."""
@@ -18,8 +18,8 @@ class TooMuchWorkError(Exception):
     """The rules of a page match too many elements, or count siblings among too many."""
 
 
-class Selectors:
-    """The elements of one page, and those that each rule matches.
+class SelectorMatcher:
+    """The elements of one page, and those that each selector matches.
 
     Args:
         root: the root of the page.
@@ -33,14 +33,14 @@ class Selectors:
         self._matches: dict[str, list[Any]] = {}
         self._work = 0
 
-    def matches(self, rule: Rule) -> list[Any]:
-        """The elements that a rule matches, in the order of the page.
+    def matches(self, selector: Selector) -> list[Any]:
+        """The elements that a selector matches, in the order of the page.
 
         Raises:
-            TooMuchWorkError: with those of the rules before, this would take too long.
+            TooMuchWorkError: with those of the selectors before, this would take too long.
         """
         found: list[Any] = []
-        for number, step in enumerate(rule.steps):
+        for number, step in enumerate(selector.steps):
             candidates = self._elements(step.xpath)
             found = self._related(candidates, step, found) if number else candidates
         return found
