@@ -44,6 +44,7 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             "bob": free | {"roles": [ROLE], "role_required": False},
             "cy": free | {"role_required": True},
             "dan": free,
+            "fay": free | {"may_write": ["mark"]},
             "eva": free | {"roles": [ROLE], "may_write": ["mark", "remember"]},
         },
     )
@@ -126,6 +127,17 @@ def test_what_no_role_may_read_is_not_read_by_its_reference_either(bound: Engine
         assert "token of" not in text
         assert bound.get(reference, "bob").passages
     assert len(bound.get("plan", "ada").passages) == 2
+
+
+def test_why_shows_no_mark_of_what_no_role_may_read(bound: Engine) -> None:
+    mark = MarkRequest(id="secret#0", state="disputed", reason="7 days are too short", agent="fay")
+    bound.mark(mark)
+    marks = {
+        agent: bound.why(ask(agent, role=ROLE, lexical_only=True), "secret").mark
+        for agent in ("ada", "bob")
+    }
+    assert marks["ada"] is None
+    assert marks["bob"] is not None and marks["bob"].reason == mark.reason
 
 
 def test_what_no_role_may_read_is_not_marked(bound: Engine) -> None:

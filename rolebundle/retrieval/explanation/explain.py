@@ -106,7 +106,7 @@ def explain(
             execution = _execute(lanes, _without(request, unmet_conditions), reranker)
             passage = _best_placed(execution, passages)
         verify_passages(corpus, [passage.rowid])
-        return _why(
+        why = _why(
             execution,
             as_valid(passage, execution.request),
             unmet_conditions,
@@ -115,6 +115,10 @@ def explain(
             passages=len(passages),
             selected_count=selected_count,
         )
+    if scope.may_read is None or scope.may_read(passage):
+        return why
+    # The reason of a mark can tell what the passage says.
+    return why.model_copy(update={"mark": None})
 
 
 def _why(
