@@ -149,15 +149,11 @@ class BoundedTransport(httpx.BaseTransport):
     Args:
         server: the server's URL, for messages.
         deadline_seconds: for one request, including its retries.
-        max_bytes: the largest answer that is read.
     """
 
-    def __init__(
-        self, server: str, deadline_seconds: float, max_bytes: int = MAX_RESPONSE_BYTES
-    ) -> None:
+    def __init__(self, server: str, deadline_seconds: float) -> None:
         self._server = server
         self._deadline_seconds = deadline_seconds
-        self._max_bytes = max_bytes
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and read its answer to the end.
@@ -179,7 +175,7 @@ class BoundedTransport(httpx.BaseTransport):
             attempt += 1
 
     def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
-        limits = _Limits(self._server, self._deadline_seconds, deadline, self._max_bytes)
+        limits = _Limits(self._server, self._deadline_seconds, deadline)
         try:
             with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
                 response = pool.request(
@@ -202,11 +198,10 @@ class BoundedTransport(httpx.BaseTransport):
 class _Limits:
     """The time and the bytes that are left for one attempt."""
 
-    def __init__(self, server: str, seconds: float, deadline: float, max_bytes: int) -> None:
+    def __init__(self, server: str, seconds: float, deadline: float) -> None:
         self._server = server
         self._seconds = seconds
         self._deadline = deadline
-        self._max_bytes = max_bytes
         self.bytes_received = 0
 
     def time_left(self) -> float:
@@ -228,10 +223,10 @@ class _Limits:
     def count(self, size: int) -> None:
         """Count received bytes. Raise EmbedderError if there are too many."""
         self.bytes_received += size
-        if self.bytes_received > self._max_bytes:
+        if self.bytes_received > MAX_RESPONSE_BYTES:
             raise EmbedderError(
                 "response_too_large",
-                f"the model server at {self._server} sent more than {self._max_bytes >> 20} MiB "
+                f"the model server at {self._server} sent more than {MAX_RESPONSE_BYTES >> 20} MiB "
                 "in one answer",
                 _URL_HINT,
             )

@@ -98,15 +98,13 @@ class LitestreamTransport(Transport):
         target: ``litestream+file:///path``, ``litestream+s3://bucket/path`` with Litestream's
             parameters such as ``?endpoint=…&region=…``, ``litestream+sftp://user@host/path``, or
             ``litestream+webdavs://host/path``, ``litestream+webdav://`` without encryption.
-        seconds: how long one run of Litestream may take.
 
     Raises:
         UsageError: ``bad_target``.
     """
 
-    def __init__(self, target: str, *, seconds: float = TRANSFER_SECONDS) -> None:
+    def __init__(self, target: str) -> None:
         self.target = target
-        self._seconds = seconds
         self._url = target.removeprefix(PREFIX)
         try:
             parts = urlsplit(self._url)
@@ -152,7 +150,7 @@ class LitestreamTransport(Transport):
                         self.target,
                         [program, f"../{replica.name}", working.name],
                         folder=working.parent,
-                        seconds=self._seconds,
+                        seconds=TRANSFER_SECONDS,
                     )
                 # Its exit code does not tell whether the transaction was committed.
                 if is_same_generation(replica, working):
@@ -248,12 +246,7 @@ class LitestreamTransport(Transport):
             command += arguments[1:]
             if arguments[0] != "replicate":
                 command.append(path)
-            result = run_program(
-                self.target,
-                command,
-                folder=folder,
-                seconds=self._seconds,
-            )
+            result = run_program(self.target, command, folder=folder, seconds=TRANSFER_SECONDS)
         if _NO_BACKUP in result.stderr:
             raise nothing_published(self.target)
         if result.returncode:
