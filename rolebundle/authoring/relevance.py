@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from rolebundle.authoring.survey import Passages
@@ -98,18 +99,19 @@ def scores(passages: Passages, wanted: Wanted, types: Sequence[str]) -> list[flo
         types: the document type of each passage.
     """
     counts = [_counts(words.stems, wanted.words) for words in passages.words]
-    above = _Cache()
-    headings = [above.counts("\n".join(own), wanted.words) for own in passages.headings]
-    folders = [
-        above.counts(words_of_name(document.path.rpartition("/")[0]), wanted.words)
-        for document in passages.documents
-    ]
-    titles = [
-        above.counts(
-            f"{document.metadata.title}\n{words_of_name(_stem_of(document.path))}", wanted.words
-        )
-        for document in passages.documents
-    ]
+
+    @cache
+    def counts_in(text: str) -> Counter[tuple[str, ...]]:
+        """The counts of headings and titles, which many passages share."""
+        return _counts([content_stems(text)], wanted.words)
+
+    headings = [counts_in("\n".join(own)) for own in passages.headings]
+    folders, titles = [], []
+    for document in passages.documents:
+        folder, _, name = document.path.rpartition("/")
+        stem = name.rsplit(".", 1)[0]
+        folders.append(counts_in(words_of_name(folder)))
+        titles.append(counts_in(f"{document.metadata.title}\n{words_of_name(stem)}"))
     total = len(counts)
     frequencies: Counter[tuple[str, ...]] = Counter()
     for found_in in zip(counts, headings, titles, strict=True):
@@ -159,20 +161,6 @@ def foreground(passages: Passages, scored: Sequence[float]) -> list[int]:
     return sorted(chosen)
 
 
-class _Cache:
-    """The counts of headings and titles, which many passages share."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Counter[tuple[str, ...]]] = {}
-
-    def counts(
-        self, text: str, wanted: Mapping[tuple[str, ...], float]
-    ) -> Counter[tuple[str, ...]]:
-        if text not in self._known:
-            self._known[text] = _counts([content_stems(text)], wanted)
-        return self._known[text]
-
-
 def _counts(
     runs: Sequence[Sequence[str]], wanted: Mapping[tuple[str, ...], float]
 ) -> Counter[tuple[str, ...]]:
@@ -185,10 +173,6 @@ def _counts(
         for key in [tuple(run[start : start + length])]
         if key in wanted
     )
-
-
-def _stem_of(path: str) -> str:
-    return path.rpartition("/")[2].rsplit(".", 1)[0]
 
 
 def words_of_name(name: str) -> str:
