@@ -143,7 +143,7 @@ def _lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]
     If the draft was ``redacted``, what is left of it is at the end.
     """
     yield f"{answer.verdict.upper().replace('_', ' ')}: {one_line(answer.message, _NOTE_CHARS)}"
-    starts = _line_starts(draft)
+    starts = [0, *(at + 1 for at, character in enumerate(draft) if character == "\n")]
     failing = [finding for finding in answer.findings if finding.fails]
     noted = [finding for finding in answer.findings if not finding.fails and finding.remedy]
     for title, findings in (("fails", failing), ("to look at", noted)):
@@ -190,10 +190,6 @@ def _finding(finding: Finding, starts: list[int]) -> Iterator[str]:
         if value:
             length = _LOCATOR_CHARS if label == "passage" else _NOTE_CHARS
             yield f"      {label}: {one_line(value, length)}"
-
-
-def _line_starts(text: str) -> list[int]:
-    return [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
 
 
 def _place(offset: int, starts: list[int]) -> str:

@@ -188,7 +188,7 @@ def _plots(report: EvalReport, judged: Sequence[QuestionResult]) -> dict[str, Ma
     if report.systems:
         plots["systems"] = bar_plot(_system_bars(report), "nDCG@10 by system")
         changes = [(f"{q.id} · {one_line(q.task, 80)}", gain(q)) for q in judged]
-        plots["gains"] = gain_plot(changes, "Change of nDCG@10 by question")
+        plots["gains"] = gain_plot(changes)
     if report.distinctiveness:
         shares = [
             Bar(role.role_id, role.own_share, rate_text(role.own_share), "main")

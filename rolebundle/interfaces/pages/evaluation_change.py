@@ -105,7 +105,7 @@ def evaluation_change_page(
         threshold_texts=threshold_texts,
         score=_score,
         groups=groups,
-        plot=gain_plot(changes, "Change of nDCG@10 by question"),
+        plot=gain_plot(changes),
     )
 
 

@@ -60,8 +60,8 @@ def bar_plot(bars: Sequence[Bar], title: str) -> Markup:
     return _svg(height, title, parts)
 
 
-def gain_plot(values: Iterable[tuple[str, float]], title: str) -> Markup:
-    """One vertical bar per name and value, from the largest gain to the largest loss."""
+def gain_plot(values: Iterable[tuple[str, float]]) -> Markup:
+    """The change of nDCG@10 of each question, from the largest gain to the largest loss."""
     ordered = sorted(values, key=lambda pair: -pair[1])
     highest = max((0.0, *(value for _, value in ordered)))
     lowest = min((0.0, *(value for _, value in ordered)))
@@ -82,7 +82,7 @@ def gain_plot(values: Iterable[tuple[str, float]], title: str) -> Markup:
             _rect(left + number * step, top, max(0.6, step * 0.86), length, css_class, hint)
         )
     parts.append(_line(left, zero, left + plot_width, zero))
-    return _svg(_HEIGHT, title, parts)
+    return _svg(_HEIGHT, "Change of nDCG@10 by question", parts)
 
 
 def histogram(values: Sequence[float], title: str, unit: str, marks: Sequence[Mark] = ()) -> Markup:

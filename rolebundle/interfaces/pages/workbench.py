@@ -143,7 +143,10 @@ def overlay_page(
         findings=findings,
         rules=_rules(resolved.overlay.source_policy, reach, origins),
         lists=_word_lists(passages, origins),
-        values=[(value.place, _json_text(value.value), origins[value.place]) for value in values],
+        values=[
+            (value.place, json.dumps(value.value, ensure_ascii=False), origins[value.place])
+            for value in values
+        ],
         edit=_escaped(edit),
         max_tasks=MAX_TASKS,
     )
@@ -268,10 +271,6 @@ def _origin(value: ExplainedValue, resolved: ResolvedOverlay) -> str:
     if value.path == str(resolved.path):
         return "this overlay"
     return f"inherited from {Path(value.path).stem}"
-
-
-def _json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _escaped(edit: Edit) -> Edit:

@@ -105,7 +105,11 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
     """
     holding = {limitation.state for limitation in limitations}
     states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
-    worst_first = sorted(limitations, key=_severity, reverse=True)
+    worst_first = sorted(
+        limitations,
+        key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action),
+        reverse=True,
+    )
     sentences = [limitation.sentence for limitation in worst_first if limitation.sentence]
     return Fallback.model_construct(
         state=states[0],
@@ -114,10 +118,6 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
         message="; ".join(sentences),
         verdict=verdict,
     )
-
-
-def _severity(limitation: Limitation) -> int:
-    return FALLBACK_ACTIONS.index(limitation.action)
 
 
 def _limitations(

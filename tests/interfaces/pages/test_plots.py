@@ -20,7 +20,7 @@ def test_bars_are_as_long_as_their_values() -> None:
 
 
 def test_a_plot_of_nothing_is_empty() -> None:
-    for plot in (bar_plot([], "none"), gain_plot([], "none"), histogram([], "none", "ms")):
+    for plot in (bar_plot([], "none"), gain_plot([]), histogram([], "none", "ms")):
         assert "NaN" not in plot and not any(widths(plot, "main"))
 
 
@@ -33,7 +33,7 @@ def test_each_value_is_in_one_bar_of_the_histogram() -> None:
 def test_a_name_is_no_markup_and_hides_nothing() -> None:
     plots = (
         bar_plot([Bar(HOSTILE, 1.0, HOSTILE)], HOSTILE),
-        gain_plot([(HOSTILE, 1.0)], HOSTILE),
+        gain_plot([(HOSTILE, 1.0)]),
         histogram([1.0], HOSTILE, HOSTILE, [Mark(HOSTILE, 1.0)]),
     )
     for plot in plots:
