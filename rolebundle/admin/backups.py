@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -383,7 +383,7 @@ def _restore(
         partial_file(folder / path.name) as corpus_copy,
         partial_file(folder / audit.name) as audit_copy,
     ):
-        counts, purges = _copy_backup(backup, manifest, corpus_copy)
+        copied = _copy_backup(backup, manifest, corpus_copy)
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
@@ -392,11 +392,11 @@ def _restore(
             location=str(path),
             done=confirmed,
             created_at=manifest.created_at if manifest else "",
-            documents=counts.documents,
-            chunks=counts.chunks,
+            documents=copied.documents,
+            chunks=copied.chunks,
             replaced=None,
             audit=audit_state,
-            purges_undone=len(_purges_of(path) - purges),
+            purges_undone=len(_purges_of(path) - copied.purges),
             overlays_changed=_changed_overlays(manifest, overlay_folders),
         )
         if not confirmed:
@@ -410,25 +410,23 @@ def _restore(
             replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
         finally:
             lock.release()
-    if counts.schema == latest_version():
+    if copied.schema == latest_version():
         with open_reader(path) as corpus:
-            Recorder(path).note(corpus, "restore", details={"documents": counts.documents})
+            Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
     return report.model_copy(update={"replaced": str(replaced) if replaced else None})
 
 
-class _Counts:
-    """What the copy of a backup holds."""
+class _Copied(NamedTuple):
+    """What the copy of a backup holds. ``purges`` are the ids of its receipts."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        counts = corpus_counts(corpus)
-        self.documents, self.chunks = counts.documents, counts.chunks
-        self.schema = schema_version(corpus)
+    documents: int
+    chunks: int
+    schema: int
+    purges: frozenset[str] = frozenset()
 
 
-def _copy_backup(
-    backup: Path, manifest: BackupManifest | None, target: Path
-) -> tuple[_Counts, set[str]]:
-    """Copy the corpus of a backup and check it. Return its counts, and its receipts' ids."""
+def _copy_backup(backup: Path, manifest: BackupManifest | None, target: Path) -> _Copied:
+    """Copy the corpus of a backup and check it."""
     if manifest is not None:
         _copy_verified(backup, target, manifest.corpus.sha256, backup)
     else:
@@ -438,16 +436,17 @@ def _copy_backup(
         except CorpusCorrupt as error:
             raise _unsound(backup, error.message) from error
     with Corpus.open_read_only(target, corpus_format()) as corpus:
-        counts = _Counts(corpus)
-        if counts.schema < latest_version():
+        counts = corpus_counts(corpus)
+        copied = _Copied(counts.documents, counts.chunks, schema_version(corpus))
+        if copied.schema < latest_version():
             # The next ingest migrates it. Until then only SQLite's own check applies.
             problem = page_problem(corpus)
             if problem:
                 raise _unsound(backup, problem)
-            return counts, set()
+            return copied
     try:
         with _checked(target) as copy:
-            return counts, {receipt.id for receipt in purge.receipts(copy)}
+            return copied._replace(purges=_receipt_ids(copy))
     except CorpusCorrupt as error:
         raise _unsound(backup, error.message) from error
 
@@ -493,13 +492,17 @@ def _audit_to_use(
         return "restored"
 
 
-def _purges_of(path: Path) -> set[str]:
+def _purges_of(path: Path) -> frozenset[str]:
     """The ids of the receipts in a corpus, or none if it cannot be read."""
     try:
         with open_reader(path) as corpus:
-            return {receipt.id for receipt in purge.receipts(corpus)}
+            return _receipt_ids(corpus)
     except RolebundleError:
-        return set()
+        return frozenset()
+
+
+def _receipt_ids(corpus: Corpus) -> frozenset[str]:
+    return frozenset(receipt.id for receipt in purge.receipts(corpus))
 
 
 def _changed_overlays(manifest: BackupManifest | None, folders: Sequence[Path]) -> list[str]:
