@@ -40,7 +40,7 @@ from rolebundle.evaluation.metrics import (
 )
 from rolebundle.evaluation.questions import Question, References, from_collection, from_golden
 from rolebundle.evaluation.runner import MAX_BEST, Answer, Runner
-from rolebundle.retrieval.lanes import corpus_state
+from rolebundle.retrieval.answer.corpus_state import corpus_state
 
 SYSTEMS: tuple[System, ...] = get_args(System)
 MAX_MISSED = 5

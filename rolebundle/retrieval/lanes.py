@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
@@ -40,8 +38,6 @@ from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.indexes import vector_index, vector_search
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.opening import latest_version
-from rolebundle.storage.records.replica import load_record
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 
 if TYPE_CHECKING:
@@ -257,10 +253,6 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
-    def corpus_state(self, now: datetime) -> CorpusState:
-        """Which corpus this is, and in what state at this time."""
-        return corpus_state(self.corpus, now, self.index)
-
     def semantic_report(self, request: ResolvedRequest, chunks: int) -> SemanticReport:
         """How the semantic lane ran, for a corpus of so many chunks."""
         if self.index is None:
@@ -365,51 +357,6 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
         if index.identity.model == model and index.vectors == chunks:
             return index
     return None
-
-
-def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = None) -> CorpusState:
-    """Which corpus this is, and in what state.
-
-    Args:
-        corpus: an open corpus.
-        now: the time by which the age of a replica is measured.
-        index: the index that answers. Default: the active one.
-    """
-    counts = corpus_counts(corpus)
-    index = index or vector_index.active_index(corpus)
-    return CorpusState.model_construct(
-        file=corpus.path.name,
-        corpus_id=counts.corpus_id,
-        schema_version=latest_version(),
-        generation=counts.generation,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        index=_index_state(index) if index else None,
-        replica=_replica_state(corpus, now),
-    )
-
-
-def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
-    record = load_record(corpus)
-    if record is None:
-        return None
-    return ReplicaState.model_construct(
-        publisher=record.publisher,
-        generation=record.generation,
-        published_at=record.published_at,
-        expires_at=record.expires_at,
-        age_hours=record.age_hours(now),
-    )
-
-
-def _index_state(index: EmbeddingIndex) -> IndexState:
-    model = index.identity.model
-    return IndexState.model_construct(
-        provider=model.provider,
-        model=model.model,
-        dimensions=model.dimensions,
-        chunker=index.identity.chunker,
-    )
 
 
 def first_depth(seen: int) -> int:

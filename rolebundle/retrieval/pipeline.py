@@ -16,6 +16,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
 from rolebundle.retrieval.evidence import Evidence
@@ -95,7 +96,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         )
     selected = [candidate.passage for candidate in found.selection.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in selected])
-    corpus = lanes.corpus_state(request.now)
+    corpus = corpus_state(lanes.corpus, request.now, lanes.index)
     return Retrieval(
         query=lanes.query,
         evidence=lanes.with_support(found.evidence, selected),
