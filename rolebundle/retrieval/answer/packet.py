@@ -105,6 +105,8 @@ _FRESHNESS: Mapping[FreshnessPosture, str] = {
     "mixed": "mixed (give the dates of what you state)",
     "stale": "stale (say that it may no longer hold)",
 }
+_OLD = "old (give the dates of what you state)"
+"""Stale without a warning: of the past that the task asks about, or in a minority."""
 _KEPT_BACK: Mapping[RejectionCode, str] = {
     "forbidden_source": "of sources that are forbidden to the role",
     "role_mismatch": "for other roles",
@@ -249,9 +251,11 @@ def _points(bundle: RetrievalBundle) -> Iterator[tuple[str, str]]:
     if not is_empty:
         trust, freshness = bundle.provenance.trust_posture, bundle.provenance.freshness_posture
         tiers = {chunk.metadata.trust_tier for chunk in bundle.selected}
-        has_warning = any(warning.code == "NO_HIGH_TRUST_MATCH" for warning in bundle.warnings)
-        trusted = "not declared" if tiers == {"general"} and not has_warning else _TRUST[trust]
-        yield f"Trust: {trusted}; dates: {_FRESHNESS[freshness]}", ""
+        codes = {warning.code for warning in bundle.warnings}
+        is_undeclared = tiers == {"general"} and "NO_HIGH_TRUST_MATCH" not in codes
+        trusted = "not declared" if is_undeclared else _TRUST[trust]
+        is_old = freshness == "stale" and "STALE_DOMINANT" not in codes
+        yield f"Trust: {trusted}; dates: {_OLD if is_old else _FRESHNESS[freshness]}", ""
     yield from _kept_back(bundle)
 
 

@@ -241,6 +241,17 @@ def test_every_warning_says_what_to_do(code: WarningCode) -> None:
     assert re.search(r"^- the message\. [A-Z].*\.$", packet(bundle, ROLE), re.MULTILINE)
 
 
+def test_old_passages_are_called_stale_only_with_the_warning() -> None:
+    """A task about a past year has old passages and no warning."""
+    bundle = bundle_of()
+    provenance = bundle.provenance.model_copy(update={"freshness_posture": "stale"})
+    bundle = bundle.model_copy(update={"provenance": provenance})
+    warning = BundleWarning(code="STALE_DOMINANT", message="stale passages: 2 of 2")
+    told = packet(bundle.model_copy(update={"warnings": [warning]}), ROLE)
+    assert "dates: stale (say that it may no longer hold)." in told
+    assert "dates: old (give the dates of what you state)." in packet(bundle, ROLE)
+
+
 # -- its parts -------------------------------------------------------------------------------------
 
 
