@@ -317,6 +317,8 @@ def _kind_of_code(name: str, folders: Sequence[str]) -> KindFound:
 def _kind_by_name(file_name: str) -> Kind | None:
     if _REQUIREMENTS_OF_PIP(file_name):
         return KINDS[-1]
+    if file_name.endswith(".feature"):
+        return KINDS[-2]
     name = _plain(file_name)
     kinds = (kind for kind in _TEXT_KINDS if kind.names and re.fullmatch(kind.names, name))
     return next(kinds, None)

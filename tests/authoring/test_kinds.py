@@ -31,6 +31,7 @@ ADR = ["Wood", "Status", "Context", "Decision", "Consequences"]
         ("recipes.py", "text", [], ("guide", "name")),
         ("product/requirements.md", "markdown", [], ("requirements", "name")),
         ("requirements-dev.txt", "text", [], ("source-code", "name")),
+        ("search/x_api.feature", "text", [], ("test-code", "name")),
         ("garden.md", "markdown", ["Roses"], None),
     ],
 )
