@@ -114,9 +114,9 @@ def init(folder: Path, role_id: str, target: Target, *, dry_run: bool) -> InitRe
     keeps = bool(role_id) and path.is_file()
     if role_id:
         check_role_id(role_id)
-        check_new(target.overlay_path(role_id))
-    if not keeps:
-        check_new(path)
+    if not dry_run:
+        for new in ([target.overlay_path(role_id)] if role_id else []) + ([] if keeps else [path]):
+            check_new(new)
     found = survey(folder)
     draft = _manifest_for(found, target)
     named = {
@@ -187,13 +187,15 @@ def role_draft(
 ) -> OverlayDraft:
     """The overlay of a role, by its name and some documents.
 
-    It extends the shipped role that its name is close to. If it has the very name of a role that is
-    there, that role's values are the beginning.
+    It extends the shipped role that its name is close to. If it has the very name of a role of
+    another folder, that role's values are the beginning.
     """
     base: Overlay | None = None
     values: dict[str, Any] | None = None
-    if locate(role_id, target.folders) is not None:
-        base = load_role(role_id, target.folders).overlay
+    own = target.overlay_path(role_id).parent
+    folders = [folder for folder in target.folders if folder != own]
+    if locate(role_id, folders) is not None:
+        base = load_role(role_id, folders).overlay
         values = base.model_dump(exclude_unset=True, exclude_none=True)
     elif (name := read_role_name(role_id).base) and locate(name, target.folders) is not None:
         base = load_role(name, target.folders).overlay
@@ -236,7 +238,8 @@ def new_overlay(
     """
     check_role_id(role_id)
     path = output or target.overlay_path(role_id)
-    check_new(path)
+    if not dry_run:
+        check_new(path)
     if output is not None and not output.parent.is_dir():
         raise UsageError(
             "folder_missing",

@@ -230,13 +230,8 @@ def _rejection_note(attempt: _Attempt, candidate: Any) -> str:
 
 
 def _unanswered(attempts: Sequence[_Attempt], corpus: Corpus) -> Iterator[Suggestion]:
-    """Questions without an answer, by the words that the corpus lacks."""
-    without = [
-        attempt
-        for attempt in attempts
-        if not attempt.retrieval.selection.selected
-        or attempt.retrieval.evidence.task == "off_topic"
-    ]
+    """Questions without an answer for the task, by the words that the corpus lacks."""
+    without = [attempt for attempt in attempts if not _has_answer(attempt.retrieval)]
     if not without:
         return
     questions: defaultdict[str, list[str]] = defaultdict(list)
@@ -246,7 +241,7 @@ def _unanswered(attempts: Sequence[_Attempt], corpus: Corpus) -> Iterator[Sugges
     similar = _similar_words(list(questions), corpus)
     for word, texts in sorted(questions.items(), key=lambda item: (-len(item[1]), item[0])):
         number = counted(len(texts), "question")
-        share = f"no passage has {word!r}, a word of {number} without an answer"
+        share = f"no passage has {word!r}, a word of {number} without a good answer"
         near = similar.get(word, [])
         if near:
             yield Suggestion(
@@ -260,18 +255,29 @@ def _unanswered(attempts: Sequence[_Attempt], corpus: Corpus) -> Iterator[Sugges
         else:
             yield Suggestion(
                 kind="no_answer",
-                message=f"{share}, nor one that is close in meaning; ingest documents about it",
+                message=f"{share}; ingest documents about it",
                 questions=texts[:MAX_SHOWN],
             )
     unexplained = [attempt.text for attempt in without if not attempt.missing]
     if unexplained:
         yield Suggestion(
             kind="no_answer",
-            message=f"{counted(len(unexplained), 'question')} without an answer: the corpus has "
-            "their words, but no passage has enough of them; `rolebundle why` shows what is "
+            message=f"{counted(len(unexplained), 'question')} without a good answer: the corpus "
+            "has their words, but no passage has enough of them; `rolebundle why` shows what is "
             "missing",
             questions=unexplained[:MAX_SHOWN],
         )
+
+
+def _has_answer(retrieval: Retrieval) -> bool:
+    """Whether an answer has evidence for its task; a vague task has little by its nature."""
+    evidence, selected = retrieval.evidence, retrieval.selection.selected
+    if not selected or evidence.task == "off_topic":
+        return False
+    if retrieval.vagueness and retrieval.vagueness.intent.intents:
+        return True
+    has_support = any(evidence.support(chosen.passage.rowid).is_for_task for chosen in selected)
+    return evidence.task == "supported" and has_support
 
 
 def _similar_words(words: Sequence[str], corpus: Corpus) -> dict[str, list[str]]:

@@ -245,6 +245,11 @@ class TestRefusals:
         assert init(notes).code == 0
         outcome = init(notes)
         assert outcome.code == 3 and "file_exists" in outcome.err
+        for more in ((), ("--role", "release-manager")):
+            planned = init(notes, *more, "--dry-run")
+            assert planned.code == 0, planned.err
+            assert bool(more) == ('"role_id"' in planned.out)
+        assert overlay.read_text() == "mine"
 
     def test_a_dry_run_writes_nothing(self, notes: Path) -> None:
         before = sorted(path for path in notes.parent.rglob("*"))

@@ -98,6 +98,8 @@ class TestNew:
         assert new(corpus, "mine", "--template", "blank", "--output", output).code == 0
         before = output.read_bytes()
         assert new(corpus, "mine", "--from", "code-reviewer", "--output", output).code == 3
+        planned = new(corpus, "mine", "--from", "code-reviewer", "--output", output, "--dry-run")
+        assert planned.code == 0 and "code-reviewer" in planned.out
         assert output.read_bytes() == before
 
     def test_a_folder_that_is_missing_is_not_made(self, corpus: Path, tmp_path: Path) -> None:
@@ -219,6 +221,15 @@ class TestSuggest:
             if suggestion.kind == "no_answer"
         ]
         assert any("chromodynamics" in suggestion.message for suggestion in kinds)
+
+    def test_a_question_with_thin_evidence_names_the_missing_words(self, corpus: Path) -> None:
+        write(corpus, "boatman")
+        task = "Which jetty has a helicopter licence for tourists of Norway?"
+        self.ask(corpus, task)
+        found = self.suggest(corpus).suggestions
+        assert {suggestion.kind for suggestion in found} == {"no_answer"}
+        assert any("'helicopter'" in suggestion.message for suggestion in found)
+        assert all(suggestion.questions == [task] for suggestion in found)
 
     def test_stale_answers(self, corpus: Path) -> None:
         write(corpus, "boatman", retrieval_policy={"freshness_max_age_days": 0.000001})

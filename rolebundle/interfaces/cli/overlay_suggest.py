@@ -30,9 +30,9 @@ def suggest_command(
     """Propose edits of a role's overlay, from what the role has asked. Nothing is written.
 
     It asks the newest recorded questions again, and reports rules that keep back an answer,
-    questions without an answer, stale answers, and terms and rules of your own overlay that match
-    nothing. The audit must keep the texts of questions: `rolebundle audit set --mode on --query
-    text`.
+    questions without a good answer, stale answers, and terms and rules of your own overlay that
+    match nothing. The audit must keep the texts of questions: `rolebundle audit set --mode on
+    --query text`.
 
     --json has the edits as JSON merge patches (RFC 7396). The patch of all edits together forbids
     and allows the same as before.
