@@ -29,7 +29,7 @@ from rolebundle.storage.indexes.ties import first_by_score
 
 SCORE_ALL_UP_TO = 20_000
 """A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
-USUAL_REACH = 1.3
+USUAL_CONTRIBUTION = 1.3
 """What a term usually adds to a good chunk's BM25, in idfs; the maximum is k1 + 1 = 2.2."""
 FIRST_ROWS = 3_000
 """About how many chunks the first attempt scores."""
@@ -193,7 +193,7 @@ def _best(
         best = _best_of_compartment(corpus, compartment, terms, depth, within).best
         if best:
             own = _statistics(corpus, [compartment], terms)
-            scale = overall.reach / own.reach
+            scale = overall.total_weight / own.total_weight
             estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
     # Twice as many as needed, since the scores of single compartments are only approximate.
     likely = first_by_score(corpus, estimates, 2 * depth)
@@ -314,11 +314,11 @@ def essential(rarest: Sequence[tuple[Term, int]], chunks: int, bm25: float) -> i
     Returns:
         The least n for which all terms after the n-th together usually stay below the score.
     """
-    reach = 0.0
+    bound = 0.0
     for position in range(len(rarest), 0, -1):
         term, frequency = rarest[position - 1]
-        reach += USUAL_REACH * term.weight * inverse_frequency(chunks, frequency)
-        if reach > bm25:
+        bound += USUAL_CONTRIBUTION * term.weight * inverse_frequency(chunks, frequency)
+        if bound > bm25:
             return position
     return 0
 
@@ -337,12 +337,12 @@ class Statistics(NamedTuple):
     Attributes:
         weights: for each term, its idf times its weight in the query.
         average: the mean number of tokens of a chunk.
-        reach: the sum of the weights of those terms that occur in the collection.
+        total_weight: the sum of the weights of those terms that occur in the collection.
     """
 
     weights: tuple[float, ...]
     average: float
-    reach: float
+    total_weight: float
 
     @classmethod
     def of(
@@ -360,8 +360,8 @@ class Statistics(NamedTuple):
             weight * inverse_frequency(chunks, frequency)
             for frequency, weight in zip(frequencies, weights, strict=True)
         )
-        reach = sum(idf for idf, count in zip(weighted, frequencies, strict=True) if count)
-        return cls(weighted, tokens / chunks if chunks else 0.0, reach)
+        total_weight = sum(idf for idf, count in zip(weighted, frequencies, strict=True) if count)
+        return cls(weighted, tokens / chunks if chunks else 0.0, total_weight)
 
     def bm25(self, tokens: float, occurrences: Sequence[float]) -> float:
         """The score of a chunk.

@@ -297,9 +297,9 @@ class TestStatistics:
         assert inverse_frequency(10, 10) == inverse_frequency(10, 6) == 1e-6
         assert inverse_frequency(10, 4) > inverse_frequency(10, 5) == 1e-6
 
-    def test_a_term_without_a_chunk_adds_nothing_to_the_reach(self) -> None:
+    def test_a_term_without_a_chunk_adds_nothing_to_the_total_weight(self) -> None:
         statistics = Statistics.of(10, 50, [1, 0], [2, 1])
-        assert statistics.reach == statistics.weights[0] == 2 * inverse_frequency(10, 1)
+        assert statistics.total_weight == statistics.weights[0] == 2 * inverse_frequency(10, 1)
         assert statistics.average == 5
 
     def test_the_statistics_of_an_empty_collection(self) -> None:

@@ -121,7 +121,7 @@ def test_with_the_true_bound_the_best_are_the_same(
     zipf: Corpus, monkeypatch: pytest.MonkeyPatch, rounds: int
 ) -> None:
     """With k1 + 1 = 2.2 idfs a term, what BM25 cannot exceed, nothing is missed."""
-    monkeypatch.setattr(lexical, "USUAL_REACH", 2.2)
+    monkeypatch.setattr(lexical, "USUAL_CONTRIBUTION", 2.2)
     for task in questions(rounds):
         ours, theirs = fast(zipf, task), full(zipf, task)
         assert best(ours) == best(theirs)

@@ -34,14 +34,12 @@ _ROWID_IN_LIST = " AND +rowid IN (SELECT value FROM json_each(?))"
 _SETTINGS = {"automerge": 0, "crisismerge": 128}
 _PAGES_PER_STEP = 2_000
 
-
 # How often each word occurs, and sums that depend on the chunks, columns and offsets where it does.
 # fts5vocab returns the words in order, so nothing is sorted.
 _PLACES = (
     "SELECT term, count(*), sum(doc), sum(offset), sum(unicode(col) * length(col)), "
     "sum((doc % 65537) * (offset % 65537)) FROM {} GROUP BY term ORDER BY term"
 )
-
 
 Token = tuple[int, int, str]
 """Its first character in the text, the one after its last, and what is indexed."""
