@@ -19,10 +19,10 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
 from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.opening import open_writer
 from support.compartments import only_share
 from support.corpora import ask, build, document, fill
+from support.index_builds import active_in
 
 COUNT, DIMENSIONS, CLUSTERS = 2_000, 32, 40
 
@@ -83,19 +83,13 @@ def fast(images: tuple[Path, Path], tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-def active(corpus: Corpus) -> EmbeddingIndex:
-    index = vector_index.active_index(corpus)
-    assert index is not None
-    return index
-
-
 def vector(number: int) -> bytes:
     row = PROVIDER.vectors[number]
     return (row / np.linalg.norm(row)).astype("<f4").tobytes()
 
 
 def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
-    return vector_search.search(corpus, active(corpus), vector(number), limit)
+    return vector_search.search(corpus, active_in(corpus), vector(number), limit)
 
 
 def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:
@@ -163,14 +157,14 @@ class TestChanges:
     def test_a_removed_vector_is_not_proposed(self, fast: Corpus) -> None:
         assert 6 in proposed(fast, 5)
         with fast.writing():
-            vector_index.remove(fast, active(fast), [6])
+            vector_index.remove(fast, active_in(fast), [6])
         assert 6 not in proposed(fast, 5, 2_000)
         assert state(fast).changed == 1
 
     def test_an_added_vector_is_proposed(self, fast: Corpus) -> None:
         with fast.writing():
-            vector_index.remove(fast, active(fast), [6])
-            vector_index.add(fast, active(fast), [(6, "input", vector(900))])
+            vector_index.remove(fast, active_in(fast), [6])
+            vector_index.add(fast, active_in(fast), [(6, "input", vector(900))])
         assert {6, 901} == {row for row, _ in found(fast, 900, 2)}
         assert state(fast).changed == 2
         assert find_problems(fast) == []
@@ -178,11 +172,11 @@ class TestChanges:
     def test_a_moved_document_is_proposed_in_its_new_compartment(
         self, fast: Corpus, exact: Corpus
     ) -> None:
-        [before] = active(fast).parts
+        [before] = active_in(fast).parts
         moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
         for corpus in (fast, exact):
             fill(corpus, [moved])
-        first_part, second_part = active(fast).parts
+        first_part, second_part = active_in(fast).parts
         assert (first_part.compartment, first_part.vectors, second_part.vectors) == (
             before.compartment,
             COUNT - 100,
@@ -203,7 +197,7 @@ class TestChanges:
     def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
         def replaced(rowids: range) -> None:
             with fast.writing():
-                vector_index.add(fast, active(fast), [(n, "i", vector(n - 1)) for n in rowids])
+                vector_index.add(fast, active_in(fast), [(n, "i", vector(n - 1)) for n in rowids])
 
         replaced(range(1, 201))  # each counts as one gone and one come
         assert state(fast).changed == COUNT // 5
@@ -219,7 +213,7 @@ class TestChanges:
         name = only_share(fast).approximate_table
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
         with fast.writing():
-            vector_index.delete_index(fast, active(fast))
+            vector_index.delete_index(fast, active_in(fast))
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
 
 
@@ -259,7 +253,7 @@ class TestStaleReason:
         fast.run("UPDATE embedding_share SET fast = ?", (record,))
         self.assert_exact_with_reason(fast, exact, "record is damaged")
         with fast.writing():
-            vector_index.remove(fast, active(fast), [6])
+            vector_index.remove(fast, active_in(fast), [6])
         assert only_share(fast).approximate == ""
 
     def test_no_extension(
@@ -268,7 +262,7 @@ class TestStaleReason:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         self.assert_exact_with_reason(fast, exact, "no vec1 extension")
         with fast.writing():
-            vector_index.remove(fast, active(fast), [6])
+            vector_index.remove(fast, active_in(fast), [6])
         assert only_share(fast).approximate == "", (
             "it was not kept in step, and may never answer again"
         )
@@ -303,7 +297,7 @@ class TestOptimize:
 
         def optimize_large() -> int:
             return approximate_indexes.optimize_large(
-                exact, active(exact), lambda *step: steps.append(step)
+                exact, active_in(exact), lambda *step: steps.append(step)
             )
 
         assert (optimize_large(), only_share(exact).approximate) == (0, ""), "it is small"
@@ -313,7 +307,7 @@ class TestOptimize:
         assert state(exact).recall >= approximate_indexes.TARGET_RECALL
         assert optimize_large() == 0
         with exact.writing():
-            vector_index.remove(exact, active(exact), list(range(1, 500)))
+            vector_index.remove(exact, active_in(exact), list(range(1, 500)))
         assert (state(exact).is_stale, optimize_large()) == (True, 1)
 
     def test_one_with_low_recall_is_not_built_again_and_again(
@@ -322,7 +316,7 @@ class TestOptimize:
         monkeypatch.setattr(approximate_index, "MIN_VECTORS", 1000)
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
         built = [
-            approximate_indexes.optimize_large(exact, active(exact), lambda *_: None)
+            approximate_indexes.optimize_large(exact, active_in(exact), lambda *_: None)
             for _ in range(2)
         ]
         assert built == [1, 0]
@@ -330,7 +324,7 @@ class TestOptimize:
 
     def test_it_can_be_rebuilt(self, fast: Corpus) -> None:
         with fast.writing():
-            vector_index.remove(fast, active(fast), list(range(1, 500)))
+            vector_index.remove(fast, active_in(fast), list(range(1, 500)))
         assert state(fast).is_stale
         assert approximate_indexes.optimize(fast).is_kept
         assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
@@ -343,7 +337,7 @@ class TestOptimize:
 
     def test_too_few_vectors(self, exact: Corpus) -> None:
         with exact.writing():
-            vector_index.remove(exact, active(exact), list(range(1, COUNT - 50)))
+            vector_index.remove(exact, active_in(exact), list(range(1, COUNT - 50)))
         with pytest.raises(ConfigurationError) as refused:
             approximate_indexes.optimize(exact)
         assert refused.value.code == "too_few_vectors"
