@@ -240,9 +240,9 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
     """The first step: read a file, compare it with the corpus, parse it and resolve metadata.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
-    others, the file is skipped. The reader's
-    errors depend on the bytes only, so such a file is not read again until it changes. Metadata
-    may also come from a manifest, so a file with bad metadata is read again in each run.
+    others, the file is skipped. The reader's errors depend on the bytes only, so such a file is not
+    read again until it changes. Metadata may also come from a manifest, so a file with bad metadata
+    is read again in each run.
     """
     file = task.file
     try:
@@ -262,34 +262,15 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         if reader.name not in _BINARY_FORMATS:
             _check_is_text(data, file.path)
         markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
-        documents: list[IntakeDocument] = []
-        notes: list[Skipped] = []
-        refused: list[str] = []
-        has_bad_metadata = False
-        for parsed in reader.read(
-            data, name_inside(file.path), ReaderOptions(file.defaults.separator)
-        ):
-            if isinstance(parsed, DocumentError):
-                notes.append(skipped_for(file.path, parsed))
-                continue
-            try:
-                metadata = _metadata(file, parsed)
-            except DocumentError as error:
-                if not parsed.key:
-                    raise
-                notes.append(skipped_for(file.path, error))
-                has_bad_metadata = True
-                continue
-            refused += metadata.refused_claims
-            documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
-            notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+        parsed = reader.read(data, name_inside(file.path), ReaderOptions(file.defaults.separator))
+        documents, notes, has_bad_metadata = _documents(file, parsed, markup)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
         if has_bad_metadata:
             # Without a recipe no later run takes the file for unchanged.
             identity = (*identity[:2], "")
         stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
-        return _ReadFile(stored, tuple(documents), (*_refused_note(file, refused), *notes))
+        return _ReadFile(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         inside = name_inside(file.path)
         kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
@@ -300,6 +281,38 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         return replace(skipped, message=message)
     except Exception as error:
         return _failed(file, error)
+
+
+def _documents(
+    file: FileEntry,
+    parsed_documents: Iterable[ParsedDocument | DocumentError],
+    markup: bytes | None,
+) -> tuple[list[IntakeDocument], list[Skipped], bool]:
+    """The documents of a file, the notes on it, and whether one of them has bad metadata.
+
+    Raises:
+        DocumentError: the file's only document has bad metadata.
+    """
+    documents: list[IntakeDocument] = []
+    notes: list[Skipped] = []
+    refused: list[str] = []
+    has_bad_metadata = False
+    for parsed in parsed_documents:
+        if isinstance(parsed, DocumentError):
+            notes.append(skipped_for(file.path, parsed))
+            continue
+        try:
+            metadata = _metadata(file, parsed)
+        except DocumentError as error:
+            if not parsed.key:
+                raise
+            notes.append(skipped_for(file.path, error))
+            has_bad_metadata = True
+            continue
+        refused += metadata.refused_claims
+        documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
+        notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+    return documents, [*_refused_note(file, refused), *notes], has_bad_metadata
 
 
 def _check_is_text(data: bytes, path: str) -> None:
