@@ -17,7 +17,7 @@ from rolebundle.ingest import prepare, sync, walk
 from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import PROGRAM, invoke
+from support.commands import invoke
 from support.sound import assert_sound, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX links, pipes and sockets")
@@ -129,6 +129,25 @@ def test_names_that_are_no_text(tree: Path) -> None:
     assert outcome.json()["documents"] == 1
 
 
+UPDATE_INGEST_RETRIEVE = """
+import sys
+from contextlib import redirect_stderr
+from io import StringIO
+from rolebundle.interfaces.cli.main import main
+db, root = sys.argv[1:]
+show = "--lexical-only", "--format", "paths"
+for command in (["update"], ["ingest", root], ["retrieve", "sings", *show]):
+    errors, code = StringIO(), None
+    try:
+        with redirect_stderr(errors):
+            main([*command, "--db", db])
+    except SystemExit as end:
+        code = end.code
+    print(code, ascii(errors.getvalue()), file=sys.stderr)
+"""
+"""One process, because Python reads the locale when it starts."""
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("names", [("Grüße.md",), ("Grüße", "a.md")])
 def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, ...]) -> None:
@@ -142,23 +161,21 @@ def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, .
     assert file.name in before
     plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
 
-    def run_plain(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [*PROGRAM, *map(os.fsencode, arguments), "--db", db],
-            env={**os.environ, **plain},
-            capture_output=True,
-            check=False,
-        )
-
-    for arguments in (["update"], ["ingest", root]):
-        result = run_plain(*arguments)
-        assert result.returncode == 3, result.stderr
-        assert b"[names_not_utf8]" in result.stderr
-        assert b"PYTHONUTF8" in result.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", UPDATE_INGEST_RETRIEVE, *map(os.fsencode, (db, root))],
+        env={**os.environ, **plain},
+        capture_output=True,
+        check=True,
+    )
+    update, ingest, retrieve = result.stderr.splitlines()
+    for refused in (update, ingest):
+        assert refused.startswith(b"3 "), refused
+        assert b"[names_not_utf8]" in refused
+        assert b"PYTHONUTF8" in refused
     with open_reader(db) as corpus:
         assert paths_in(corpus) == before
-    found = run_plain("retrieve", "sings", "--lexical-only", "--format", "paths")
-    assert found.stdout == os.fsencode(file) + b"\n"
+    assert retrieve.startswith(b"0 "), retrieve
+    assert result.stdout == os.fsencode(file) + b"\n"
 
 
 # -- swapped after it was found ------------------------------------------------------------------
