@@ -176,6 +176,7 @@ def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -
     talk = Conversation(sample_db, real=real)
     started = time.monotonic()
     talk.process.send_signal(number)
+    talk.process.wait(SECONDS_TO_END)  # Its input is still open.
     result = talk.ended(started)
     assert result.returncode == (0 if number == signal.SIGTERM else 130)
 
