@@ -88,12 +88,6 @@ def embed(
     if warm:
         if dry_run or optimize:
             raise click.UsageError("--warm cannot be combined with --dry-run or --optimize")
-        spec = spec or cached_rerank_spec(admin.workspace)
-        if spec is None:
-            raise click.UsageError(
-                "--warm needs a --provider, or an embedding model in ROLEBUNDLE_RERANK; "
-                "the scores of a cross-encoder depend on the question and are not cached"
-            )
         _warm(admin, spec, as_json)
         return
     if dry_run:
@@ -125,7 +119,13 @@ def embed(
         )
 
 
-def _warm(admin: Admin, spec: ProviderSpec, as_json: bool) -> None:
+def _warm(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
+    spec = spec or cached_rerank_spec(admin.workspace)
+    if spec is None:
+        raise click.UsageError(
+            "--warm needs a --provider, or an embedding model in ROLEBUNDLE_RERANK; "
+            "the scores of a cross-encoder depend on the question and are not cached"
+        )
     with progress_bar() as progress:
         report = admin.indexes.warm(spec, progress=progress)
     line = (
