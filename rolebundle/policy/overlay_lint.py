@@ -464,15 +464,12 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
             first = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
             hidden_count = len(names) - _MAX_SHOWN_DOCUMENTS
             more = f" and {hidden_count} more" if hidden_count > 0 else ""
+            where = f"of {rule.condition!r} in this corpus"
             if len(excluded) == len(matched):
-                message = (
-                    f"every match of {rule.condition!r} in this corpus is excluded: {first}{more}"
-                )
+                message = f"every match {where} is excluded: {first}{more}"
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
-                message = (
-                    f"some matches of {rule.condition!r} in this corpus are excluded: {first}{more}"
-                )
+                message = f"some matches {where} are excluded: {first}{more}"
                 yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
 
 
