@@ -18,14 +18,14 @@ class Marks:
 
     def put(self, reference: str, state: MarkState, marked_by: str, reason: str) -> MarkRecord:
         """See :func:`rolebundle.verification.marks.mark_as_owner`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.open_writer() as corpus, corpus.writing():
             record = mark_as_owner(corpus, reference, state, marked_by, reason)
             self.workspace.recorder.note(corpus, "mark", details={"state": state})
         return record
 
     def remove(self, target: str) -> MarkRecord:
         """See :func:`rolebundle.verification.marks.remove_mark_as_owner`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.open_writer() as corpus, corpus.writing():
             record = remove_mark_as_owner(corpus, target)
             self.workspace.recorder.note(corpus, "mark", details={"state": "unverified"})
         return record

@@ -57,7 +57,7 @@ def mark_as_owner(
     """Mark a passage or document as the owner.
 
     Args:
-        corpus: open for writing.
+        corpus: open for writing, inside a write transaction.
         reference: a chunk id or a document id.
         state: what it is marked as.
         marked_by: the name of the person or tool.
@@ -76,7 +76,7 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
     """Remove a mark, whoever has made it.
 
     Args:
-        corpus: open for writing.
+        corpus: open for writing, inside a write transaction.
         target: the chunk id or document id that is marked, which may be gone, or another
             reference to it.
 
@@ -94,6 +94,9 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
 def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     """Mark a passage or document that an agent sees, or remove the agent's own mark.
 
+    The agent's view is taken while no other process can write. So a policy that is set, or a
+    passage that is purged, in the meantime cannot be missed.
+
     Raises:
         AccessDenied: the policy does not allow the agent to mark, the agent may not set this
             state, or somebody else has marked it.
@@ -102,20 +105,27 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         CorpusBusy, StorageError: the mark was not stored.
     """
     agent = access.resolve_agent(request.agent)
-    with access.open_view(agent) as (corpus, view):
+    with access.open_view(agent) as (_, view):
+        # Before the lock, which others would wait for.
+        access.check_write(view, "mark")
+    name = agent or "agent"
+    with (
+        access.workspace.open_writer() as corpus,
+        corpus.writing(),
+        access.open_view(agent) as (seen, view),
+    ):
         access.check_write(view, "mark")
         scope = access.reference_scope(view)
-        kind, passages, _ = resolve_reference(corpus, request.id, scope)
+        kind, passages, _ = resolve_reference(seen, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, passages)):
             raise role_denied(view)
-        target = resolve_target(corpus, request.id, kind, passages)
-    name = agent or "agent"
-    with access.workspace.open_writer() as corpus:
+        target = resolve_target(seen, request.id, kind, passages)
         if request.state == "unverified":
             record = remove_mark(corpus, *target[:2], authority="agent", removed_by=name)
         else:
             mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
             record = put_mark(corpus, target, passages[0].document.document_id, mark)
+        # Inside the transaction: no mark is stored without its record.
         details = {"state": request.state}
         access.workspace.recorder.note(corpus, "mark", agent=agent, details=details)
     return record
@@ -130,7 +140,7 @@ def put_mark(
     """Store a mark instead of an earlier one.
 
     Args:
-        corpus: open for writing.
+        corpus: open for writing, inside a write transaction.
         target: as :func:`resolve_target` returns it.
         document_id: the document of the target.
         mark: the mark.
@@ -147,11 +157,10 @@ def put_mark(
             f"an agent may not mark a passage as {mark.state}",
             f"an agent may use {', '.join(AGENT_STATES)}; ask the owner to verify it",
         )
-    with corpus.writing():
-        if mark.authority == "agent":
-            _refuse_if_owned(corpus, kind, name, document_id)
-        storage.put_mark(corpus, StoredMark(*target, mark))
-        increment_generation(corpus)
+    if mark.authority == "agent":
+        _refuse_if_owned(corpus, kind, name, document_id)
+    storage.put_mark(corpus, StoredMark(*target, mark))
+    increment_generation(corpus)
     return _record(StoredMark(*target, mark), ended=False)
 
 
@@ -164,19 +173,18 @@ def remove_mark(
         UsageError: ``not_marked``.
         AccessDenied: an agent may only remove its own marks.
     """
-    with corpus.writing():
-        stored = storage.mark_of(corpus, kind, target)
-        if stored is None:
-            raise UsageError(
-                "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
-            )
-        if authority == "agent" and (stored.mark.authority, stored.mark.marked_by) != (
-            "agent",
-            removed_by,
-        ):
-            raise _denied(target, stored.mark)
-        storage.remove_mark(corpus, kind, target)
-        increment_generation(corpus)
+    stored = storage.mark_of(corpus, kind, target)
+    if stored is None:
+        raise UsageError(
+            "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
+        )
+    if authority == "agent" and (stored.mark.authority, stored.mark.marked_by) != (
+        "agent",
+        removed_by,
+    ):
+        raise _denied(target, stored.mark)
+    storage.remove_mark(corpus, kind, target)
+    increment_generation(corpus)
     return _record(stored, ended=False).model_copy(update={"state": "unverified"})
 
 

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
+from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.errors import AccessDenied, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.verification.marks import list_marks
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of, put_file, set_policy
 
@@ -60,6 +62,16 @@ def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedChunk:
 def put(db: Path, target: str, state: Any, reason: str = "checked") -> None:
     with Admin(db) as admin:
         admin.marks.put(target, state, "Ana", reason)
+
+
+def remove(db: Path, target: str) -> None:
+    with Admin(db) as admin:
+        admin.marks.remove(target)
+
+
+def marks_of(db: Path) -> list[tuple[str, str]]:
+    with open_reader(db) as corpus:
+        return [(mark.target, mark.state) for mark in list_marks(corpus)]
 
 
 def mark_as(agent: str | None, db: Path, target: str, state: Any, reason: str = "wrong") -> Any:
@@ -271,6 +283,38 @@ class TestAgents:
             writing = Operations(engine, allow_write=True)
             assert "mark" in writing.offered_methods
             assert writing.call("mark", fields)["marked_by"] == "ada"
+
+    def test_a_policy_that_changes_meanwhile_counts(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The agent is checked again when nobody else can write."""
+        original = AccessControl.check_write
+        calls = []
+
+        def check(access: AccessControl, *arguments: Any) -> None:
+            original(access, *arguments)
+            if not calls:
+                calls.append(1)
+                set_policy(db, {**POLICY, "ada": POLICY["eve"]})
+
+        monkeypatch.setattr(AccessControl, "check_write", check)
+        with pytest.raises(AccessDenied, match="does not allow"):
+            mark_as("ada", db, "limits#0", "rejected")
+        assert marks_of(db) == []
+
+    def test_no_mark_changes_without_its_record(self, db: Path) -> None:
+        put(db, "limits", "disputed")
+        with Admin(db) as admin:
+            admin.audit.set("required")
+        Path(f"{db}.audit").unlink()
+        for change_mark in (
+            lambda: mark_as("ada", db, "limits#0", "rejected"),
+            lambda: put(db, "limits", "rejected"),
+            lambda: remove(db, "limits"),
+        ):
+            with pytest.raises(StorageError, match="cannot be recorded"):
+                change_mark()
+        assert marks_of(db) == [("limits", "disputed")]
 
     def test_marks_are_in_the_audit(self, db: Path) -> None:
         mark_as("ada", db, "limits#0", "disputed")
