@@ -23,7 +23,7 @@ from rolebundle.contracts.terms import TaskSupport
 BEST_BY_WORDS, BEST_BY_MEANING = 12, 3
 """The best by BM25 and by cosine, so many of each, decide about the evidence for a task."""
 
-OFF_TOPIC_STRENGTH = 0.55
+OFF_TOPIC_STRENGTH = 0.57
 OFF_TOPIC_WORDS = 0.7
 """The best passage of an off-topic task is under this strength by more than this many words of the
 task. So a missing word of a short task is no reason."""
@@ -33,7 +33,7 @@ UNREAD_CONFIDENCE = 0.2
 """A model that reads a task with less confidence knows pairs of letters, and no words of it."""
 MAX_TASK_SIZE = 8.0
 """A longer task counts as a task of this many words: no passage has half of a long story."""
-NEARLY_NOTHING = 0.25
+NEARLY_NOTHING = 0.35
 """If all words of a task occur somewhere, it is off-topic only if no passage is stronger."""
 WEAK_STRENGTH = 0.5
 """Up to this strength the evidence is weak."""

@@ -152,6 +152,8 @@ def _search(
     intent = vague_intent(request, lanes.query, evidence)
     if intent:
         evidence = evidence._replace(has_topic=intent.has_topic)
+    if request.overlay is None:
+        intent = None
     if intent and intent.intents and not pool.refills:
         pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
         cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
@@ -183,13 +185,16 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
 
 
 def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> TaskIntent | None:
-    """What a vague task asks for besides its topic; ``None`` if it is specific or has no role.
+    """What a vague task asks for besides its topic; ``None`` if it is specific.
 
-    A task that no passage supports is vague, too: its words choose none.
+    A task that no passage supports is vague, too: its words choose none. Without a role vagueness
+    does not count, and only an off-topic task is looked at: does it name a topic at all?
     """
     is_supported = evidence.task == "supported"
     may_have_intent = any(word.text in INTENT_HINTS for word, *_ in query.content_words)
-    if request.overlay is None or (is_supported and not may_have_intent):
+    if request.overlay is None and evidence.task != "off_topic":
+        return None
+    if is_supported and not may_have_intent:
         return None
     # Imported here, as below, because most requests do without.
     from rolebundle.text.intents import task_intent

@@ -53,6 +53,12 @@ _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
 )
+# don't, today's, we've; French and Italian l'eau, qu'il. What the apostrophe joins is no content
+# word. It is searched all the same, because a task may quote a message: "can't connect".
+_CONTRACTION = re.compile(
+    r"\b[a-z]+n['’]t\b|(?<=[^\W_])['’](?:s|re|ve|ll|d|m)\b|\b(?:[cdjlmnst]|qu)['’](?=[^\W_])",
+    re.IGNORECASE,
+)
 
 
 def build_query(task: str, overlay: Overlay | None) -> Query:
@@ -126,7 +132,10 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
     informative = [word for word in words if word not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
-    content_words = [*counts][:MAX_CONTENT_WORDS]
+    contractions = " ".join(_CONTRACTION.findall(task))
+    contracted = frozenset(map(_searchable, _WORD.findall(contractions)))
+    content_words = [word for word in counts if word not in contracted] or [*counts]
+    content_words = content_words[:MAX_CONTENT_WORDS]
     content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
     compounds = _COMPOUND.findall(task)
     counts.update(_searchable(compound) for compound in compounds if not _is_common(compound))

@@ -25,12 +25,15 @@ GENERAL_WORDS = frozenset(
     again already always currently early ever here lately late later mostly nowadays often rarely
     recently seldom sometimes soon still today tomorrow usually yesterday
     future moment past present
+    best better bigger biggest great greater greatest important larger largest main major worse
+    worst
     """.split()
 )
 """English words that name no topic, however rare they are in a corpus.
 
 The general nouns of Halliday and Hasan ("Cohesion in English", 1976, 6.1), adverbs of time and
-frequency, and the nouns of such phrases ("at the moment", "in the past").
+frequency, the nouns of such phrases ("at the moment", "in the past"), and adjectives that only
+compare or rate ("the biggest risks").
 """
 
 INTENT_HINTS = frozenset(

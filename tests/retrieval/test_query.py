@@ -235,11 +235,29 @@ class TestContentWords:
         assert self.content("Who are we?") == ["who", "are", "we"]
 
     @pytest.mark.parametrize(
+        ("task", "content"),
+        [
+            ("Why don't we revoke keys that they've lost?", ["revoke", "keys", "lost"]),
+            ("Show O'Brien's users' roles", ["show", "o", "brien", "users", "roles"]),
+            ("Plan tomorrow’s work", ["plan", "tomorrow", "work"]),
+            ("Où est l'eau de l'hôpital ?", ["Où ~où", "eau ~eau", "hôpital ~hôpital"]),
+            ("It isn't", ["isn", "t"]),
+        ],
+    )
+    def test_what_an_apostrophe_joins_is_no_content_word(
+        self, task: str, content: list[str]
+    ) -> None:
+        assert self.content(task) == content
+
+    def test_what_an_apostrophe_joins_is_searched(self) -> None:
+        assert task_terms("can't connect") == {"t": 1, "connect": 1}
+
+    @pytest.mark.parametrize(
         ("task", "general"),
         [
             ("What could break for people who upgrade?", {"people"}),
             ("What changed lately that users will notice?", {"lately"}),
-            ("What are the biggest risks at the moment?", {"moment"}),
+            ("What are the biggest risks at the moment?", {"biggest", "moment"}),
             ("Which places have people?", set()),
             ("Wie wird eine Idea von people erklärt?", set()),
         ],

@@ -221,6 +221,14 @@ class TestAnswer:
         hits = [hit for chunk in bundle.selected for hit in chunk.overlay_hits]
         assert not [hit for hit in hits if hit.startswith("vague:")]
 
+    @pytest.mark.parametrize("has_role", [False, True])
+    def test_a_task_that_names_no_topic_is_not_off_topic(self, has_role: bool) -> None:
+        many = [document(f"other{n}", [f"the build of release {n}"]) for n in range(400)]
+        role = self.ROLE if has_role else None
+        bundle = self.answered("What went wrong, and where is trouble?", role, *many)
+        assert bundle.evidence is not None
+        assert bundle.evidence.support == "weak"
+
     def test_dates_after_now_do_not_take_the_places_of_the_newest(self) -> None:
         later = [
             document(f"later{n}", ["A calendar."], updated_at="2031-01-01T00:00:00Z")
