@@ -308,7 +308,9 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     preferred = _first_match(policy.preferred_sources, passage)
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
-        factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
+        # A boost of 1 only keeps a later rule from matching, so it is no reason for a passage.
+        if boost != 1:
+            factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
     return factors
 
 

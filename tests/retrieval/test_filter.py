@@ -135,6 +135,11 @@ class TestPaths:
         assert found.metadata_score == pytest.approx(1.5)
         assert found.metadata_hits == ("boost:preferred-source(path docs/*×3)",)
 
+    def test_a_boost_of_1_is_no_reason(self) -> None:
+        rules = [{"path": "docs/*", "boost": 1}, {"path": "**", "boost": 3}]
+        role = overlay(source_policy={"preferred_sources": rules})
+        assert allowed(passage(path="docs/a.md"), role).metadata_hits == ()
+
     def test_a_fact_has_the_path_of_its_source_too(self) -> None:
         """What a role rejects must not come back as a fact."""
         role = overlay(source_policy={"forbidden_sources": [{"path": "drafts/*.md"}]})
