@@ -113,7 +113,7 @@ def test_a_fetched_replica_is_private_and_has_no_log(
     assert not copy.with_name(f"{copy.name}-shm").exists()
 
 
-@pytest.mark.sample(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["behind", "lost", "damaged", "half", "without log"])
 def test_a_working_copy_is_made_again(
     store: LitestreamTransport, replica: Replica, copy: Path, case: str

@@ -225,7 +225,7 @@ def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
     from support.fake_embedder import HashingProvider
 
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    for reach in (
+    for connection in (
         '{"provider": "ollama", "model": "m", "url": "http://127.0.0.1:9"}',
         '{"provider": "openai", "model": "m", "url": "http://model.example"}',
         "{}",
@@ -233,9 +233,9 @@ def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
         with open_writer(db) as corpus, corpus.writing():
             index = vector_index.active_index(corpus)
             assert index is not None
-            vector_index.set_reach(corpus, index, reach)
+            vector_index.set_connection(corpus, index, connection)
         [model] = [check for check in doctor_report(db).checks if check.name == "model"]
-        assert model.state == "warning", reach
+        assert model.state == "warning", connection
 
 
 def test_a_tampered_audit(db: Path) -> None:
