@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest import batches, reading_progress, sync
+from rolebundle.ingest import batches, reading_progress, sync, workers
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.reading_progress import OnReading, Reading, no_reading
 from rolebundle.ingest.report import IngestReport
@@ -434,6 +435,8 @@ def test_workers_create_the_same_corpus(
     expected = contents(world.db)
     world.db = tmp_path / "2.db"
     monkeypatch.setattr(reading_progress, "_SECONDS_BETWEEN_REPORTS", -1.0)
+    # Real processes: those of other tests are forked from one that has imported everything.
+    monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
     seen: list[Reading] = []
     together = world.ingest(workers=2, on_reading=seen.append)
     ((chunks,),) = world.rows("SELECT count(*) FROM chunk")
