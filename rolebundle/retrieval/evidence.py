@@ -33,7 +33,7 @@ UNREAD_CONFIDENCE = 0.2
 """A model that reads a task with less confidence knows pairs of letters, and no words of it."""
 MAX_TASK_SIZE = 8.0
 """A longer task counts as a task of this many words: no passage has half of a long story."""
-NEARLY_NOTHING = 0.35
+NEARLY_NOTHING = 0.25
 """If all words of a task occur somewhere, it is off-topic only if no passage is stronger."""
 WEAK_STRENGTH = 0.5
 """Up to this strength the evidence is weak."""
