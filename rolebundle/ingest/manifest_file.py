@@ -150,7 +150,7 @@ def with_manifest(
     *,
     is_owner: bool,
 ) -> tuple[FileDefaults, tuple[str, ...]]:
-    """What holds for a file after a manifest has had its say.
+    """The defaults of a file, with what the next manifest sets for it.
 
     Args:
         above: what the levels above say.
@@ -161,7 +161,7 @@ def with_manifest(
         is_owner: whether it is the outermost manifest.
 
     Returns:
-        The defaults of the file, and what the manifest declared in vain, as ``key: value``.
+        The defaults of the file, and what the manifest may not declare, as ``key: value``.
     """
     values = dict(manifest.defaults)
     reader, separator = above.reader, above.separator
