@@ -14,6 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
+import pytest
+
+from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import DocumentMetadata
@@ -198,6 +201,22 @@ def set_policy(corpus: Path | Workspace, policy: Any) -> None:
     """Put a policy into force, as the owner does."""
     with Admin(corpus) as admin:
         admin.policy.set(json.dumps(policy), "json")
+
+
+def set_policy_after_first_check(
+    monkeypatch: pytest.MonkeyPatch, corpus: Path, policy: Any
+) -> None:
+    """Put a policy into force when an agent has been checked once for a write."""
+    original = AccessControl.check_write
+    calls = []
+
+    def check(access: AccessControl, *arguments: Any) -> None:
+        original(access, *arguments)
+        if not calls:
+            calls.append(1)
+            set_policy(corpus, policy)
+
+    monkeypatch.setattr(AccessControl, "check_write", check)
 
 
 def remove(path: Path) -> None:

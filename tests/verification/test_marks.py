@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.marks import MarkRequest
@@ -20,7 +19,15 @@ from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.verification.marks import list_marks
 from support.commands import invoke
-from support.corpora import NOW, build, document, file_of, put_file, set_policy
+from support.corpora import (
+    NOW,
+    build,
+    document,
+    file_of,
+    put_file,
+    set_policy,
+    set_policy_after_first_check,
+)
 
 TEXTS = [
     "the token limit is forty",
@@ -288,16 +295,7 @@ class TestAgents:
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The agent is checked again when nobody else can write."""
-        original = AccessControl.check_write
-        calls = []
-
-        def check(access: AccessControl, *arguments: Any) -> None:
-            original(access, *arguments)
-            if not calls:
-                calls.append(1)
-                set_policy(db, {**POLICY, "ada": POLICY["eve"]})
-
-        monkeypatch.setattr(AccessControl, "check_write", check)
+        set_policy_after_first_check(monkeypatch, db, {**POLICY, "ada": POLICY["eve"]})
         with pytest.raises(AccessDenied, match="does not allow"):
             mark_as("ada", db, "limits#0", "rejected")
         assert marks_of(db) == []

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
-from support.corpora import set_policy
+from support.corpora import set_policy_after_first_check
 from support.facts import (
     FACT,
     PAGE,
@@ -120,16 +118,7 @@ class TestAgents:
         self, governed: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The agent is checked again when nobody else can write."""
-        original = AccessControl.check_write
-        calls = []
-
-        def check(access: AccessControl, *arguments: Any) -> None:
-            original(access, *arguments)
-            if not calls:
-                calls.append(1)
-                set_policy(governed, {**POLICY, "ada": POLICY["eve"]})
-
-        monkeypatch.setattr(AccessControl, "check_write", check)
+        set_policy_after_first_check(monkeypatch, governed, {**POLICY, "ada": POLICY["eve"]})
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
         assert listed(governed) == {}
 
