@@ -20,6 +20,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.evaluation.metrics import difference, mean, ndcg
 from rolebundle.evaluation.questions import Question, References
 from rolebundle.evaluation.runner import Runner
+from rolebundle.text.counts import first_of
 
 MAX_IDS_SHOWN = 5
 
@@ -57,7 +58,7 @@ def checks_of(
             kind="must_not_return",
             about=reference,
             expected="not selected",
-            found=f"selected: {_join_ids(leaked)}" if leaked else "not selected",
+            found=f"selected: {first_of(leaked, MAX_IDS_SHOWN)}" if leaked else "not selected",
             held=not leaked,
         )
     for reference, code in golden.expect_rejection.items():
@@ -102,11 +103,6 @@ def _selected(bundle: RetrievalBundle, ids: frozenset[str]) -> list[str]:
         for chunk in bundle.selected
         if chunk.chunk_id in ids or chunk.document_id in ids
     ]
-
-
-def _join_ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - MAX_IDS_SHOWN} more" if len(ids) > MAX_IDS_SHOWN else ""
-    return ", ".join(ids[:MAX_IDS_SHOWN]) + more
 
 
 def summarize_checks(checks: Sequence[Check]) -> Governance:

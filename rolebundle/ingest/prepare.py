@@ -40,6 +40,7 @@ from rolebundle.storage.content.stored_document import (
     StoredDocument,
     StoredFile,
 )
+from rolebundle.text.counts import first_of
 from rolebundle.text.decoding import decode, looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 
@@ -451,12 +452,11 @@ def _refused_note(file: FileEntry, refused: Sequence[str]) -> Iterator[Skipped]:
     if not refused:
         return
     distinct = list(dict.fromkeys(refused))
-    named = ", ".join(distinct[:_MAX_NAMED_CLAIMS])
-    more = f" and {len(distinct) - _MAX_NAMED_CLAIMS} more" if distinct[_MAX_NAMED_CLAIMS:] else ""
+    named = first_of(distinct, _MAX_NAMED_CLAIMS)
     yield Skipped(
         file.path,
         "claim_refused",
-        f"{file.path}: it may not declare {named}{more}: flags or a manifest say otherwise",
+        f"{file.path}: it may not declare {named}: flags or a manifest say otherwise",
     )
 
 

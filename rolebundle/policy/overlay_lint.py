@@ -32,6 +32,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import DocumentKind, document_kinds
 from rolebundle.storage.indexes import lexical_index
 from rolebundle.storage.indexes.compartments import searchable_compartments
+from rolebundle.text.counts import first_of
 from rolebundle.text.languages import likely_languages
 
 _PREFERRED = "source_policy.preferred_sources"
@@ -461,15 +462,13 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
             matched = [subject for subject in subjects if subject in all_matched]
             excluded = [subject for subject in matched if subject in excluded_subjects]
             names = list(dict.fromkeys(_name_of_match(rule, subject) for subject in excluded))
-            first = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
-            hidden_count = len(names) - _MAX_SHOWN_DOCUMENTS
-            more = f" and {hidden_count} more" if hidden_count > 0 else ""
+            shown = first_of(names, _MAX_SHOWN_DOCUMENTS)
             where = f"of {rule.condition!r} in this corpus"
             if len(excluded) == len(matched):
-                message = f"every match {where} is excluded: {first}{more}"
+                message = f"every match {where} is excluded: {shown}"
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
-                message = f"some matches {where} are excluded: {first}{more}"
+                message = f"some matches {where} are excluded: {shown}"
                 yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
 
 

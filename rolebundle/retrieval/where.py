@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.storage.content.documents import DocumentField
+from rolebundle.text.counts import first_of
 from rolebundle.text.globs import matches, suggest_glob
 
 MAX_NAMED_VALUES = 5
@@ -122,9 +123,7 @@ def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bo
 
 
 def _described(key: str, values: Sequence[str]) -> str:
-    more = len(values) - MAX_NAMED_VALUES
-    named = ", ".join(values[:MAX_NAMED_VALUES])
-    return f"{key} = {named}{f' and {more} more' if more > 0 else ''}"
+    return f"{key} = {first_of(values, MAX_NAMED_VALUES)}"
 
 
 def unmet(where: Where | None, passage: Passage) -> list[Condition]:

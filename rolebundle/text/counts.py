@@ -1,11 +1,19 @@
-"""Numbers with their nouns, and times in words."""
+"""Numbers with their nouns, the first of many names, and times in words."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 document``, ``2 documents``."""
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """At most so many of the names, and how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def age(hours: float) -> str:

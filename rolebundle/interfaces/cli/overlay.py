@@ -40,7 +40,7 @@ from rolebundle.policy.overlays import (
 from rolebundle.storage.content.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import counted, first_of
 
 _MAX_NAMES = 20
 
@@ -278,8 +278,7 @@ def _names(names: RuleNames) -> Iterator[str]:
         ("types", names.document_types),
         ("domains", names.domains),
     ):
-        more = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
-        yield _plain(f"this corpus has the {title} {', '.join(known[:_MAX_NAMES])}{more}")
+        yield _plain(f"this corpus has the {title} {first_of(known, _MAX_NAMES)}")
 
 
 def _report(

@@ -1,6 +1,7 @@
 """The files behind an answer: where they are, and whether they changed since they were ingested.
 
-What a file is like today is no part of the corpus, so it decides about warnings only (0026).
+What a file is like today is no part of the corpus, so it decides about warnings only
+(docs/decisions/0026).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.storage.content.documents import SourceFile
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import counted, first_of
 
 SourceState = Literal["same", "changed", "gone", "unknown"]
 
@@ -167,9 +168,8 @@ def with_warning(
 
 
 def _named(paths: Sequence[str]) -> str:
-    named = ", ".join(map(_one_line, paths[:_MAX_NAMED]))
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return f"{counted(len(paths), 'file')} ({named}{more})"
+    named = first_of([*map(_one_line, paths)], _MAX_NAMED)
+    return f"{counted(len(paths), 'file')} ({named})"
 
 
 def _one_line(path: str) -> str:

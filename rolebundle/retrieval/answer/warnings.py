@@ -20,7 +20,7 @@ from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.text.counts import age, counted
+from rolebundle.text.counts import age, counted, first_of
 from rolebundle.text.languages import likely_languages
 
 if TYPE_CHECKING:
@@ -294,9 +294,7 @@ def _missing(retrieval: Retrieval) -> list[int]:
 
 def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     content = retrieval.query.content_words
-    named = ", ".join(content[position][0].label for position in positions[:MAX_MISSING_WORDS])
-    more = len(positions) - MAX_MISSING_WORDS
-    return f"{named} and {more} more" if more > 0 else named
+    return first_of([content[position][0].label for position in positions], MAX_MISSING_WORDS)
 
 
 def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
