@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.policy.overlays import load_role
-from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import compartments
@@ -23,6 +23,7 @@ from rolebundle.workspace import Workspace
 # A one-shot `retrieve` of the owner needs none of these.
 if TYPE_CHECKING:
     from rolebundle.contracts.document import Passage
+    from rolebundle.contracts.terms import WriteKind
     from rolebundle.retrieval.lookups.lookup import ReferenceScope
 
 

@@ -10,7 +10,14 @@ from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.marks import PersonName, Statement, one_line
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import Name
-from rolebundle.contracts.terms import DEFAULT_SCOPE, Action, Authority, DecisionEffect, Origin
+from rolebundle.contracts.terms import (
+    DEFAULT_SCOPE,
+    Action,
+    Authority,
+    DecisionEffect,
+    Origin,
+    Ruling,
+)
 
 DecisionStatus = Literal["active", "proposed"]
 DecisionState = Literal[
@@ -128,7 +135,6 @@ class CheckRequest(Contract):
 CheckVerdict = Literal["pass", "warn", "require_approval", "block"]
 CHECK_VERDICTS: tuple[CheckVerdict, ...] = get_args(CheckVerdict)
 """The mildest first."""
-Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
 
 
 class ActionRule(Contract):

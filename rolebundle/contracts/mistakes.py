@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 Place = tuple[str | int, ...]
 MistakeKind = Literal["unknown", "missing", "value", "object"]
@@ -76,13 +77,19 @@ def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
     for step in place:
         if isinstance(step, int):
             continue
-        field = kind.model_fields.get(step)
-        kind = field.annotation if field else None
-        while get_args(kind):
+        if get_origin(kind) is dict:
+            kind = get_args(kind)[1]
+        else:
+            field = _fields(kind).get(step)
+            kind = field.annotation if field else None
+        while get_args(kind) and get_origin(kind) is not dict:
             kind = next(part for part in get_args(kind) if part is not type(None))
-        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-            return ()
-    return tuple(field.alias or name for name, field in kind.model_fields.items())
+    return tuple(field.alias or name for name, field in _fields(kind).items())
+
+
+def _fields(kind: Any) -> dict[str, FieldInfo]:
+    is_contract = isinstance(kind, type) and issubclass(kind, BaseModel)
+    return kind.model_fields if is_contract else {}
 
 
 _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
@@ -91,6 +98,7 @@ _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "string_type": "must be a text",
     "string_unicode": "must be Unicode text, without unpaired surrogates",
     "string_too_short": "must not be blank",

@@ -1,8 +1,7 @@
 """The answers of `scopes set`, `scopes show` and `bridges`."""
 
-from typing import Literal
-
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.terms import AccessLevel, WriteKind
 
 
 class PolicyChange(Contract):
@@ -35,11 +34,11 @@ class AgentAccess(Contract):
 
     agent: str
     scopes: list[str]
-    access_level: Literal["denied", "public", "group", "internal", "confidential"]
+    access_level: AccessLevel
     deny_patterns: list[str]
     roles: list[str] | None = None
     role_required: bool = False
-    may_write: list[Literal["mark", "remember"]] = []
+    may_write: list[WriteKind] = []
     show_paths: bool = False
     documents: int
 

@@ -6,9 +6,15 @@ from typing import Literal, get_args
 
 TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
 Sensitivity = Literal["public", "group", "internal", "confidential"]
+AccessLevel = Literal["denied", "public", "group", "internal", "confidential"]
+"""The highest sensitivity that an agent sees, the lowest first."""
 Origin = Literal["internal", "external", "agent", "untrusted"]
 """The most trusted first."""
 Action = Literal["read", "analyze", "suggest", "execute", "external_send"]
+Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
+"""Whether a passage may be used for an action, the mildest first."""
+WriteKind = Literal["mark", "remember"]
+"""What a policy can allow an agent to write."""
 MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
 """What a mark says of a passage. A passage without a mark is unverified."""
 Authority = Literal["owner", "agent"]
@@ -100,6 +106,7 @@ EmptyReason = Literal[
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 TRUSTED_TIERS: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
 """What only a declaration gives."""
+ACCESS_LEVELS: tuple[AccessLevel, ...] = get_args(AccessLevel)
 LANES: tuple[Lane, ...] = get_args(Lane)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 DECISION_EFFECTS: tuple[DecisionEffect, ...] = get_args(DecisionEffect)
@@ -118,3 +125,8 @@ DEFAULT_MAX_AGE_DAYS = 365
 def trust_rank(tier: TrustTier) -> int:
     """Return the rank of a trust tier: a higher rank means more trust."""
     return -TRUST_TIERS.index(tier)
+
+
+def level_rank(level: str) -> int:
+    """The rank of an access level or a sensitivity, from 0 for ``denied`` up."""
+    return ACCESS_LEVELS.index(level)

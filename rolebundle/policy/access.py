@@ -12,16 +12,12 @@ from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
-from rolebundle.policy.policy_file import (
-    AgentRule,
-    Policy,
-    level_rank,
-    parse_policy,
-    read_policy_file,
-)
+from rolebundle.policy.policy_file import Policy, parse_policy, read_policy_file
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation, true_generation
@@ -36,6 +32,9 @@ from rolebundle.storage.records import stored_policy
 from rolebundle.storage.records.replica import load_record
 from rolebundle.storage.records.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.policy import AgentRule
 
 
 def access_denied() -> AccessDenied:

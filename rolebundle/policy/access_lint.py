@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from rolebundle.contracts.lint import LintProblem
+from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.scopes import AgentAccess, PolicySummary
+from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlay_lint import lint_error, lint_warning
-from rolebundle.policy.policy_file import AgentRule, Policy, level_rank, parse_policy
+from rolebundle.policy.policy_file import Policy, parse_policy
 from rolebundle.policy.trust import loosened_values
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import AccessAttributes, access_attributes

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import join
 
+from rolebundle.contracts.policy import AgentRule
+from rolebundle.contracts.terms import ACCESS_LEVELS
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.policy.access import active_policy, restrict_to_rule
-from rolebundle.policy.policy_file import LEVELS, AccessLevel, AgentRule, Policy
+from rolebundle.policy.policy_file import Policy
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.records.publications import Publication, find_publication
@@ -106,9 +108,12 @@ def resolve_audience(
         )
     policy = active_policy(corpus)
     if not agent:
-        if level not in LEVELS[1:]:
+        known = next((name for name in ACCESS_LEVELS[1:] if name == level), None)
+        if known is None:
             raise UsageError(
-                "bad_level", f"{level!r} is not an access level", f"one of {', '.join(LEVELS[1:])}"
+                "bad_level",
+                f"{level!r} is not an access level",
+                f"one of {', '.join(ACCESS_LEVELS[1:])}",
             )
         if policy is not None and policy.trust != DEFAULT_TABLE:
             raise ConfigurationError(
@@ -116,8 +121,9 @@ def resolve_audience(
                 "the policy has a trust table of its own, which a replica for everyone cannot keep",
                 "publish for an agent of the policy with --agent ID",
             )
-        known: AccessLevel = next(name for name in LEVELS if name == level)
-        return Audience("", AgentRule(tuple(scopes), known), None)
+        return Audience(
+            "", AgentRule.model_construct(scopes=tuple(scopes), access_level=known), None
+        )
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(

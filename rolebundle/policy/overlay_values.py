@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean, keys_at, mistakes_in
+from rolebundle.contracts.mistakes import Place, keys_at, mistakes_in
 from rolebundle.contracts.overlay import (
     WEIGHT_TOLERANCE,
     WEIGHTS,
@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import (
     RetrievalPolicy,
     weights_reason,
 )
-from rolebundle.policy.policy_json import Problem, Values, dotted, json_text
+from rolebundle.policy.policy_json import Problem, Values, problem_of
 
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 """The keys that a child never inherits."""
@@ -112,7 +112,9 @@ def validate(values: Values) -> Overlay | list[Problem]:
     try:
         return Overlay.model_validate(values)
     except ValidationError as error:
-        return [_problem_from_mistake(mistake) for mistake in mistakes_in(error, Overlay)]
+        return [
+            problem_of(mistake, null_hint=_NULL_HINT) for mistake in mistakes_in(error, Overlay)
+        ]
 
 
 def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
@@ -128,19 +130,3 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
         elif key not in keys_at(Overlay, place):
             merged[key] = None
     return merged
-
-
-def _problem_from_mistake(mistake: Mistake) -> Problem:
-    place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
-    if mistake.kind == "unknown":
-        hint = f"allowed keys: {', '.join(allowed)}"
-        return Problem(place, "unknown_key", f"unknown key{mistake.guess}", hint)
-    if mistake.kind == "missing":
-        return Problem(place, "missing_key", "is missing", "add the key")
-    if mistake.kind == "object":
-        return Problem(place, "bad_value", mistake.message, "correct the values")
-    message = mistake.message
-    if allowed and isinstance(value, str):
-        message += did_you_mean(value, allowed)
-    hint = _NULL_HINT if value is None else "correct the value"
-    return Problem(place, "bad_value", f"{message} (it is {json_text(value)})", hint)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rolebundle.contracts.mistakes import Place
+from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -66,6 +66,28 @@ def parse(data: bytes) -> Values | list[Problem]:
         # If the whole value is a flaw, that is a better message than that it is not an object.
         return [*_flaws(value)] or [_bad_text("must be one JSON object, {…}", _NOT_JSON)]
     return [*_flaws(value)] or value
+
+
+def problem_of(mistake: Mistake, null_hint: str = "correct the value") -> Problem:
+    """A mistake in the values of a file, with the next step.
+
+    Args:
+        mistake: the mistake.
+        null_hint: the next step if the value is null.
+    """
+    place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
+    if mistake.kind == "unknown":
+        hint = f"allowed keys: {', '.join(allowed)}"
+        return Problem(place, "unknown_key", f"unknown key{mistake.guess}", hint)
+    if mistake.kind == "missing":
+        return Problem(place, "missing_key", "is missing", "add the key")
+    if mistake.kind == "object":
+        return Problem(place, "bad_value", mistake.message, "correct the values")
+    message = mistake.message
+    if allowed and isinstance(value, str):
+        message += did_you_mean(value, allowed)
+    hint = null_hint if value is None else "correct the value"
+    return Problem(place, "bad_value", f"{message} (it is {json_text(value)})", hint)
 
 
 def _object(pairs: list[tuple[str, object]]) -> Values | _Flaw:
@@ -138,7 +160,8 @@ def dotted(place: Place) -> str:
 
 def json_text(value: object) -> str:
     """Return a value as JSON text, in at most 80 characters."""
-    text = json.dumps(value, ensure_ascii=False)
+    # TOML has dates, too.
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return _writable(text if len(text) <= 80 else f"{text[:79]}…")
 
 

@@ -26,10 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -37,16 +36,17 @@ from rolebundle.contracts.terms import (
     Action,
     Origin,
     RejectionCode,
+    Ruling,
     Sensitivity,
+    WriteKind,
 )
 from rolebundle.errors import ConfigurationError
 
-Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
-WriteKind = Literal["mark", "remember"]
-"""What a policy can allow an agent to write."""
+if TYPE_CHECKING:
+    from rolebundle.contracts.policy import TrustNumbers
 
-MIN_TRUST, MAX_TRUST = 0, 3
-MIN_RISK, MAX_RISK = 1, 4
+MIN_TRUST = 0
+MAX_RISK = 4
 HIGH_RISK = 3
 """From this risk on an action has effects outside, and a person may approve it."""
 FLAGGED_TRUST = 2
@@ -103,34 +103,31 @@ class TrustTable(NamedTuple):
     actions: Mapping[Action, int] = _DEFAULT_ACTIONS
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, object], source: str) -> TrustTable:
+    def of(cls, numbers: TrustNumbers, source: str) -> TrustTable:
         """A table from configuration. A number that is not in it keeps its default.
 
         By default the origin ``agent`` is trusted no more than ``external``.
 
         Args:
-            mapping: ``origins`` and ``actions``, each a mapping to whole numbers; both optional.
-            source: the file that the numbers come from, for the error.
+            numbers: the configuration.
+            source: the file that it comes from, for the error.
 
         Raises:
-            ConfigurationError: ``bad_trust_table``, naming the first unknown key or bad value, or
-                an origin ``agent`` that is trusted more than ``external``.
+            ConfigurationError: ``bad_trust_table``: ``agent`` is trusted more than ``external``.
         """
-        parts = _table(mapping, ("origins", "actions"), "[trust]", source)
-        origins = _numbers(parts, "origins", ORIGINS, (MIN_TRUST, MAX_TRUST), source)
-        actions = _numbers(parts, "actions", ACTIONS, (MIN_RISK, MAX_RISK), source)
-        origins = {**_DEFAULT_ORIGINS, **origins}
-        if "agent" not in parts.get("origins", {}):
-            origins["agent"] = min(origins["agent"], origins["external"])
-        if origins["agent"] > origins["external"]:
-            raise _bad_table(
-                source,
-                f"[trust] origins.agent is {origins['agent']}",
-                f"numbers up to that of origins.external, {origins['external']}",
+        origins = {**_DEFAULT_ORIGINS, **numbers.origins}
+        agent, external = origins["agent"], origins["external"]
+        if "agent" not in numbers.origins:
+            origins["agent"] = min(agent, external)
+        elif agent > external:
+            raise ConfigurationError(
+                "bad_trust_table",
+                f"{source}: trust.origins.agent: is {agent}, more than trust.origins.external",
+                f"choose a number up to {external}",
             )
         return cls(
             origins=MappingProxyType(origins),
-            actions=MappingProxyType({**_DEFAULT_ACTIONS, **actions}),
+            actions=MappingProxyType({**_DEFAULT_ACTIONS, **numbers.actions}),
         )
 
     def trust(self, origin: Origin) -> int:
@@ -266,42 +263,6 @@ def _gained_uses(table: TrustTable) -> str:
         )
         for origin, uses in gained.items()
     )
-
-
-def _table(value: object, known: tuple[str, ...], place: str, source: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _bad_table(source, f"{place} must be a table", f"its keys: {', '.join(known)}")
-    for key in value:
-        if key not in known:
-            raise _bad_table(
-                source,
-                f"{place} has the unknown key {key!r}{did_you_mean(str(key), known)}",
-                f"its keys: {', '.join(known)}",
-            )
-    return value
-
-
-def _numbers(
-    parts: Mapping[str, Any],
-    name: str,
-    known: tuple[str, ...],
-    bounds: tuple[int, int],
-    source: str,
-) -> dict[Any, int]:
-    place = f"[trust] {name}"
-    numbers = _table(parts.get(name, {}), known, place, source)
-    lowest, highest = bounds
-    for key, value in numbers.items():
-        # bool is a subclass of int.
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole or not lowest <= value <= highest:
-            allowed = ", ".join(str(number) for number in range(lowest, highest + 1))
-            raise _bad_table(source, f"{place}.{key} is {value!r}", f"one of: {allowed}")
-    return dict(numbers)
-
-
-def _bad_table(source: str, message: str, allowed: str) -> ConfigurationError:
-    return ConfigurationError("bad_trust_table", f"{source}: {message}", f"allowed are {allowed}")
 
 
 class AgentView(NamedTuple):

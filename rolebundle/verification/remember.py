@@ -27,7 +27,7 @@ from rolebundle.contracts.facts import (
     RememberedFact,
     RememberRequest,
 )
-from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, Sensitivity
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, Sensitivity, level_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
@@ -36,7 +36,6 @@ from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.policy_file import level_rank
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference
 from rolebundle.scan.confidential import without_secrets

@@ -13,7 +13,9 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.lint import LintProblem
+from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import AccessLevel
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
 from rolebundle.ingest.options import IngestOptions
@@ -24,12 +26,7 @@ from rolebundle.policy.access import (
     may_see,
 )
 from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
-from rolebundle.policy.policy_file import (
-    AccessLevel,
-    AgentRule,
-    parse_policy,
-    read_policy_file,
-)
+from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
@@ -51,6 +48,10 @@ def compartment(**fields: Any) -> Compartment:
     return Compartment(**(settings | fields))
 
 
+def rule_of(*scopes: str, level: AccessLevel = "internal", deny: tuple[str, ...] = ()) -> AgentRule:
+    return AgentRule(scopes=scopes, access_level=level, deny_patterns=deny)
+
+
 # -- one rule and one compartment --------------------------------------------------------------
 
 
@@ -65,7 +66,7 @@ def compartment(**fields: Any) -> Compartment:
     ],
 )
 def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches: str) -> None:
-    rule = AgentRule((), level)
+    rule = rule_of(level=level)
     sensitivities = ("public", "group", "internal", "confidential")
     visible = [
         sensitivity
@@ -76,23 +77,23 @@ def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches:
 
 
 def test_listed_scopes_are_seen_and_no_scope_means_every_one() -> None:
-    assert may_see(AgentRule(("hr", "engineering"), "internal"), compartment())
-    assert may_see(AgentRule((), "internal"), compartment())
-    assert not may_see(AgentRule(("hr",), "internal"), compartment())
-    assert not may_see(AgentRule(("Engineering",), "internal"), compartment())
+    assert may_see(rule_of("hr", "engineering"), compartment())
+    assert may_see(rule_of(), compartment())
+    assert not may_see(rule_of("hr"), compartment())
+    assert not may_see(rule_of("Engineering"), compartment())
 
 
 def test_a_deny_pattern_takes_precedence_over_scope_and_level() -> None:
-    rule = AgentRule((), "confidential", ("hr/**", "*.key"))
+    rule = rule_of(level="confidential", deny=("hr/**", "*.key"))
     assert not may_see(rule, compartment(denied=("*.key",)))
     # Another agent's pattern.
     assert may_see(rule, compartment(denied=("other/**",)))
 
 
 def test_quarantined_documents_are_hidden_and_counted() -> None:
-    rule = AgentRule(("engineering",), "internal", ("hr/**",))
+    rule = rule_of("engineering", deny=("hr/**",))
     quarantined = compartment(quarantined=True)
-    assert not may_see(AgentRule((), "confidential"), quarantined)
+    assert not may_see(rule_of(level="confidential"), quarantined)
     compartments = [
         quarantined,
         compartment(),

@@ -7,19 +7,14 @@ from typing import Any
 
 import pytest
 
+from rolebundle.contracts.policy import AgentRule
+from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.policy_file import (
-    LEVELS,
-    MAX_POLICY_BYTES,
-    AgentRule,
-    decode_policy,
-    level_rank,
-    parse_policy,
-)
+from rolebundle.policy.policy_file import MAX_POLICY_BYTES, decode_policy, parse_policy
 from rolebundle.policy.trust import DEFAULT_TABLE
 
 RULE = {"scopes": ["engineering"], "access_level": "internal"}
-ADA = AgentRule(("engineering",), "internal")
+ADA = AgentRule(scopes=("engineering",), access_level="internal")
 
 
 def parsed(values: Any) -> Any:
@@ -32,7 +27,7 @@ def refused(content: str, kind: str = "json") -> ConfigurationError:
     error = caught.value
     assert error.code == "bad_policy"
     assert error.message.startswith(f"policy.{kind}: ")
-    assert error.hint.startswith("allowed: ")
+    assert error.hint
     assert len(error.message) < 500
     return error
 
@@ -40,14 +35,14 @@ def refused(content: str, kind: str = "json") -> ConfigurationError:
 def test_toml() -> None:
     text = '[ada]\nscopes = ["engineering"]\naccess_level = "internal"\ndeny_patterns = ["hr/**"]\n'
     policy = parse_policy(text, "toml", "policy.toml")
-    assert policy.agents == {"ada": AgentRule(("engineering",), "internal", ("hr/**",))}
+    assert policy.agents == {"ada": ADA.model_copy(update={"deny_patterns": ("hr/**",)})}
     assert policy.trust == DEFAULT_TABLE
 
 
 def test_json() -> None:
     policy = parsed({"ada": RULE | {"deny_patterns": ["*.key"]}, "bob": RULE | {"scopes": []}})
     assert policy.agents["ada"].deny_patterns == ("*.key",)
-    assert policy.agents["bob"] == AgentRule((), "internal")
+    assert policy.agents["bob"] == AgentRule(scopes=(), access_level="internal")
 
 
 @pytest.mark.parametrize("trust", [None, {"origins": {"external": 1}}])
@@ -98,7 +93,7 @@ def test_roles_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
 def test_an_agent_writes_only_what_its_rule_names() -> None:
     assert parsed({"ada": RULE}).agents["ada"].may_write == ()
     rule = RULE | {"may_write": ["remember", "mark", "mark"]}
-    assert parsed({"ada": rule}).agents["ada"].may_write == ("mark", "remember")
+    assert parsed({"ada": rule}).agents["ada"].may_write == ("remember", "mark")
 
 
 @pytest.mark.parametrize("value", ["mark", ["decide"], [""], [1], True, {"mark": True}])
@@ -112,45 +107,44 @@ def test_a_repeated_entry_counts_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "message", "allowed"),
+    ("rule", "message"),
     [
-        ({}, "ada: scopes is missing", "required"),
-        ({"scopes": []}, "ada: access_level is missing", "required"),
-        (RULE | {"level": "x"}, "ada: the key 'level' is unknown", "deny_patterns"),
-        (RULE | {"access_level": "secret"}, "ada: access_level 'secret' is unknown", "group"),
-        (RULE | {"access_level": "Internal"}, "'Internal' is unknown", "internal"),
-        (RULE | {"access_level": 3}, "access_level 3 is unknown", "public"),
-        (RULE | {"access_level": ["public"]}, "access_level ['public'] is unknown", "public"),
-        (RULE | {"access_level": None}, "access_level None is unknown", "public"),
-        (RULE | {"scopes": "engineering"}, "ada: scopes is 'engineering'", "a list of texts"),
-        (RULE | {"scopes": None}, "ada: scopes is None", "a list of texts"),
-        (RULE | {"scopes": [1]}, "ada: scopes is a list with other values", "a list of texts"),
-        (RULE | {"scopes": [""]}, "ada: scopes has the entry ''", "1 to 500"),
-        (RULE | {"scopes": ["x" * 501]}, "ada: scopes has the entry", "1 to 500"),
-        (RULE | {"deny_patterns": [" "]}, "ada: deny_patterns has the entry ' '", "1 to 500"),
-        (RULE | {"deny_patterns": {}}, "ada: deny_patterns is {}", "a list of texts"),
-        (RULE | {"scopes": [str(n) for n in range(1001)]}, "1001 entries", "at most 1000"),
-        ([], "ada: a list", "a table with"),
-        ("internal", "ada: 'internal' is not a table", "a table with"),
+        ({}, "ada.scopes: is missing"),
+        ({"scopes": []}, "ada.access_level: is missing"),
+        (RULE | {"role": ["x"]}, "ada.role: unknown key; did you mean roles?"),
+        (RULE | {"access_level": "secret"}, "ada.access_level: must be one of 'denied', 'public'"),
+        (RULE | {"access_level": "Internal"}, 'did you mean internal? (it is "Internal")'),
+        (RULE | {"access_level": 3}, "ada.access_level: must be one of"),
+        (RULE | {"access_level": ["public"]}, "ada.access_level: must be one of"),
+        (RULE | {"access_level": None}, "ada.access_level: must be one of"),
+        (RULE | {"scopes": "engineering"}, 'ada.scopes: must be a list (it is "engineering")'),
+        (RULE | {"scopes": None}, "ada.scopes: must be a list (it is null)"),
+        (RULE | {"scopes": [1]}, "ada.scopes[0]: must be a text (it is 1)"),
+        (RULE | {"scopes": [""]}, "ada.scopes[0]: must not be blank"),
+        (RULE | {"scopes": ["x" * 501]}, "ada.scopes[0]: must have 500 characters or less"),
+        (RULE | {"deny_patterns": [" "]}, "ada.deny_patterns[0]: must not be blank"),
+        (RULE | {"deny_patterns": {}}, "ada.deny_patterns: must be a list (it is {})"),
+        (RULE | {"scopes": [str(n) for n in range(1001)]}, "must have 1000 items or less"),
+        (RULE | {"roles": None}, "ada.roles: must be a list (it is null)"),
+        (RULE | {"show_paths": 1}, "ada.show_paths: must be true or false (it is 1)"),
+        ([], "ada: must be an object (it is [])"),
+        ("internal", "ada: must be an object"),
     ],
 )
-def test_a_wrong_rule_names_agent_key_and_what_is_allowed(
-    rule: Any, message: str, allowed: str
-) -> None:
+def test_a_wrong_rule_names_agent_key_and_what_is_allowed(rule: Any, message: str) -> None:
     for values in ({"ada": rule}, {"agents": {"bob": RULE, "ada": rule}}):
-        error = refused(json.dumps(values))
-        assert message in error.message
-        assert allowed in error.hint
+        assert message in refused(json.dumps(values)).message
 
 
 @pytest.mark.parametrize("agent", ["", "  ", "x" * 201])
 def test_a_blank_or_long_agent_id_is_refused(agent: str) -> None:
-    assert "is not an agent id" in refused(json.dumps({agent: RULE})).message
+    assert "an agent id has 1 to 200 characters" in refused(json.dumps({agent: RULE})).message
 
 
 def test_an_unknown_key_beside_the_agents_is_refused() -> None:
     error = refused(json.dumps({"agents": {"ada": RULE}, "bob": RULE}))
-    assert "'bob' is unknown beside agents" in error.message
+    assert "bob: unknown key" in error.message
+    assert error.hint == "allowed keys: agents, trust"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +186,7 @@ def test_malformed_toml_is_refused(content: str) -> None:
 
 @pytest.mark.parametrize("content", ["ada = 1979-05-27", "ada = 1", "[[ada]]\nscopes = []"])
 def test_toml_with_other_values_is_refused(content: str) -> None:
-    assert "ada: " in refused(content, "toml").message
+    assert "ada: must be an object" in refused(content, "toml").message
 
 
 @pytest.mark.parametrize(
@@ -219,5 +213,5 @@ def test_a_byte_order_mark_is_ignored() -> None:
 
 
 def test_the_levels_are_ordered() -> None:
-    assert [level_rank(level) for level in LEVELS] == [0, 1, 2, 3, 4]
-    assert LEVELS == ("denied", "public", "group", "internal", "confidential")
+    assert [level_rank(level) for level in ACCESS_LEVELS] == [0, 1, 2, 3, 4]
+    assert ACCESS_LEVELS == ("denied", "public", "group", "internal", "confidential")

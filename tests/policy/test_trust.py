@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Sensitivity
+from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Ruling, Sensitivity
 from rolebundle.errors import ConfigurationError
+from rolebundle.policy.policy_file import parse_policy
 from rolebundle.policy.trust import (
     DEFAULT_TABLE,
     READ_PURPOSE,
     Labels,
     Purpose,
-    Ruling,
     TrustTable,
     loosened_values,
     purpose_of,
@@ -41,6 +41,12 @@ tables = st.builds(
     origins=st.fixed_dictionaries({origin: st.integers(0, 3) for origin in ORIGINS}),
     actions=st.fixed_dictionaries({action: st.integers(1, 4) for action in ACTIONS}),
 )
+
+
+def table_of(mapping: Any) -> TrustTable:
+    """The trust table of a policy file."""
+    content = json.dumps({"agents": {}, "trust": mapping})
+    return parse_policy(content, "json", "policy.json").trust
 
 
 def strictness(table: TrustTable, of: Labels, action: Action, approved: bool) -> int:
@@ -103,7 +109,7 @@ class TestPurpose:
         assert READ_PURPOSE.allowed_actions(Labels("internal")) == [
             "analyze", "read", "suggest", "execute", "external_send",
         ]  # fmt: skip
-        table = TrustTable.from_mapping({"actions": {"analyze": 3}}, "p")
+        table = table_of({"actions": {"analyze": 3}})
         assert Purpose(table=table).allowed_actions(Labels("internal")) == [
             "read", "suggest", "analyze", "execute", "external_send",
         ]  # fmt: skip
@@ -144,64 +150,66 @@ class TestPurpose:
 
 class TestConfiguration:
     def test_a_missing_number_keeps_its_default(self) -> None:
-        table = TrustTable.from_mapping({"origins": {"external": 1}}, "policy.toml")
+        table = table_of({"origins": {"external": 1}})
         assert table.origins == {"internal": 3, "external": 1, "agent": 1, "untrusted": 1}
         assert table.actions == DEFAULT_TABLE.actions
-        assert TrustTable.from_mapping({}, "p") == DEFAULT_TABLE
+        assert table_of({}) == DEFAULT_TABLE
 
     def test_what_agents_filed_is_trusted_no_more_than_what_is_external(self) -> None:
         assert DEFAULT_TABLE.trust("agent") == DEFAULT_TABLE.trust("external")
         for external in range(4):
-            table = TrustTable.from_mapping({"origins": {"external": external}}, "p")
+            table = table_of({"origins": {"external": external}})
             assert table.trust("agent") == min(external, 2)
             with pytest.raises(ConfigurationError, match="agent"):
                 origins = {"external": external, "agent": external + 1}
-                TrustTable.from_mapping({"origins": origins}, "p")
+                table_of({"origins": origins})
 
     def test_the_bounds_are_allowed(self) -> None:
         mapping = {
             "origins": {"untrusted": 0, "internal": 3},
             "actions": {"read": 1, "external_send": 4},
         }
-        table = TrustTable.from_mapping(mapping, "p")
+        table = table_of(mapping)
         assert table.ruling(Labels("untrusted"), "read", approved=True) == "taint_blocked"
         assert table.ruling(Labels("internal"), "external_send") == "requires_approval"
         assert table.ruling(Labels("external"), "external_send", approved=True) == "taint_blocked"
 
     @pytest.mark.parametrize(
-        ("mapping", "message", "allowed"),
+        ("mapping", "message"),
         [
-            ({"origin": {}}, "'origin'; did you mean origins?", "origins, actions"),
-            ({"origins": {"extern": 1}}, "'extern'; did you mean external?", "internal, external"),
-            ({"actions": {"delete": 3}}, "[trust] actions has the unknown key 'delete'", "execute"),
-            ({"origins": {"external": 4}}, "[trust] origins.external is 4", "0, 1, 2, 3"),
-            ({"origins": {"external": -1}}, "origins.external is -1", "0, 1, 2, 3"),
-            ({"origins": {"external": True}}, "origins.external is True", "0, 1, 2, 3"),
-            ({"origins": {"external": "3"}}, "origins.external is '3'", "0, 1, 2, 3"),
-            ({"origins": {"external": 1.0}}, "origins.external is 1.0", "0, 1, 2, 3"),
-            ({"origins": {"external": None}}, "origins.external is None", "0, 1, 2, 3"),
-            ({"actions": {"execute": 0}}, "[trust] actions.execute is 0", "1, 2, 3, 4"),
-            ({"actions": {"execute": 5}}, "[trust] actions.execute is 5", "1, 2, 3, 4"),
-            ({"actions": {"execute": [3]}}, "actions.execute is [3]", "1, 2, 3, 4"),
-            ({"actions": []}, "[trust] actions must be a table", "read, analyze"),
-            ({"origins": None}, "[trust] origins must be a table", "internal"),
-            ([], "[trust] must be a table", "origins, actions"),
-            ({1: {}}, "[trust] has the unknown key 1", "origins, actions"),
+            ({"origin": {}}, "trust.origin: unknown key; did you mean origins?"),
+            ({"origins": {"extern": 1}}, "trust.origins.extern: must be one of 'internal', "),
+            ({"origins": {"extern": 1}}, "did you mean external?"),
+            ({"actions": {"delete": 3}}, "trust.actions.delete: must be one of 'read', "),
+            ({"origins": {"external": 4}}, "trust.origins.external: must be 3 or less (it is 4)"),
+            ({"origins": {"external": -1}}, "external: must be 0 or more (it is -1)"),
+            ({"origins": {"external": True}}, "external: must be a whole number (it is true)"),
+            ({"origins": {"external": "3"}}, 'external: must be a whole number (it is "3")'),
+            ({"origins": {"external": 1.5}}, "external: must be a whole number (it is 1.5)"),
+            ({"origins": {"external": None}}, "external: must be a whole number (it is null)"),
+            ({"actions": {"execute": 0}}, "trust.actions.execute: must be 1 or more (it is 0)"),
+            ({"actions": {"execute": 5}}, "trust.actions.execute: must be 4 or less (it is 5)"),
+            ({"actions": {"execute": [3]}}, "execute: must be a whole number (it is [3])"),
+            ({"actions": []}, "trust.actions: must be an object (it is [])"),
+            ({"origins": None}, "trust.origins: must be an object (it is null)"),
+            ([], "trust: must be an object (it is [])"),
         ],
     )
-    def test_an_error_names_the_key_and_what_is_allowed(
-        self, mapping: Any, message: str, allowed: str
-    ) -> None:
+    def test_an_error_names_the_key_and_what_is_allowed(self, mapping: Any, message: str) -> None:
         with pytest.raises(ConfigurationError) as error:
-            TrustTable.from_mapping(mapping, "/etc/policy.toml")
+            table_of(mapping)
         assert error.value.code == "bad_trust_table"
-        assert error.value.message.startswith("/etc/policy.toml: [trust]")
+        assert error.value.message.startswith("policy.json: trust")
         assert message in error.value.message
-        assert allowed in error.value.hint
+        assert error.value.hint
 
     @given(
         st.recursive(
-            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(max_size=9),
             lambda inner: (
                 st.lists(inner, max_size=3)
                 | st.dictionaries(
@@ -216,7 +224,7 @@ class TestConfiguration:
     )
     def test_any_value_gives_a_table_or_a_coded_error(self, mapping: Any) -> None:
         try:
-            table = TrustTable.from_mapping(mapping, "p")
+            table = table_of(mapping)
         except ConfigurationError as error:
             assert error.code == "bad_trust_table"
             assert error.hint
@@ -224,7 +232,7 @@ class TestConfiguration:
             assert {*table.origins} == {*ORIGINS}
             assert {*table.actions} == {*ACTIONS}
             named = {"origins": dict(table.origins), "actions": dict(table.actions)}
-            assert TrustTable.from_mapping(json.loads(json.dumps(named)), "p") == table
+            assert table_of(named) == table
 
 
 class TestLoosenedValues:
@@ -250,11 +258,11 @@ class TestLoosenedValues:
         ],
     )
     def test_each_loosened_number_and_what_it_allows(self, mapping: Any, sentence: str) -> None:
-        assert loosened_values(TrustTable.from_mapping(mapping, "p")) == [sentence]
+        assert loosened_values(table_of(mapping)) == [sentence]
 
     def test_a_tighter_number_is_not_reported(self) -> None:
         mapping = {"origins": {"untrusted": 0}, "actions": {"read": 2, "execute": 4}}
-        assert loosened_values(TrustTable.from_mapping(mapping, "p")) == []
+        assert loosened_values(table_of(mapping)) == []
 
     @given(tables)
     def test_every_loosened_number_is_reported(self, table: TrustTable) -> None:
@@ -312,7 +320,7 @@ class TestLabels:
         ]  # fmt: skip
 
     def test_a_table_that_trusts_an_origin_more_does_not_lift_a_label(self) -> None:
-        table = TrustTable.from_mapping({"origins": {"external": 3, "untrusted": 3}}, "p")
+        table = table_of({"origins": {"external": 3, "untrusted": 3}})
         for origin in ORIGINS:
             assert Purpose(table=table).allowed_actions(Labels(origin, "confidential", True)) == [
                 "analyze", "read", "suggest",

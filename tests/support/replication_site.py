@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.replica import PublishReport, PullReport, SignedManifest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.policy.audience import Audience
-from rolebundle.policy.policy_file import AgentRule
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
@@ -24,7 +24,7 @@ from rolebundle.storage.records.replica import stored_manifest
 from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
 
-EVERYONE = Audience("", AgentRule((), "internal"), None)
+EVERYONE = Audience("", AgentRule(scopes=(), access_level="internal"), None)
 OPTIONS = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
 
 

@@ -221,7 +221,7 @@ def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> 
     from_stdin(monkeypatch, POLICY.replace('"internal"', '"secret"').encode())
     refused = invoke("scopes", "lint", "-", "--format", "toml")
     assert refused.code == 3
-    assert "access_level 'secret'" in refused.err
+    assert "ada.access_level: must be one of 'denied'" in refused.err
 
 
 def test_lint_finds_slips(db: Path, tmp_path: Path) -> None:

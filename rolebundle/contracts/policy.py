@@ -1,0 +1,101 @@
+"""The policy file: what each agent may see and write, and the trust table."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.contracts.terms import AccessLevel, Action, Origin, WriteKind
+
+MAX_ENTRIES = 1000
+
+
+def _check_agent_id(agent: str) -> str:
+    if not agent.strip() or len(agent) > MAX_NAME_CHARACTERS:
+        raise ValueError(f"an agent id has 1 to {MAX_NAME_CHARACTERS} characters")
+    return agent
+
+
+def _without_repeats(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _check_given(value: object) -> object:
+    # A rule for every role leaves the key out, so that null cannot mean it by mistake.
+    if value is None:
+        raise ValueError("must be a list")
+    return value
+
+
+AgentId = Annotated[str, AfterValidator(_check_agent_id)]
+Entry = Annotated[str, StringConstraints(max_length=500, pattern=r"\S")]
+Entries = Annotated[
+    tuple[Entry, ...],
+    Field(strict=False, max_length=MAX_ENTRIES),
+    AfterValidator(_without_repeats),
+]
+
+
+class AgentRule(Contract):
+    """The policy's rule for one agent.
+
+    Attributes:
+        scopes: the scopes that it sees; empty for every scope.
+        access_level: the highest sensitivity that it sees.
+        deny_patterns: globs of files that it never sees. They always take precedence.
+        roles: the roles that it may use; if missing, every role.
+        role_required: whether it must name a role; if missing, true for a rule with ``roles``.
+        may_write: what it may write.
+        show_paths: whether it learns where the files that it sees lie on this machine.
+    """
+
+    scopes: Entries
+    access_level: AccessLevel
+    deny_patterns: Entries = ()
+    roles: Annotated[Entries | None, BeforeValidator(_check_given)] = None
+    role_required: bool = False
+    may_write: Annotated[
+        tuple[WriteKind, ...], Field(strict=False), AfterValidator(_without_repeats)
+    ] = ()
+    show_paths: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_role(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "roles" in values:
+            return {"role_required": True, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        if self.roles == () and self.role_required:
+            raise ValueError(
+                "roles is empty, and a role is required, so that the agent could ask nothing"
+            )
+        return self
+
+
+class TrustNumbers(Contract):
+    """The numbers of a trust table. One that is missing keeps its default.
+
+    Attributes:
+        origins: the trust of each origin, 0 to 3. That of ``agent`` is at most that of
+            ``external``.
+        actions: the risk of each action, 1 to 4.
+    """
+
+    origins: dict[Origin, Annotated[int, Field(ge=0, le=3)]] = {}
+    actions: dict[Action, Annotated[int, Field(ge=1, le=4)]] = {}
+
+
+class PolicyFile(Contract):
+    """A policy file, as TOML or JSON. A file without a trust table may have only the agents.
+
+    Attributes:
+        agents: the rule of each agent. Every other agent sees nothing.
+        trust: how far documents of each origin may be used.
+    """
+
+    agents: dict[AgentId, AgentRule]
+    trust: TrustNumbers = TrustNumbers()
