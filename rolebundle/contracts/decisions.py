@@ -9,7 +9,7 @@ from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.marks import PersonName, Statement, one_line
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import Name
+from rolebundle.contracts.request import AGENT_DESCRIPTION, Name
 from rolebundle.contracts.terms import (
     DEFAULT_SCOPE,
     Action,
@@ -121,11 +121,7 @@ class CheckRequest(Contract):
         description="The kind of action: read, analyze, suggest, execute (it changes something), "
         "external_send (it leaves the organization).",
     )
-    agent: Name | None = Field(
-        None,
-        description="Id of the agent that asks. Required if the corpus has a scopes policy. Never "
-        "make one up.",
-    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     role: RoleId | None = Field(
         None,
         description="The role that you work in. Documents that it forbids count as no decision.",

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import IndexState
-from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.overlay import Count, RoleId
 from rolebundle.contracts.request import Moment, TaskText
 from rolebundle.contracts.terms import (
     FallbackState,
@@ -51,7 +51,7 @@ class GoldenQuestion(Contract):
     task: TaskText
     role: RoleId | None = None
     agent: str | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    limit: Count | None = None
     now: Moment | None = None
     expect: dict[GoldenReference, Grade] = {}
     must_not_return: list[GoldenReference] = []
@@ -76,7 +76,7 @@ class GoldenSet(Contract):
     corpus: str = ""
     role: RoleId | None = None
     agent: str | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    limit: Count | None = None
     now: Moment | None = None
     must_not_return: list[GoldenReference] = []
     fail_under: dict[str, float] = {}

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.request import Name, Reference
+from rolebundle.contracts.request import AGENT_DESCRIPTION, Name, Reference
 from rolebundle.contracts.terms import Sensitivity, TrustTier
 
 MAX_FACT_CHARACTERS = 2_000
@@ -45,11 +45,7 @@ class RememberRequest(Contract):
         None,
         description="The scope that the fact belongs to. Default: that of its source.",
     )
-    agent: Name | None = Field(
-        None,
-        description="Id of the agent that asks. Required if the corpus has a scopes policy. Never "
-        "make one up.",
-    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
 
 
 class RememberedFact(Contract):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.request import Name, Reference
+from rolebundle.contracts.request import AGENT_DESCRIPTION, Name, Reference
 from rolebundle.contracts.terms import Authority, MarkState
 
 MAX_STATEMENT_CHARACTERS = 1_000
@@ -43,11 +43,7 @@ class MarkRequest(Contract):
         "supervisor_verified."
     )
     reason: Statement = Field(description="Why, in a sentence. Other readers see it.")
-    agent: Name | None = Field(
-        None,
-        description="Id of the agent that asks. Required if the corpus has a scopes policy. Never "
-        "make one up.",
-    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
 
 
 class MarkRecord(Contract):

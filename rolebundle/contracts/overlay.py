@@ -33,7 +33,9 @@ def _check_glob(glob: str) -> str:
 Glob = Annotated[Phrase, AfterValidator(_check_glob)]
 Boost = Annotated[float, Field(gt=0, le=100)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1, le=1000)]
+MAX_LIMIT = 1000
+"""How many passages an answer has at most."""
+Count = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 
 class Vocabulary(Contract):

@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
 from rolebundle.contracts.terms import Action, Detail, Fusion
 
 MAX_TASK_CHARACTERS = 1_000_000
@@ -64,9 +64,6 @@ Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(_as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
-AttributeValues = Annotated[
-    dict[Name, Alternatives], Field(min_length=1, max_length=MAX_ATTRIBUTES)
-]
 
 
 AGENT_DESCRIPTION = (
@@ -138,8 +135,8 @@ class RetrievalRequest(Contract):
         None,
         description="The chunk_ids of passages that you already have. Others take their places.",
     )
-    limit: Annotated[int, Field(ge=1, le=1000)] | None = Field(
-        None, description="Number of passages, 1 to 1000. Default: the overlay's."
+    limit: Count | None = Field(
+        None, description=f"Number of passages, 1 to {MAX_LIMIT}. Default: the overlay's."
     )
     token_budget: Annotated[int, Field(ge=1)] | None = Field(
         None,

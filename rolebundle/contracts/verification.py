@@ -6,7 +6,14 @@ from pydantic import Field, model_validator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import MAX_SEEN, Milliseconds, Moment, Name, Reference
+from rolebundle.contracts.request import (
+    AGENT_DESCRIPTION,
+    MAX_SEEN,
+    Milliseconds,
+    Moment,
+    Name,
+    Reference,
+)
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
@@ -69,9 +76,7 @@ class VerifyRequest(Contract):
         description="The role that the draft was written in. Its policy applies. Default: the "
         "bundle's.",
     )
-    agent: Name | None = Field(
-        None, description="Id of the agent that asks. Required if the corpus has a scopes policy."
-    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     require: list[Check] | None = Field(
         None,
         description="The checks whose failures make the verdict `fail`: quotes, citations (each "

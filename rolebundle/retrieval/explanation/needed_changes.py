@@ -8,6 +8,7 @@ from datetime import UTC, timedelta
 from shlex import quote
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, iso_utc
+from rolebundle.contracts.overlay import MAX_LIMIT
 from rolebundle.contracts.terms import ORIGINS
 from rolebundle.contracts.why import (
     LaneTrace,
@@ -32,8 +33,6 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens
 from rolebundle.retrieval.where import Condition, values_of
 
-MAX_LIMIT = 1000
-"""The largest limit that a request may have."""
 MAX_NAMED_WORDS = 8
 EPSILON = 1e-9
 
