@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING
 import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
+from rolebundle.interfaces.cli.command_list import COMMANDS, SECTIONS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_COMMANDS = tuple(
-    """
-    init ingest update watch roots retrieve embed compare replay why inspect get multi-get ls
-    verify status overlay scopes trust quarantine decide decisions check mark remember eval
-    audit purge doctor backup restore publish pull bridges gate serve mcp connect schema formats
-    demo completion man
-    """.split()
-)
-"""In the order of the help. Each is in the module of its name, `-` as `_`."""
 _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
 EXIT_INTERRUPTED = 130
@@ -77,7 +69,13 @@ class _LazyGroup(click.Group):
             raise _OutputClosed from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -88,20 +86,23 @@ class _LazyGroup(click.Group):
             from difflib import get_close_matches
 
             # Click only knows the commands that are imported.
-            near = get_close_matches(args[0], _COMMANDS, n=1)
+            near = get_close_matches(args[0], COMMANDS, n=1)
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"{error.message}{guess}", ctx) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names without descriptions, which would import every command."""
+        """Names with the descriptions of the help, so that no command is imported."""
         from click.shell_completion import CompletionItem
 
-        names = [name for name in _COMMANDS if name.startswith(incomplete)]
-        options = click.Command.shell_complete(self, ctx, incomplete)
-        return [*map(CompletionItem, names), *options]
+        items = [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
         # Modules live as long as the process. A search for garbage among them while they load

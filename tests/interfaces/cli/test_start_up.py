@@ -61,6 +61,23 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
     assert result.stderr == "\n" * len(commands)
 
 
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys\n"
+        "from rolebundle.interfaces.cli.main import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit as left:\n    assert not left.code\n"
+        "print(*[name for name in ('pydantic', 'rolebundle.contracts') if name in sys.modules],"
+        " file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == "\n"
+    lines = result.stdout.splitlines()
+    assert all(len(line) < 80 for line in lines if not line.startswith("  rolebundle"))
+
+
 def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
     parameters = {"task": "token", "role": "mossline-security-reviewer", "lexical_only": True}
     request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
