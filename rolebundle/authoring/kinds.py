@@ -193,7 +193,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "api-reference",
         "documentation",
-        names=r"(.*[-_.])?(api|reference)([-_.].*)?",
+        # In the middle of a name, as in `orders-api-queue-is-full`, it is about one program.
+        names=r"(api|reference)([-_.].*)?"
+        r"|.*[-_.](api|reference)([-_.]?(docs?|v?\d+))?(\..*)?",
         folders=_set("api apidocs api-reference reference refs ref api_reference apidoc"),
     ),
     Kind(

@@ -32,6 +32,10 @@ ADR = ["Wood", "Status", "Context", "Decision", "Consequences"]
         ("product/requirements.md", "markdown", [], ("requirements", "name")),
         ("requirements-dev.txt", "text", [], ("source-code", "name")),
         ("search/x_api.feature", "text", [], ("test-code", "name")),
+        ("docs/orders-api.html.md", "markdown", [], ("api-reference", "name")),
+        ("docs/api_methods.md", "markdown", [], ("api-reference", "name")),
+        # A program whose name ends in "api", and what happens to it.
+        ("alerts/orders-api-queue-is-full.md", "markdown", [], None),
         ("garden.md", "markdown", ["Roses"], None),
     ],
 )

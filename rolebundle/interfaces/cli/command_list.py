@@ -1,7 +1,7 @@
 """The commands, in the order and with the sections of `rolebundle --help`.
 
-Each is in the module of its name, `-` as `_`. The help prints these texts, so that it need not
-import the commands.
+Each is in the module of its name, `-` as `_`. The help prints these texts, so that no command is
+imported for it.
 """
 
 SECTIONS = {
