@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import Reading
 
 _DETAIL_CHARS = 80
+_MAX_LISTED = 20
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
 
@@ -63,6 +64,14 @@ def print_answer(
         click.echo(writable(text))
     elif empty:
         click.echo(empty, err=True)
+
+
+def print_first(lines: Sequence[str], *, err: bool = False) -> None:
+    """Print the first 20 lines of a list, and how many more there are."""
+    for line in lines[:_MAX_LISTED]:
+        click.echo(writable(line), err=err)
+    if len(lines) > _MAX_LISTED:
+        click.echo(f"and {len(lines) - _MAX_LISTED} more", err=err)
 
 
 class Bars:

@@ -12,7 +12,7 @@ import click
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_first, print_json, writable
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.purge import backups as backups_of
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.admin.purges import PurgePlan, PurgeSelection
     from rolebundle.contracts.purge import PublishedCopy, Receipt, StoreHistory
-
-_MAX_LISTED = 20
 
 
 @click.command()
@@ -121,26 +119,28 @@ def purge(
                 _confirm(f"{question[0].upper()}{question[1:]}?")
             receipts = admin.purges.finish()
         deleted = delete_backups(admin.workspace.path) if backups else 0
-        backups_left = backups_of(admin.workspace.path)
-        stores = visit_stores(admin.workspace.corpus, erase=True) if erase_published else []
-    if as_json:
-        print_json(
-            PurgeResult(
-                receipts=receipts,
-                returning=list(returning),
-                backups=[str(backup) for backup in backups_left],
-                backups_deleted=deleted,
-                stores=stores,
-            )
+        result = PurgeResult(
+            receipts=receipts,
+            returning=list(returning),
+            backups=[str(backup) for backup in backups_of(admin.workspace.path)],
+            backups_deleted=deleted,
+            stores=visit_stores(admin.workspace.corpus, erase=True) if erase_published else [],
         )
-    else:
-        _print_receipts(receipts, finishing, deleted)
-        print_erased(stores)
-    _warn(returning, backups_left)
-    _print_publications(receipt.publications for receipt in receipts)
-    print_not_erased(stores)
+    _report(result, finishing, as_json)
     _refuse_pending(receipts, admin.workspace.path)
-    _refuse_if_not_erased(stores)
+    _refuse_if_not_erased(result.stores)
+
+
+def _report(result: PurgeResult, finishing: bool, as_json: bool) -> None:
+    """The result on standard output, and on standard error what is left for the owner to do."""
+    if as_json:
+        print_json(result)
+    else:
+        _print_receipts(result.receipts, finishing, result.backups_deleted)
+        print_erased(result.stores)
+    _warn(result.returning, result.backups)
+    _print_publications(receipt.publications for receipt in result.receipts)
+    print_not_erased(result.stores)
 
 
 def _other_removals(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
@@ -242,10 +242,7 @@ def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) 
 
 
 def _print_names(names: Sequence[str]) -> None:
-    for name in names[:_MAX_LISTED]:
-        click.echo(writable(f"would erase: {name}"), err=True)
-    if len(names) > _MAX_LISTED:
-        click.echo(f"and {len(names) - _MAX_LISTED} more", err=True)
+    print_first([f"would erase: {name}" for name in names], err=True)
 
 
 def _print_facts(facts: Sequence[str]) -> None:
@@ -256,17 +253,13 @@ def _print_facts(facts: Sequence[str]) -> None:
         )
 
 
-def _warn(returning: Sequence[str], backups: Sequence[Path]) -> None:
-    for location in returning[:_MAX_LISTED]:
-        click.echo(
-            writable(f"still on disk, and the next ingest would add it again: {location}"), err=True
-        )
+def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
+    on_disk = "still on disk, and the next ingest would add it again"
+    print_first([f"{on_disk}: {location}" for location in returning], err=True)
     if returning:
         click.echo(
             "delete these files, or list them under `ignore` in their rolebundle.toml", err=True
         )
-    if len(returning) > _MAX_LISTED:
-        click.echo(f"and {len(returning) - _MAX_LISTED} more files on disk", err=True)
     for backup in backups:
         click.echo(
             writable(f"this backup may still hold the documents: {backup}; --backups deletes it"),

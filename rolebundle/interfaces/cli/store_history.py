@@ -7,27 +7,19 @@ from collections.abc import Sequence
 import click
 
 from rolebundle.contracts.purge import StoreHistory
-from rolebundle.interfaces.cli.output import writable
-
-_MAX_LISTED = 20
+from rolebundle.interfaces.cli.output import print_first, writable
 
 
 def print_erased(stores: Sequence[StoreHistory]) -> None:
     """Print what was removed."""
     for store in stores:
-        for state in store.erased[:_MAX_LISTED]:
-            click.echo(writable(f"removed from {store.target}: {state}"))
-        if len(store.erased) > _MAX_LISTED:
-            click.echo(f"and {len(store.erased) - _MAX_LISTED} more")
+        print_first([f"removed from {store.target}: {state}" for state in store.erased])
 
 
 def print_not_erased(stores: Sequence[StoreHistory]) -> None:
     """Print what is left, and why, to standard error."""
     for store in stores:
-        for state in store.left[:_MAX_LISTED]:
-            click.echo(writable(f"older state in {store.target}: {state}"), err=True)
-        if len(store.left) > _MAX_LISTED:
-            click.echo(f"and {len(store.left) - _MAX_LISTED} more", err=True)
+        print_first([f"older state in {store.target}: {state}" for state in store.left], err=True)
         if store.problem:
             click.echo(writable(f"{store.target}: {store.problem}"), err=True)
         if store.outdated:
