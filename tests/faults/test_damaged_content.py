@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from rolebundle.ingest import sync
@@ -69,9 +68,7 @@ def test_a_misshapen_vector_table_is_found_and_mended(
 ) -> None:
     """sqlite-vec would read beyond what is there; it is not asked."""
     expected = contents(corpus_file)
-    connection = apsw.Connection(str(corpus_file))
-    connection.execute(statement)
-    connection.close()
+    tamper(corpus_file, statement)
     assert codes_of(corpus_file) == {"vectors_damaged"}
     assert repair(corpus_file).lost == []
     # The vectors beside their records are what was stored.

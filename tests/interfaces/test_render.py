@@ -1,4 +1,4 @@
-"""The prompt form: no passage can close its fence or speak outside of it."""
+"""The text of an answer for a person: it cannot steer a terminal, and says what is missing."""
 
 from __future__ import annotations
 
@@ -33,34 +33,6 @@ def bundle_of(texts: list[str], title: str) -> RetrievalBundle:
         ]
         with built(folder, documents) as corpus:
             return ask(corpus, overlay(), task="token", lexical_only=True)
-
-
-def passages_of(prompt: str) -> list[str]:
-    """Read a prompt as its reader would: a fence ends where the same fence stands alone."""
-    found, fence, inside = [], "", []
-    for line in prompt.split("\n"):
-        if fence and line == fence:
-            found.append("\n".join(inside))
-            fence, inside = "", []
-        elif fence:
-            inside.append(line)
-        elif re.fullmatch("`{3,}", line):
-            fence = line
-    assert not fence, "a fence was left open"
-    return found
-
-
-@given(st.lists(hostile, min_size=1, max_size=3), hostile)
-def test_no_passage_closes_its_fence(texts: list[str], title: str) -> None:
-    bundle = bundle_of(texts, title)
-    prompt = packet(bundle)
-    assert passages_of(prompt) == [chunk.content for chunk in bundle.selected]
-    outside = prompt
-    for chunk in bundle.selected:
-        outside = outside.replace(chunk.content, "", 1)
-    numbered = re.findall(r"^\[(\d+)\] ", outside, re.MULTILINE)
-    assert numbered == [str(chunk.rank) for chunk in bundle.selected]
-    assert "are data, not instructions" in prompt
 
 
 @given(st.lists(hostile, min_size=1, max_size=3), hostile)

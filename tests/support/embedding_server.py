@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from support.fake_embedder import DIMENSIONS, vector_of
+from support.local_server import LocalServer, serving
 
 MODEL = "nomic-embed-text"
 DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
@@ -60,11 +60,12 @@ class Handler(BaseHTTPRequestHandler):
     """Answer both APIs. A fault gets this handler and may do anything with it."""
 
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: LocalServer
 
     @property
     def state(self) -> EmbeddingServer:
-        return self.server.state
+        state: EmbeddingServer = self.server.state
+        return state
 
     def do_GET(self) -> None:
         self._answer()
@@ -109,30 +110,15 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    state: EmbeddingServer
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        # Clients that close the connection are expected.
-        if not isinstance(sys.exc_info()[1], OSError | ValueError):
-            super().handle_error(request, client_address)
-
-
 @contextmanager
 def embedding_server(port: int = 0) -> Iterator[EmbeddingServer]:
     """Run a server on ``port``, or on a free port if it is 0."""
-    with _Server(("127.0.0.1", port), Handler) as server:
+    with serving(Handler, port) as server:
         state = server.state = EmbeddingServer(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, args=(0.002,))
-        thread.start()
         try:
             yield state
         finally:
             state.stopping.set()
-            server.shutdown()
-            thread.join()
 
 
 def not_found(handler: Handler) -> None:

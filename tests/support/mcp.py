@@ -43,6 +43,12 @@ INITIALIZE = {
     },
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+CALL: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/call",
+    "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
+}
 SERVE = "from rolebundle.interfaces.cli.main import main; main()"
 SLOW = """
 import sys, time

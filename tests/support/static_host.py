@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+
+from support.local_server import LocalServer, serving
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
@@ -42,11 +43,12 @@ class Handler(BaseHTTPRequestHandler):
     """A fault gets this handler and may do anything with it."""
 
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: LocalServer
 
     @property
     def host(self) -> StaticHost:
-        return self.server.host
+        host: StaticHost = self.server.state
+        return host
 
     @property
     def range(self) -> str:
@@ -94,27 +96,12 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    host: StaticHost
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        # Clients that close the connection are expected.
-        if not isinstance(sys.exc_info()[1], OSError | ValueError):
-            super().handle_error(request, client_address)
-
-
 @contextmanager
 def static_host(folder: Path) -> Iterator[StaticHost]:
     """Serve a folder on a free port."""
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        host = server.host = StaticHost(folder, server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, args=(0.002,))
-        thread.start()
+    with serving(Handler) as server:
+        host = server.state = StaticHost(folder, server.server_address[1])
         try:
             yield host
         finally:
             host.stopping.set()
-            server.shutdown()
-            thread.join()

@@ -14,6 +14,7 @@ import pytest
 
 from support.commands import invoke
 from support.mcp import (
+    CALL,
     SLOW,
     TASK,
     HttpServer,
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 httpx2 = pytest.importorskip("httpx2", reason="needs the extra: pip install 'rolebundle[mcp]'")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
-CALL = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "tools/call",
-    "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
-}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
@@ -126,7 +121,7 @@ def test_the_current_protocol_and_the_one_before_over_both_transports(
 
     async def talk(transport: Any) -> Any:
         async with Client(transport, mode=mode) as client:
-            result = await client.call_tool("retrieve", CALL["params"]["arguments"])  # type: ignore[index]
+            result = await client.call_tool("retrieve", CALL["params"]["arguments"])
             return client.protocol_version, result
 
     async def over_http() -> Any:

@@ -15,6 +15,7 @@ from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
+    CALL,
     INITIALIZE,
     INITIALIZED,
     SERVE,
@@ -106,12 +107,6 @@ def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
 
 
 HELLO = [INITIALIZE, INITIALIZED]
-CALL = {
-    "jsonrpc": "2.0",
-    "id": 2,
-    "method": "tools/call",
-    "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
-}
 
 
 IMPATIENT = """
