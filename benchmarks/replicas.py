@@ -154,7 +154,7 @@ def _set_policy(path: Path) -> None:
         set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
     with Admin(path) as admin:
         # As `rolebundle scopes set` leaves it.
-        admin.workspace.recorder.begin()
+        admin.workspace.recorder.begin(admin.workspace.corpus)
 
 
 def _documents(rows: list[tuple[Any, ...]]) -> Iterator[str]:

@@ -88,7 +88,7 @@ def repair(path: Path) -> RepairReport:
     recorder = Recorder(path)
     with open_reader(path) as corpus:
         if stored_policy.has_policy(corpus):
-            recorder.begin()
+            recorder.begin(corpus)
         recorder.note(
             corpus,
             "repair",

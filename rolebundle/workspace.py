@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSubstitutes
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
@@ -17,6 +17,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.replica import refuse_expired
 
 if TYPE_CHECKING:
+    from rolebundle.contracts.audit import AuditKind
     from rolebundle.embedding.registry import ProviderSpec
 
 
@@ -101,6 +102,21 @@ class Workspace:
         with open_writer(self.path, verify=verify) as corpus:
             yield corpus
             self.recorder.store_head(corpus)
+
+    @contextmanager
+    def recorded_change(
+        self, kind: AuditKind, *, create: bool = False
+    ) -> Iterator[tuple[Corpus, dict[str, Any]]]:
+        """A change by the owner, which is committed only if it could be recorded.
+
+        It has the arguments and errors of :meth:`open_writer`, and yields the corpus and the
+        details of the record. See :meth:`rolebundle.policy.recording.Recorder.change`.
+        """
+        with (
+            self.open_writer(create=create) as corpus,
+            self.recorder.change(corpus, kind) as details,
+        ):
+            yield corpus, details
 
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.

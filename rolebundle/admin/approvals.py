@@ -71,21 +71,18 @@ class Approvals:
 
     def _approve(self, location: str, content_hash: str) -> Approval:
         approval = Approval(location, content_hash, iso_utc(datetime.now(UTC)))
-        with self.workspace.open_writer(create=True) as corpus:
-            with corpus.writing():
-                approvals.approve(corpus, approval)
-            self.workspace.recorder.note(corpus, "trust", details={"approved": 1})
+        with self.workspace.recorded_change("trust", create=True) as (corpus, details):
+            approvals.approve(corpus, approval)
+            details["approved"] = 1
         return approval
 
     def _revoke(self, location: str) -> str:
-        with self.workspace.open_writer() as corpus:
-            with corpus.writing():
-                was_approved = approvals.revoke(corpus, location)
-            if not was_approved:
+        with self.workspace.recorded_change("trust") as (corpus, details):
+            if not approvals.revoke(corpus, location):
                 raise UsageError(
                     "not_approved",
                     f"{location}: was not approved",
                     "`rolebundle trust list` shows what was approved",
                 )
-            self.workspace.recorder.note(corpus, "trust", details={"revoked": 1})
+            details["revoked"] = 1
         return location

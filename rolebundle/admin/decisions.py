@@ -22,19 +22,17 @@ class Decisions:
         Raises:
             UsageError: it supersedes a decision that does not exist, or is never valid.
         """
-        with self.workspace.open_writer(create=True) as corpus:
+        with self.workspace.recorded_change("decide", create=True) as (corpus, details):
             record = records.record_decision(corpus, new, datetime.now(UTC))
-            details = {"decision": record.id, "effect": record.effect, "state": record.state}
-            self.workspace.recorder.note(corpus, "decide", details=details)
+            details.update(decision=record.id, effect=record.effect, state=record.state)
         return record
 
     def end(self, decision_id: str, ended_by: str, reason: str) -> DecisionRecord:
         """See :func:`rolebundle.verification.decisions.records.end_decision`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("decide") as (corpus, details):
             now = datetime.now(UTC)
             record = records.end_decision(corpus, decision_id, ended_by, reason, now)
-            details = {"decision": record.id, "state": record.state}
-            self.workspace.recorder.note(corpus, "decide", details=details)
+            details.update(decision=record.id, state=record.state)
         return record
 
     def all(self) -> list[DecisionRecord]:

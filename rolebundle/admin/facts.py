@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.facts import FactRecord, RememberedFact, RememberRequest
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.storage.connection import Corpus
 from rolebundle.verification import remember
 from rolebundle.workspace import Workspace
 
@@ -31,19 +29,19 @@ class Facts:
             UsageError: the source is unknown, or nothing is left of the fact after the scan.
         """
         with self.workspace.open_writer() as corpus:
-            with corpus.writing():
+            with self.workspace.recorder.change(corpus, "remember") as details:
                 author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
                 fact, chunk = remember.remember(corpus, corpus, request, author, now)
-                self._record(corpus, "remember", remembered_by, fact)
+                details.update(_details(fact, remembered_by))
             if chunk is not None:
                 remember.embed_passage(corpus, self.workspace.query_provider(corpus), chunk)
         return fact
 
     def promote(self, document_id: str, promoted_by: str) -> FactRecord:
         """Raise a fact's trust; see :func:`rolebundle.verification.remember.promote`."""
-        with self.workspace.open_writer() as corpus, corpus.writing():
+        with self.workspace.recorded_change("promote") as (corpus, details):
             fact = remember.promote(corpus, document_id, promoted_by)
-            self._record(corpus, "promote", promoted_by, fact)
+            details.update(_details(fact, promoted_by))
         return fact
 
     def forget(self, document_id: str, forgotten_by: str) -> FactRecord:
@@ -52,9 +50,9 @@ class Facts:
         Raises:
             UsageError: there is no such fact.
         """
-        with self.workspace.open_writer() as corpus, corpus.writing():
+        with self.workspace.recorded_change("forget") as (corpus, details):
             fact = remember.forget(corpus, document_id)
-            self._record(corpus, "forget", forgotten_by, fact)
+            details.update(_details(fact, forgotten_by))
         return fact
 
     def all(self) -> list[FactRecord]:
@@ -62,13 +60,7 @@ class Facts:
         with self.workspace.answering_corpus.reading():
             return remember.list_facts(self.workspace.corpus)
 
-    def _record(
-        self,
-        corpus: Corpus,
-        kind: Literal["remember", "promote", "forget"],
-        name: str,
-        fact: RememberedFact,
-    ) -> None:
-        # Inside the transaction: nothing is changed without its record.
-        details = {"state": fact.state, "by": without_secrets(name)}
-        self.workspace.recorder.note(corpus, kind, details=details)
+
+def _details(fact: RememberedFact, name: str) -> dict[str, str]:
+    """The details of the record of an act."""
+    return {"state": fact.state, "by": without_secrets(name)}

@@ -32,14 +32,15 @@ class Gates:
             ConfigurationError: the contract is wrong.
         """
         loaded = load_contract(contract)
-        with self.workspace.open_writer(create=True) as corpus:
-            start = gate.start_gate(corpus, loaded, datetime.now(UTC), restart=restart)
-            details = {
-                "step": "restart" if start.restarts else "start",
-                "contract_hash": start.contract_hash,
-                "restarts": start.restarts,
-            }
-            self.workspace.recorder.note(corpus, "gate", details=details)
+        # Before the lock, which others would wait for: it reads all files.
+        baseline = gate.make_baseline(loaded, self.workspace.path)
+        with self.workspace.recorded_change("gate", create=True) as (corpus, details):
+            start = gate.start_gate(corpus, loaded, baseline, datetime.now(UTC), restart=restart)
+            details.update(
+                step="restart" if start.restarts else "start",
+                contract_hash=start.contract_hash,
+                restarts=start.restarts,
+            )
         return start
 
     def count_blocks(self, contract: Path, blocks: int) -> bool:

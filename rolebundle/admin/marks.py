@@ -18,16 +18,16 @@ class Marks:
 
     def put(self, reference: str, state: MarkState, marked_by: str, reason: str) -> MarkRecord:
         """See :func:`rolebundle.verification.marks.mark_as_owner`."""
-        with self.workspace.open_writer() as corpus, corpus.writing():
+        with self.workspace.recorded_change("mark") as (corpus, details):
             record = mark_as_owner(corpus, reference, state, marked_by, reason)
-            self.workspace.recorder.note(corpus, "mark", details={"state": state})
+            details["state"] = state
         return record
 
     def remove(self, target: str) -> MarkRecord:
         """See :func:`rolebundle.verification.marks.remove_mark_as_owner`."""
-        with self.workspace.open_writer() as corpus, corpus.writing():
+        with self.workspace.recorded_change("mark") as (corpus, details):
             record = remove_mark_as_owner(corpus, target)
-            self.workspace.recorder.note(corpus, "mark", details={"state": "unverified"})
+            details["state"] = "unverified"
         return record
 
     def all(self) -> list[MarkRecord]:

@@ -32,12 +32,13 @@ class Policy:
 
         Raises:
             ConfigurationError: the policy is malformed. The former policy stays in force.
+            StorageError: the audit cannot be created or written. The former policy stays in force.
         """
         now = iso_utc(datetime.now(UTC))
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("scopes") as (corpus, details):
             moved = access.set_policy(corpus, content, kind, location, now)
-        self.workspace.recorder.begin()
-        self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
+            self.workspace.recorder.begin(corpus)
+            details["moved"] = moved
         return moved
 
     def find_bridges(

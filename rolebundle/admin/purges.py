@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.purge import Obstacle, PublishedCopy, Receipt
@@ -113,14 +114,28 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
         ConfigurationError: an approximate index has vectors that cannot be erased here. Nothing
             was erased.
     """
+    return _finish(corpus, _erase(corpus, selection))
+
+
+def _erase(corpus: Corpus, selection: PurgeSelection) -> Receipt:
+    """The transaction of a purge. Its receipt is pending."""
     with corpus.writing():
         documents, _ = _with_facts(corpus, selection)
         decided = _select_decisions(corpus, selection)
         purged_at = iso_utc(datetime.now(UTC))
         purge_id, raised = purge_storage.erase(corpus, documents, purged_at, decided)
+        return _completed(_receipt(corpus, purge_id), "", _copies(raised))
+
+
+def _finish(corpus: Corpus, pending: Receipt) -> Receipt:
+    """Complete this purge and all others."""
     obstacle = purge_storage.finish(corpus)
+    return _completed(_receipt(corpus, pending.id), obstacle, pending.publications)
+
+
+def _receipt(corpus: Corpus, purge_id: str) -> Receipt:
     [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
-    return _completed(receipt, obstacle, _copies(raised))
+    return receipt
 
 
 def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
@@ -292,7 +307,10 @@ def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
 
 @dataclass(frozen=True)
 class Purges:
-    """The purges of one corpus. Each receipt is recorded."""
+    """The purges of one corpus.
+
+    A purge is recorded when it is pending, in its transaction, and again when it is done.
+    """
 
     workspace: Workspace
 
@@ -304,8 +322,12 @@ class Purges:
     def purge(self, selection: PurgeSelection) -> Receipt:
         """Erase documents from the corpus's files; see :func:`purge`."""
         with self.workspace.open_writer() as corpus:
-            receipt = purge(corpus, selection)
-            self._record(corpus, receipt)
+            with self.workspace.recorder.change(corpus, "purge") as details:
+                pending = _erase(corpus, selection)
+                details.update(_details(pending))
+            receipt = _finish(corpus, pending)
+            if receipt.state == "done":
+                self._record(corpus, receipt)
             return receipt
 
     def finish(self) -> list[Receipt]:
@@ -326,11 +348,15 @@ class Purges:
         return receipts
 
     def _record(self, corpus: Corpus, receipt: Receipt) -> None:
-        # The receipt's id is random. It links the two records and does not name what was erased.
-        erased = {
-            "documents": receipt.documents,
-            "chunks": receipt.chunks,
-            "receipt": receipt.id,
-            "state": receipt.state,
-        }
-        self.workspace.recorder.note(corpus, "purge", details=erased)
+        self.workspace.recorder.note(corpus, "purge", details=_details(receipt))
+
+
+def _details(receipt: Receipt) -> dict[str, Any]:
+    """What is recorded of a purge when it is pending, and again when it is done."""
+    # The receipt's id is random. It links the two records and does not name what was erased.
+    return {
+        "documents": receipt.documents,
+        "chunks": receipt.chunks,
+        "receipt": receipt.id,
+        "state": receipt.state,
+    }

@@ -38,12 +38,10 @@ class Quarantine:
 
     def release(self, document_id: str) -> None:
         """See :func:`rolebundle.scan.quarantine.release_document`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("release") as (corpus, _):
             quarantine.release_document(corpus, document_id)
-            self.workspace.recorder.note(corpus, "release")
 
     def drop(self, document_id: str) -> None:
         """See :func:`rolebundle.scan.quarantine.drop_document`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("drop") as (corpus, _):
             quarantine.drop_document(corpus, document_id)
-            self.workspace.recorder.note(corpus, "drop")

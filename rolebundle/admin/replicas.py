@@ -60,7 +60,7 @@ class Replicas:
         self.workspace.refresh()
         if report.manifest.policy_digest:
             # Also if it is current: an earlier pull may have been killed before it came to this.
-            self.workspace.recorder.begin()
+            self.workspace.recorder.begin(self.workspace.corpus)
         if report.state == "updated":
             details = {"generation": report.manifest.generation}
             self.workspace.recorder.note(self.workspace.corpus, "pull", details=details)

@@ -18,16 +18,16 @@ class Roots:
 
     def move(self, old: Path, new: Path) -> RootChange:
         """See :func:`rolebundle.ingest.root_changes.move_root`."""
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("ingest") as (corpus, details):
             change = root_changes.move_root(corpus, old, new)
-            self.workspace.recorder.note(corpus, "ingest", details={"moved": change.documents})
+            details["moved"] = change.documents
         return change
 
     def remove(self, path: Path, *, confirmed: bool = False) -> RootChange:
         """See :func:`rolebundle.ingest.root_changes.remove_root`."""
         if not confirmed:
             return root_changes.remove_root(self.workspace.corpus, path, confirmed=False)
-        with self.workspace.open_writer() as corpus:
+        with self.workspace.recorded_change("ingest") as (corpus, details):
             change = root_changes.remove_root(corpus, path, confirmed=True)
-            self.workspace.recorder.note(corpus, "ingest", details={"removed": change.documents})
+            details["removed"] = change.documents
         return change

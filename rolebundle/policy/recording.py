@@ -6,7 +6,8 @@ have no audit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,12 +121,39 @@ class Recorder:
 
         self.record(corpus, entry)
 
-    def begin(self) -> None:
-        """Create the audit when a policy is set, unless it exists.
+    @contextmanager
+    def change(
+        self, corpus: Corpus, kind: AuditKind, *, agent: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """One write transaction of the corpus, which is committed only if it could be recorded.
+
+        The audit is another file, and its row is written first. So there is no change without its
+        record. If the commit fails, there is a record without its change.
+
+        Args:
+            corpus: open for writing.
+            kind: what is done.
+            agent: who does it; ``None`` is the owner.
+
+        Yields:
+            The details of the record, to be filled in.
+
+        Raises:
+            StorageError: as for :meth:`record`. Nothing was changed.
+        """
+        with corpus.writing():
+            details: dict[str, Any] = {}
+            yield details
+            self.note(corpus, kind, agent=agent, details=details)
+
+    def begin(self, corpus: Corpus) -> None:
+        """Create the audit when a policy is set, unless it exists or was lost.
 
         Raises:
             StorageError: it cannot be created.
         """
+        if load_stored_audit(corpus).log_id:
+            return
         from rolebundle.contracts.audit import AuditSettings
         from rolebundle.policy.audit import AuditLog
 

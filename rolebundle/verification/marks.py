@@ -109,9 +109,10 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         # Before the lock, which others would wait for.
         access.check_write(view, "mark")
     name = agent or "agent"
+    workspace = access.workspace
     with (
-        access.workspace.open_writer() as corpus,
-        corpus.writing(),
+        workspace.open_writer() as corpus,
+        workspace.recorder.change(corpus, "mark", agent=agent) as details,
         access.open_view(agent) as (seen, view),
     ):
         access.check_write(view, "mark")
@@ -125,9 +126,7 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         else:
             mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
             record = put_mark(corpus, target, passages[0].document.document_id, mark)
-        # Inside the transaction: no mark is stored without its record.
-        details = {"state": request.state}
-        access.workspace.recorder.note(corpus, "mark", agent=agent, details=details)
+        details["state"] = request.state
     return record
 
 

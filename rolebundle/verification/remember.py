@@ -152,12 +152,14 @@ def remember_as_agent(
         access.check_write(view, "remember")
     workspace = access.workspace
     with workspace.open_writer() as corpus:
-        with corpus.writing(), access.open_view(agent) as (seen, view):
+        with (
+            workspace.recorder.change(corpus, "remember", agent=agent) as details,
+            access.open_view(agent) as (seen, view),
+        ):
             access.check_write(view, "remember")
             author = Author(remembered_by or agent or "agent", view, access.may_read(view))
             fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
-            # Inside the transaction: no fact is stored without its record.
-            workspace.recorder.note(corpus, "remember", agent=agent, details={"state": fact.state})
+            details["state"] = fact.state
         if chunk is not None:
             embed_passage(corpus, workspace.query_provider(corpus), chunk)
     return fact

@@ -73,6 +73,19 @@ def test_a_transaction_is_complete_or_has_no_effect(db: Path) -> None:
         assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",), ("y",)]
 
 
+def test_a_transaction_inside_another_one_is_a_part_of_it(db: Path) -> None:
+    with open_writer(db) as corpus:
+        with pytest.raises(KeyError), corpus.writing():
+            with corpus.writing():
+                corpus.run("INSERT INTO source (source_id) VALUES ('x')")
+            assert corpus.db.in_transaction
+            raise KeyError
+        assert corpus.rows("SELECT source_id FROM source") == [("wiki",)]
+        # A snapshot must not become a transaction: its end would undo what was written.
+        with corpus.reading(), pytest.raises(RolebundleError), corpus.writing():
+            pass
+
+
 def test_reading_is_one_snapshot(db: Path) -> None:
     with open_reader(db) as reader, open_writer(db) as writer, reader.reading():
         count = "SELECT count(*) FROM source"

@@ -65,19 +65,19 @@ def stored_state(corpus: Corpus, contract: Path) -> StoredState:
 
 
 def start_gate(
-    corpus: Corpus, loaded: LoadedContract, now: datetime, *, restart: bool
+    corpus: Corpus, loaded: LoadedContract, baseline: Baseline, now: datetime, *, restart: bool
 ) -> GateStart:
     """Record the state of the files that a contract names.
 
     Args:
-        corpus: open for writing.
+        corpus: open for writing, inside a write transaction.
         loaded: the contract.
+        baseline: the state of its files, as :func:`make_baseline` returns it.
         now: the time of the start.
         restart: replace the baseline of an earlier start.
 
     Raises:
         UsageError: ``gate_started``: it was started before.
-        ConfigurationError: the files that it names cannot be recorded.
     """
     location, started_at = str(loaded.path), iso_utc(now)
     former, approved_hash, _ = stored_state(corpus, loaded.path)
@@ -90,12 +90,11 @@ def start_gate(
                 "check it with `rolebundle gate check`; --restart replaces its baseline",
             )
         restarts = 1 + (former.baseline.restarts if former.baseline else 0)
-    baseline = _make_baseline(loaded, WorkFolder(loaded.path, corpus.path), restarts)
-    with corpus.writing():
-        gate_baselines.save(
-            corpus,
-            StoredBaseline(location, loaded.content_hash, baseline.model_dump_json(), started_at),
-        )
+    baseline = baseline.model_copy(update={"restarts": restarts})
+    gate_baselines.save(
+        corpus,
+        StoredBaseline(location, loaded.content_hash, baseline.model_dump_json(), started_at),
+    )
     return GateStart(
         contract=location,
         contract_hash=loaded.content_hash,
@@ -127,13 +126,18 @@ def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> bool:
         return True
 
 
-def _make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int) -> Baseline:
-    """Record the state of the files that a contract names, and of their neighbours.
+def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
+    """Read the state of the files that a contract names, and of their neighbours.
+
+    Args:
+        loaded: the contract.
+        corpus: the corpus file, which is no work.
 
     Raises:
         ConfigurationError: the contract names too many files, files that cannot be read, or a file
             with a JSON Schema that is none.
     """
+    work = WorkFolder(loaded.path, corpus)
     try:
         for criterion in loaded.contract.criteria:
             if criterion.schema_file is not None:
@@ -153,7 +157,6 @@ def _make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int) -> B
         inputs=inputs,
         others=unnamed,
         others_complete=is_complete,
-        restarts=restarts,
     )
 
 

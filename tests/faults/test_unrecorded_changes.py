@@ -1,0 +1,134 @@
+"""Commands of the owner with a required audit that cannot be written: no change lacks its record."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.policy.audit import AuditLog
+from rolebundle.storage.location import audit_path
+from support.commands import Outcome, invoke
+from support.operations import POLICY, Place, Rows, stored_rows
+
+BY = ("--by", "Ana")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "decide": ("decide", "Do not post automatically", *BY),
+    "decisions end": ("decisions", "end", "1", *BY, "--reason", "over"),
+    "gate approve": ("gate", "approve", "{}/work.gate.toml"),
+    "gate start": ("gate", "start", "{}/work.gate.toml"),
+    "mark set": ("mark", "tree/n1.md", "--state", "disputed", *BY, "--reason", "old"),
+    "mark remove": ("mark", "remove", "tree/n2.md"),
+    "purge": ("purge", "tree/n1.md", "--yes"),
+    "quarantine drop": ("quarantine", "drop", "tree/hidden.md"),
+    "quarantine release": ("quarantine", "release", "tree/hidden.md"),
+    "remember add": ("remember", "Another fact.", "--source", "n1.md:1-3", *BY),
+    "remember forget": ("remember", "forget", "{fact}", *BY),
+    "remember promote": ("remember", "promote", "{fact}", *BY),
+    "roots move": ("roots", "move", "{}/tree", "{}/moved"),
+    "roots remove": ("roots", "remove", "{}/tree", "--yes"),
+    "scopes set": ("scopes", "set", "{}/policy.toml"),
+    "trust approve": ("trust", "approve", "{}/new"),
+    "trust revoke": ("trust", "revoke", "{}/approved"),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus that requires records. Beside it is what the commands name, which they only read."""
+    place = Place(tmp_path_factory.mktemp("owner") / "corpus", files=3)
+    folder = place.folder.parent
+    place.folder.mkdir()
+    place.write_tree(1)
+    for name in ("new", "approved", "moved"):
+        (folder / name).mkdir()
+        (folder / name / "rolebundle.toml").write_text("", encoding="utf-8")
+    contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "tree/n1.md"\n'
+    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
+    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    for arguments in (
+        ("ingest", "{}/tree", "--lexical-only"),
+        ("decide", "Do not fly drones", *BY),
+        ("mark", "tree/n2.md", "--state", "disputed", *BY, "--reason", "old"),
+        ("remember", "A fact.", "--source", "n1.md:1-3", *BY),
+        ("trust", "approve", "{}/approved"),
+        ("audit", "set", "--mode", "required"),
+    ):
+        assert run(arguments, place.db, place.db).code == 0
+    return place.db
+
+
+@pytest.fixture
+def db(base: Path, tmp_path: Path) -> Path:
+    """A copy of the corpus and its audit."""
+    return shutil.copytree(base.parent, tmp_path / "corpus") / base.name
+
+
+def run(arguments: tuple[str, ...], base: Path, db: Path) -> Outcome:
+    with Admin(db) as admin:
+        fact = admin.facts.all()[0].document_id if "{fact}" in arguments else ""
+    folder = str(base.parent.parent)
+    named = (text.replace("{}", folder).replace("{fact}", fact) for text in arguments)
+    return invoke(*named, "--db", db)
+
+
+def changeable(db: Path) -> Rows:
+    """What commands change: all but what the corpus remembers of its audit."""
+    return {
+        name: rows for name, rows in stored_rows(db).items() if name not in ("audit_state", "seal")
+    }
+
+
+def remove(_: Path) -> None:
+    """The audit is missing."""
+
+
+def obstruct(audit: Path) -> None:
+    """Something else has its name."""
+    audit.mkdir()
+
+
+@pytest.mark.parametrize("lose", [remove, obstruct])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_cannot_be_recorded_is_not_done(
+    name: str, lose: Callable[[Path], None], base: Path, db: Path
+) -> None:
+    before = stored_rows(db)
+    audit = audit_path(db)
+    kept = audit.rename(db.parent / "kept")
+    lose(audit)
+    files = set(db.parent.iterdir())
+    refused = run(COMMANDS[name], base, db)
+    assert (refused.code, refused.out) == (6, "")
+    assert "[audit_unwritable]" in refused.err
+    assert stored_rows(db) == before
+    assert set(db.parent.iterdir()) == files
+    # With its audit it does something.
+    if audit.exists():
+        audit.rmdir()
+    kept.rename(audit)
+    content = changeable(db)
+    with AuditLog(db) as log:
+        rows = len(list(log.rows()))
+        assert run(COMMANDS[name], base, db).code == 0
+        assert len(list(log.rows())) > rows
+    assert changeable(db) != content
+
+
+def test_an_ingest_stays_and_gives_no_answer(base: Path, db: Path, tmp_path: Path) -> None:
+    """It commits in batches. Nothing of it is shown until the owner accepts the loss."""
+    audit_path(db).unlink()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "new.md").write_text("# Zebra\n\nA zebra.\n", encoding="utf-8")
+    refused = run(("ingest", str(tmp_path / "more"), "--lexical-only"), base, db)
+    assert refused.code == 6
+    assert "[audit_unwritable]" in refused.err
+    zebra = ("retrieve", "zebra", "--lexical-only", "--format", "json")
+    assert run(zebra, base, db).code == 6
+    assert run(("audit", "set", "--mode", "required"), base, db).code == 0
+    assert "A zebra." in run(zebra, base, db).out
+    with AuditLog(db) as log:
+        assert [row.kind for row in log.rows()] == ["settings", "retrieve"]
