@@ -164,7 +164,9 @@ def test_the_best_pairs_survive_the_bound_on_memory(
 
 
 def test_a_bridge_names_both_sides_in_different_scopes(corpus: Corpus) -> None:
-    for bridge in find_bridges(corpus, 0.6, 1000).bridges:
+    found = find_bridges(corpus, 0.6, 1000).bridges
+    assert found
+    for bridge in found:
         assert bridge.left.scope < bridge.right.scope
         for side in (bridge.left, bridge.right):
             [(scope, name)] = corpus.rows(

@@ -109,7 +109,9 @@ class TestReplay:
         assert invoke("replay", path, "--db", sample_db).code == 3
 
     def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
-        for path in sorted((shared / "compat" / "knowledge-core").glob("bundle-*.json")):
+        paths = sorted((shared / "compat" / "knowledge-core").glob("bundle-*.json"))
+        assert paths
+        for path in paths:
             outcome = invoke("replay", path, "--db", sample_db)
             refused(outcome, "bundle_not_replayable")
             assert "corpus: is missing" in outcome.err

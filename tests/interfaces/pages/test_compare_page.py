@@ -117,6 +117,7 @@ def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
         passage.locator: [standing.rank for standing in passage.standings]
         for passage in comparison.passages
     }
+    moves = []
     for name, *cells in rows_of(compare_page(comparison), "passages"):
         if not cells:
             continue
@@ -125,12 +126,14 @@ def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
             if rank is None:
                 continue
             move = cell.removeprefix(f"Rank {rank} ").split(" score")[0]
+            moves.append(move)
             if before is None:
                 assert move == "new"
             elif before == rank:
                 assert move == "same place"
             else:
                 assert move == f"{'up' if rank < before else 'down'} {abs(rank - before)}"
+    assert len(set(moves)) > 2
 
 
 def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> None:
