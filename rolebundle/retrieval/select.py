@@ -70,15 +70,21 @@ class _Selecting:
         self.conflicts: list[Conflict] = []
         self._tokens = 0
         self._past_limit = 0
-        self._compared_past_limit = 0
+        self._dated_past_limit = 0
         self._comparison: Comparison | None = None
 
     def consider(self, candidate: Candidate) -> None:
         rejection = self._rejection(candidate)
         conflicts = []
-        # Both count the candidates that they are asked about.
-        is_among_first = self._is_among_first(rejection)
-        may_replace = self._may_replace(candidate, rejection)
+        is_among_first = may_replace = False
+        if rejection is not None and rejection[0] == "budget_cut" and self._is_full():
+            is_dated = candidate.passage.document.updated_at is not None
+            self._past_limit += 1
+            self._dated_past_limit += is_dated
+            is_among_first = self.request.limit + self._past_limit <= ALWAYS_COMPARED
+            # It may be newer than a selected one.
+            may_replace = is_dated and self.request.policy.prefer_newest
+            may_replace &= self._dated_past_limit <= MAX_COMPARED_PAST_LIMIT
         if rejection is None or is_among_first or may_replace:
             conflicts = self._conflicts_of(candidate)
         if rejection is None or any(conflict.outdated is conflict.first for conflict in conflicts):
@@ -113,27 +119,6 @@ class _Selecting:
 
     def _is_full(self) -> bool:
         return len(self.selected) >= self.request.limit
-
-    def _is_past_limit(self, rejection: tuple[RejectionCode, str] | None) -> bool:
-        return rejection is not None and rejection[0] == "budget_cut" and self._is_full()
-
-    def _is_among_first(self, rejection: tuple[RejectionCode, str] | None) -> bool:
-        """Whether a candidate past the limit has a rank up to ``ALWAYS_COMPARED``."""
-        if not self._is_past_limit(rejection):
-            return False
-        self._past_limit += 1
-        return self.request.limit + self._past_limit <= ALWAYS_COMPARED
-
-    def _may_replace(
-        self, candidate: Candidate, rejection: tuple[RejectionCode, str] | None
-    ) -> bool:
-        """Whether a candidate past the limit is still compared: it may be newer."""
-        if not self._is_past_limit(rejection):
-            return False
-        if not self.request.policy.prefer_newest or not candidate.passage.document.updated_at:
-            return False
-        self._compared_past_limit += 1
-        return self._compared_past_limit <= MAX_COMPARED_PAST_LIMIT
 
     def _conflicts_of(self, candidate: Candidate) -> list[Conflict]:
         """The conflicts with selected candidates.
