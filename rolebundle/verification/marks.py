@@ -7,15 +7,20 @@ remove its own marks. It does not change what the owner has marked.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from rolebundle.access_control import AccessControl
-from rolebundle.contracts.document import Mark, Passage, iso_utc
-from rolebundle.contracts.lookup import LookupKind
+from rolebundle.contracts.document import Mark, iso_utc
 from rolebundle.contracts.marks import MarkRecord, MarkRequest
 from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference, resolve_reference
+from rolebundle.retrieval.lookups.lookup import (
+    Named,
+    ReferenceScope,
+    find_reference,
+    resolve_reference,
+)
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.records import marks as storage
@@ -25,30 +30,43 @@ from rolebundle.verification.statements import checked_statement
 AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")
 
 
-def resolve_target(
-    corpus: Corpus, reference: str, kind: LookupKind, passages: list[Passage]
-) -> tuple[MarkKind, str, str]:
-    """What a reference marks: its kind, its id, and the hash of its present text.
+class Target(NamedTuple):
+    """What a mark is of.
+
+    Attributes:
+        kind: a chunk or a document.
+        name: its id.
+        text_hash: the hash of its present text; empty if it has none.
+        document_id: the document; for a chunk, the one that it belongs to.
+    """
+
+    kind: MarkKind
+    name: str
+    text_hash: str
+    document_id: str
+
+
+def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
+    """What a reference marks.
 
     Args:
         corpus: as who marks sees it.
         reference: a reference.
-        kind: what it names.
-        passages: the passages that it names.
+        named: what it names.
 
     Raises:
         UsageError: ``bad_target``: it names some lines or passages of a document.
     """
+    kind, passage = named.kind, named.passages[0]
+    document_id = passage.document.document_id
     if kind not in ("chunk", "document"):
         raise UsageError(
             "bad_target",
             f"{reference}: a mark is of one passage or of a whole document",
-            f"name {passages[0].chunk_id} or {passages[0].document.document_id}",
+            f"name {passage.chunk_id} or {document_id}",
         )
-    is_chunk = kind == "chunk"
-    target = passages[0].chunk_id if is_chunk else passages[0].document.document_id
-    digest = storage.text_hash(corpus, "chunk" if is_chunk else "document", target)
-    return ("chunk" if is_chunk else "document"), target, digest or ""
+    name = passage.chunk_id if kind == "chunk" else document_id
+    return Target(kind, name, storage.text_hash(corpus, kind, name) or "", document_id)
 
 
 def mark_as_owner(
@@ -66,10 +84,10 @@ def mark_as_owner(
     Raises:
         UsageError: nothing has this reference, or it names a part of a document.
     """
-    kind, passages, _ = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
-    target = resolve_target(corpus, reference, kind, passages)
+    named = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
+    target = resolve_target(corpus, reference, named)
     mark = Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC)))
-    return put_mark(corpus, target, passages[0].document.document_id, mark)
+    return put_mark(corpus, target, mark)
 
 
 def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
@@ -86,8 +104,8 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
     marked = {mark.target: mark.kind for mark in reversed(list_marks(corpus))}
     if target not in marked:
         named = find_reference(corpus, target, ReferenceScope(absolute=True))
-        if named is not None and named[0] in ("chunk", "document"):
-            target = resolve_target(corpus, target, *named[:2])[1]
+        if named is not None and named.kind in ("chunk", "document"):
+            target = resolve_target(corpus, target, named).name
     return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
 
 
@@ -117,38 +135,33 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     ):
         access.check_write(view, "mark")
         scope = access.reference_scope(view)
-        kind, passages, _ = resolve_reference(seen, request.id, scope)
-        if scope.may_read is not None and not all(map(scope.may_read, passages)):
+        named = resolve_reference(seen, request.id, scope)
+        if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
             raise role_denied(view)
-        target = resolve_target(seen, request.id, kind, passages)
+        target = resolve_target(seen, request.id, named)
         if request.state == "unverified":
-            record = remove_mark(corpus, *target[:2], authority="agent", removed_by=name)
+            record = remove_mark(
+                corpus, target.kind, target.name, authority="agent", removed_by=name
+            )
         else:
             mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
-            record = put_mark(corpus, target, passages[0].document.document_id, mark)
+            record = put_mark(corpus, target, mark)
         details["state"] = request.state
     return record
 
 
-def put_mark(
-    corpus: Corpus,
-    target: tuple[MarkKind, str, str],
-    document_id: str,
-    mark: Mark,
-) -> MarkRecord:
+def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
     """Store a mark instead of an earlier one.
 
     Args:
         corpus: open for writing, inside a write transaction.
-        target: as :func:`resolve_target` returns it.
-        document_id: the document of the target.
+        target: what is marked.
         mark: the mark.
 
     Raises:
         AccessDenied: an agent may not set this state, or the owner has marked the target.
         UsageError: the reason of an agent gives instructions to a model.
     """
-    kind, name, _ = target
     mark = mark._replace(reason=checked_statement(mark.reason, mark.authority))
     if mark.authority == "agent" and mark.state not in AGENT_STATES:
         raise AccessDenied(
@@ -157,10 +170,11 @@ def put_mark(
             f"an agent may use {', '.join(AGENT_STATES)}; ask the owner to verify it",
         )
     if mark.authority == "agent":
-        _refuse_if_owned(corpus, kind, name, document_id)
-    storage.put_mark(corpus, StoredMark(*target, mark))
+        _refuse_if_owned(corpus, target)
+    stored = StoredMark(target.kind, target.name, target.text_hash, mark)
+    storage.put_mark(corpus, stored)
     increment_generation(corpus)
-    return _record(StoredMark(*target, mark), ended=False)
+    return _record(stored, ended=False)
 
 
 def remove_mark(
@@ -190,19 +204,21 @@ def remove_mark(
 def list_marks(corpus: Corpus) -> list[MarkRecord]:
     """Every mark of the visible corpus, also those that have ended."""
     return [
-        _record(stored, ended=storage.text_hash(corpus, *stored[:2]) != stored.text_hash)
+        _record(
+            stored, ended=storage.text_hash(corpus, stored.kind, stored.target) != stored.text_hash
+        )
         for stored in storage.all_marks(corpus)
     ]
 
 
-def _refuse_if_owned(corpus: Corpus, kind: MarkKind, target: str, document_id: str) -> None:
+def _refuse_if_owned(corpus: Corpus, target: Target) -> None:
     covering = [
-        storage.mark_of(corpus, kind, target),
-        storage.mark_of(corpus, "document", document_id),
+        storage.mark_of(corpus, target.kind, target.name),
+        storage.mark_of(corpus, "document", target.document_id),
     ]
     for stored in covering:
         if stored is not None and stored.mark.authority == "owner":
-            raise _denied(target, stored.mark)
+            raise _denied(target.name, stored.mark)
 
 
 def _denied(target: str, mark: Mark) -> AccessDenied:

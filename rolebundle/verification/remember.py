@@ -187,16 +187,16 @@ def embed_passage(corpus: Corpus, provider: EmbeddingProvider, chunk: int) -> No
 
 def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     try:
-        resolved = find_reference(seen, reference, ReferenceScope())
+        named = find_reference(seen, reference, ReferenceScope())
     except UsageError as error:
         if error.code != "not_found":
             raise
-        resolved = None
-    if resolved is None:
+        named = None
+    if named is None:
         if reference.casefold().startswith(("http://", "https://")):
             return _address(reference)
         raise _unknown_source(reference)
-    _, passages, lines = resolved
+    _, passages, lines = named
     if author.may_read is not None:
         passages = [passage for passage in passages if author.may_read(passage)]
         if not passages:

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage, iso_utc
-from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -54,7 +53,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, resolve_reference
+from rolebundle.retrieval.lookups.lookup import Named, ReferenceScope, resolve_reference
 from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
@@ -94,26 +93,25 @@ def explain(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
-        kind, passages, _ = resolve_reference(corpus, reference, scope)
+        named = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay)
         lanes = open_lanes(corpus, query, provider)
         execution = _execute(lanes, request, reranker)
         selected_count = len(execution.retrieval.selection.selected)
-        passage = _best_placed(execution, passages)
+        passage = _best_placed(execution, named.passages)
         unmet_conditions = unmet(request.where, passage)
         if unmet_conditions:
             # What would become of the passage without them.
             execution = _execute(lanes, _without(request, unmet_conditions), reranker)
-            passage = _best_placed(execution, passages)
+            passage = _best_placed(execution, named.passages)
         verify_passages(corpus, [passage.rowid])
         why = _why(
             execution,
             as_valid(passage, execution.request),
             unmet_conditions,
-            reference=reference,
-            kind=kind,
-            passages=len(passages),
-            selected_count=selected_count,
+            reference,
+            named,
+            selected_count,
         )
     if scope.may_read is None or scope.may_read(passage):
         return why
@@ -125,10 +123,8 @@ def _why(
     execution: Execution,
     passage: Passage,
     unmet_conditions: Sequence[Condition],
-    *,
     reference: str,
-    kind: LookupKind,
-    passages: int,
+    named: Named,
     selected_count: int,
 ) -> Why:
     """The explanation of one passage, by an execution without the conditions that it does not meet.
@@ -138,8 +134,7 @@ def _why(
         passage: the passage that ranks best of those named.
         unmet_conditions: of the request's ``where``.
         reference: what was asked for.
-        kind: what it names.
-        passages: how many passages it names.
+        named: what that names.
         selected_count: how many passages the request selects.
     """
     request, retrieval = execution.request, execution.retrieval
@@ -152,8 +147,8 @@ def _why(
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
     return Why(
         reference=reference,
-        kind=kind,
-        passages=passages,
+        kind=named.kind,
+        passages=len(named.passages),
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,

@@ -141,8 +141,9 @@ def inspect_document(
     """
     named = documents.documents_named(corpus, reference, ())
     if len(named) != 1:
-        kind, [passage, *_], _ = resolve_reference(corpus, reference, scope)
-        chunk_id = chunk_id or (passage.chunk_id if kind == "chunk" else "")
+        found = resolve_reference(corpus, reference, scope)
+        passage = found.passages[0]
+        chunk_id = chunk_id or (passage.chunk_id if found.kind == "chunk" else "")
         named = documents.documents_named(corpus, passage.document.document_id, ())
     row = named[0].row
     verify_documents(corpus, [row])

@@ -51,6 +51,20 @@ class ReferenceScope(NamedTuple):
         return locations(path, self.folder) if self.absolute else []
 
 
+class Named(NamedTuple):
+    """What a reference names.
+
+    Attributes:
+        kind: what kind of reference it is.
+        passages: the passages, at least one, in the order of the document.
+        lines: the first and the last line; ``None`` if it names no lines.
+    """
+
+    kind: LookupKind
+    passages: list[Passage]
+    lines: tuple[int, int] | None = None
+
+
 def look_up(corpus: Corpus, reference: str, scope: ReferenceScope) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
@@ -66,10 +80,10 @@ def look_up(corpus: Corpus, reference: str, scope: ReferenceScope) -> Lookup:
         AccessDenied: ``role_denied``: every passage was left out.
         CorpusCorrupt: a passage or its document is not what was stored.
     """
-    kind, passages, lines = resolve_reference(corpus, reference, scope)
-    passages = readable_passages(reference, passages, scope)
+    named = resolve_reference(corpus, reference, scope)
+    passages = readable_passages(reference, named.passages, scope)
     verify_passages(corpus, [passage.rowid for passage in passages])
-    return _lookup(corpus, reference, kind, passages, lines)
+    return _lookup(corpus, reference, named._replace(passages=passages))
 
 
 def readable_passages(
@@ -92,16 +106,14 @@ def readable_passages(
     return readable
 
 
-def resolve_reference(
-    corpus: Corpus, reference: str, scope: ReferenceScope
-) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
-    """The kind of a reference, the passages that it names, and the lines if it names any.
+def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named:
+    """What a reference names.
 
     Raises:
         UsageError: as :func:`look_up`.
     """
-    resolved = find_reference(corpus, reference, scope)
-    if resolved is None:
+    found = find_reference(corpus, reference, scope)
+    if found is None:
         lines = references.parse_lines(reference)
         if lines is not None and lines.start > lines.end:
             raise UsageError(
@@ -111,12 +123,10 @@ def resolve_reference(
             )
         near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
         raise _not_found(reference, near)
-    return resolved
+    return found
 
 
-def find_reference(
-    corpus: Corpus, reference: str, scope: ReferenceScope
-) -> tuple[LookupKind, list[Passage], tuple[int, int] | None] | None:
+def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named | None:
     """As :func:`resolve_reference`; ``None`` if nothing has this reference.
 
     Raises:
@@ -128,7 +138,7 @@ def find_reference(
         return None
     passage = passage_by_id(corpus, reference)
     if passage is not None:
-        return "chunk", [passage], None
+        return Named("chunk", [passage])
     named = documents.documents_named(corpus, reference, scope.locations(reference))
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
@@ -141,16 +151,16 @@ def find_reference(
                 f"{reference}: the document has no text",
                 "if its file has text, ingest it again, or run `rolebundle doctor`",
             )
-        return "document", passages, None
+        return Named("document", passages)
     counted = references.parse_passages(reference)
     passages = _numbered_passages(corpus, reference, counted) if counted else []
     if passages:
-        return "passages", passages, None
+        return Named("passages", passages)
     lines = references.parse_lines(reference)
     if lines is not None and lines.start <= lines.end:
         passages = _passages_at_lines(corpus, reference, lines, scope)
         if passages:
-            return "lines", passages, (lines.start, lines.end)
+            return Named("lines", passages, (lines.start, lines.end))
     # A secret in the name of a document is masked in the corpus.
     from rolebundle.scan.confidential import without_secrets
 
@@ -248,19 +258,13 @@ def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Where
     return "document_changed" if has_document else "document_gone"
 
 
-def _lookup(
-    corpus: Corpus,
-    reference: str,
-    kind: LookupKind,
-    passages: list[Passage],
-    lines: tuple[int, int] | None,
-) -> Lookup:
-    first = passages[0]
-    places = positions(corpus, [passage.rowid for passage in passages])
+def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
+    first = named.passages[0]
+    places = positions(corpus, [passage.rowid for passage in named.passages])
     document = first.document
     return Lookup(
         reference=reference,
-        kind=kind,
+        kind=named.kind,
         document=FoundDocument(
             document_id=document.document_id,
             source_id=document.source_id,
@@ -276,7 +280,9 @@ def _lookup(
             valid_until=document.valid_until,
             superseded_by=[newer.document_id for newer in first.superseded_by],
         ),
-        passages=[_passage(passage, places.get(passage.rowid), lines) for passage in passages],
+        passages=[
+            _passage(passage, places.get(passage.rowid), named.lines) for passage in named.passages
+        ],
     )
 
 
