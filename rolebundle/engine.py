@@ -1,7 +1,7 @@
 """What agents may ask of one corpus: retrieve, why, get, compare, check, verify and more.
 
 The command line and the servers call these methods. The methods for the owner of the
-corpus are in ``admin.py``.
+corpus are in ``admin/``.
 """
 
 from __future__ import annotations

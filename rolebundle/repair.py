@@ -232,9 +232,8 @@ def _audit_of(path: Path) -> tuple[bool, bool]:
         return True, True
 
 
-def _remove_bad_vectors(corpus: Corpus) -> int:
-    """Remove vectors that were made of another text than that of their chunk; return how many."""
-    removed = 0
+def _remove_bad_vectors(corpus: Corpus) -> None:
+    """Remove vectors that were made of another text than that of their chunk."""
     for index in vector_index.all_indexes(corpus):
         after = 0
         while stored := vector_index.input_hashes(corpus, index, after, _BATCH):
@@ -246,5 +245,3 @@ def _remove_bad_vectors(corpus: Corpus) -> int:
                 if stored[text.rowid] != input_hash(embedding_text(*text[1:]))
             ]
             salvage.remove_vectors(corpus, index, bad)
-            removed += len(bad)
-    return removed
