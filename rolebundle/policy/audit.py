@@ -235,7 +235,7 @@ class AuditLog:
             )
         raise StorageError(
             "audit_unwritable",
-            f"this call cannot be recorded in the audit, so it gets no answer: {error.message}",
+            f"this call cannot be recorded in the audit, so it is refused: {error.message}",
             f"{error.hint}; the owner of the corpus can also make records optional: "
             "`rolebundle audit set --mode on`",
         ) from error

@@ -118,8 +118,8 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("write", ("{}/new", *PUBLISHED, *DB)),
     ),
     "pull": (
-        Use("write", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
-        # It replaces a file, so it waits until nobody writes in the folder.
+        # It may replace a file, so it is refused while somebody writes in the folder.
+        Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")),
     ),
     "audit collect": (READ, Use("write", ("{}/saved.db", *DB))),
