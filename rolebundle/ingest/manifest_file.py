@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
+from pydantic import ValidationError
+
+from rolebundle.contracts.manifest import ManifestFile, ManifestRule
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.contracts.terms import TrustTier
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.metadata import shortened, similar_key, unknown_key, validated
 from rolebundle.ingest.readers import reader_names
-
-_READER_KEYS = ("reader", "separator")
-_AUTHORITY_KEYS = ("max_trust", "trust_documents")
-_RULE_KEYS = frozenset({"glob", *_READER_KEYS, *_AUTHORITY_KEYS})
-_CHUNKING_KEYS = ("size", "overlap", "maximum")
+from rolebundle.policy.policy_json import problem_of
+from rolebundle.text.counts import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +95,34 @@ def parse_manifest(content: bytes, path: str) -> Manifest:
         ConfigurationError: it is no TOML, or contains an unknown key or an invalid value.
     """
     try:
-        raw = tomllib.loads(content.decode("utf-8"))
+        values = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _bad_manifest(
-            f"{path}: not readable as TOML ({error})", "correct the file and run again"
+        raise ConfigurationError(
+            "bad_manifest",
+            f"{path}: not readable as TOML ({error})",
+            "correct the file and run again",
         ) from error
-    allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking", *_AUTHORITY_KEYS)
-    for key in raw:
-        if key not in allowed:
-            raise _unknown(path, key, allowed)
-    raw_rules = raw.get("rule", [])
-    if not isinstance(raw_rules, list) or not all(isinstance(rule, dict) for rule in raw_rules):
-        raise _bad_manifest(f"{path}: 'rule' must be tables", "write each rule under [[rule]]")
-    defaults = validated(raw.get("defaults", {}), f"{path} [defaults]", "bad_manifest")
-    rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
-    values = defaults.declared_values()
+    try:
+        file = ManifestFile.model_validate(values)
+    except ValidationError as error:
+        raise _malformed(path, mistakes_in(error, ManifestFile)) from error
+    for number, rule in enumerate(file.rule, start=1):
+        check_reader(rule.reader, f"{path} rule {number}")
+    defaults = file.defaults.declared_values()
+    rules = tuple(map(_rule, file.rule))
     sources = {
         declared["source_id"]
-        for declared in (values, *(rule.values for rule in rules))
+        for declared in (defaults, *(rule.values for rule in rules))
         if "source_id" in declared
     }
-    max_trust, trust_documents = _authority_keys(raw, path)
     return Manifest(
-        defaults=values,
+        defaults=defaults,
         rules=rules,
-        max_trust=max_trust,
-        trust_documents=bool(trust_documents),
-        ignore=_strings(raw, "ignore", path),
-        ignore_keys=frozenset(_strings(raw, "ignore_keys", path)),
-        chunking=_chunking(raw.get("chunking", {}), path),
+        max_trust=file.max_trust,
+        trust_documents=file.trust_documents,
+        ignore=tuple(file.ignore),
+        ignore_keys=frozenset(file.ignore_keys),
+        chunking=file.chunking.model_dump(exclude_none=True),
         sources=frozenset(map(str.casefold, sources)),
     )
 
@@ -184,74 +183,25 @@ def with_manifest(
     return FileDefaults(authority, reader, separator), refused
 
 
-def _rule(raw: Mapping[str, object], place: str) -> Rule:
-    glob = raw.get("glob")
-    if not isinstance(glob, str) or not glob:
-        raise _bad_manifest(f"{place}: has no glob", 'add a line such as glob = "docs/**"')
-    values = {key: value for key, value in raw.items() if key not in _RULE_KEYS}
-    checked = validated(values, place, "bad_manifest")
-    reader, separator = (raw.get(key, "") for key in _READER_KEYS)
-    if not isinstance(reader, str) or not isinstance(separator, str):
-        raise _bad_manifest(f"{place}: reader and separator must be strings", "put them in quotes")
-    check_reader(reader, place)
-    return Rule(glob, checked.declared_values(), reader, separator, *_authority_keys(raw, place))
+def _rule(rule: ManifestRule) -> Rule:
+    return Rule(
+        rule.glob,
+        rule.declared_values(),
+        rule.reader,
+        rule.separator,
+        rule.max_trust,
+        rule.trust_documents,
+    )
 
 
-def _authority_keys(raw: Mapping[str, object], place: str) -> tuple[TrustTier | None, bool | None]:
-    """``max_trust`` and ``trust_documents``; ``None`` if they are missing."""
-    max_trust, trust_documents = (raw.get(key) for key in _AUTHORITY_KEYS)
-    if not isinstance(trust_documents, bool | None):
-        raise _bad_manifest(
-            f"{place}: trust_documents must be true or false", "write it without quotes"
-        )
-    return check_max_trust(max_trust, place), trust_documents
-
-
-def check_max_trust(value: object, place: str) -> TrustTier | None:
-    """Check a trust tier that bounds others; ``None`` for no bound.
-
-    Raises:
-        ConfigurationError: there is no such tier.
-    """
-    tier = next((tier for tier in TRUST_TIERS if tier == value), None)
-    if tier is None and value is not None:
-        raise _bad_manifest(
-            f"{place}: max_trust = {shortened(value)} is no trust tier",
-            f"trust tiers: {', '.join(TRUST_TIERS)}",
-        )
-    return tier
-
-
-def _strings(raw: Mapping[str, object], key: str, path: str) -> tuple[str, ...]:
-    values = raw.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise _bad_manifest(f"{path}: {key} must be a list of strings", f'write {key} = ["…"]')
-    return tuple(values)
-
-
-def _chunking(raw: object, path: str) -> Mapping[str, int]:
-    if not isinstance(raw, dict):
-        raise _bad_manifest(
-            f"{path}: chunking must be a table",
-            "write a table [chunking] with size, overlap or maximum",
-        )
-    for key, value in raw.items():
-        if key not in _CHUNKING_KEYS:
-            raise _unknown(f"{path} [chunking]", key, _CHUNKING_KEYS)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise _bad_manifest(
-                f"{path} [chunking]: {key} = {shortened(value)} must be a whole number",
-                "give it in characters",
-            )
-    return raw
-
-
-def _bad_manifest(message: str, step: str) -> ConfigurationError:
-    return ConfigurationError("bad_manifest", message, step)
-
-
-def _unknown(place: str, key: str, allowed: Sequence[str]) -> ConfigurationError:
-    return _bad_manifest(
-        f"{place}: {unknown_key(key, similar_key(key, allowed))}",
-        f"allowed keys: {', '.join(allowed)}",
+def _malformed(path: str, mistakes: Sequence[Mistake]) -> ConfigurationError:
+    first, more = mistakes[0], len(mistakes) - 1
+    place = first.place
+    if place[0] == "rule" and len(place) > 1:
+        # Rules have no names, and people count from 1.
+        place = (f"rule {int(place[1]) + 1}", *place[2:])
+    problem = problem_of(first._replace(place=place))
+    others = f" (and {counted(more, 'more mistake')})" if more else ""
+    return ConfigurationError(
+        "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
     )

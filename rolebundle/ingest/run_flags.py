@@ -10,10 +10,12 @@ from typing import Any
 
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root
+from rolebundle.contracts.terms import TRUST_TIERS
+from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
-from rolebundle.ingest.manifest_file import FileDefaults, check_max_trust
+from rolebundle.ingest.manifest_file import FileDefaults
 from rolebundle.ingest.manifests import ManifestPolicy
-from rolebundle.ingest.metadata import validated
+from rolebundle.ingest.metadata import shortened, validated
 from rolebundle.ingest.path_flags import (
     Flags,
     FlagsByPath,
@@ -111,7 +113,13 @@ def defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDe
     ungoverned = {
         key: value for key, value in declared.declared_values().items() if key not in governed
     }
-    max_trust = check_max_trust(limits.get("max_trust"), "flags of an earlier ingest")
+    max_trust = limits.get("max_trust")
+    if max_trust not in (None, *TRUST_TIERS):
+        raise ConfigurationError(
+            "bad_flag",
+            f"flags of an earlier ingest: max_trust = {shortened(max_trust)} is no trust tier",
+            "ingest the path once with --max-trust",
+        )
     authority, _ = Authority(default_source=root.source_id).with_level(
         {**ungoverned, **values.declared_values()}, max_trust=max_trust
     )

@@ -252,9 +252,8 @@ def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: 
     path.write_text("[defaults]\ntrust_teir = 'x'", encoding="utf-8")
     with pytest.raises(ConfigurationError) as raised:
         manifest_of(tmp_path)
-    assert f"{path} [defaults]: unknown key 'trust_teir'; did you mean trust_tier?" in (
-        raised.value.message
-    )
+    wanted = f"{path}: defaults.trust_teir: unknown key; did you mean trust_tier?"
+    assert raised.value.message == wanted
 
 
 @pytest.mark.parametrize(
