@@ -1,10 +1,18 @@
-"""The base of all contracts: strict, closed and frozen pydantic models."""
+"""The base of all contracts: strict, closed and frozen pydantic models; text that JSON can hold."""
 
 from __future__ import annotations
 
 import json
 
 from pydantic import BaseModel, ConfigDict
+
+
+def writable(text: str) -> str:
+    """The text with unpaired surrogates as escapes, which are also JSON's.
+
+    A file's name may hold bytes that are not valid text. They cannot be written as UTF-8.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Contract(BaseModel):

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from rolebundle.contracts.base import writable
+
 Place = tuple[str | int, ...]
 MistakeKind = Literal["unknown", "missing", "value", "object"]
 
@@ -49,8 +51,17 @@ class Mistake(NamedTuple):
             value = document[items][place[1]]
             name = value.get("id") if isinstance(value, Mapping) else None
             prefix, place = f"{item} {str(name)[:80] if name else place[1] + 1}: ", place[2:]
-        key = ".".join(str(step) for step in place)
+        key = dotted(place)
         return f"{prefix}{key}: {self.message}{self.guess}" if key else f"{prefix}{self.message}"
+
+
+def dotted(place: Place) -> str:
+    """A place as text, such as ``vocabulary.synonyms[2]``, in at most 200 characters."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    # A key may be as long as the file.
+    return writable(text if len(text) <= 200 else f"{text[:199]}…")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from rolebundle.contracts.evaluation import (
     QuestionChange,
     QuestionResult,
 )
-from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.mistakes import dotted, mistakes_in
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS, difference, mean
@@ -137,7 +137,7 @@ def load_report(path: Path) -> EvalReport:
         raise _bad_report(path, f"is not JSON: {error}") from error
     except ValidationError as error:
         mistake = mistakes_in(error, EvalReport)[0]
-        place = ".".join(str(step) for step in mistake.place)
+        place = dotted(mistake.place)
         raise _bad_report(
             path, f"{place}: {mistake.message}" if place else mistake.message
         ) from error

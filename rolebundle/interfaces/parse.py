@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
+from rolebundle.contracts.mistakes import Mistake, Place, dotted, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.answer.passage_text import one_line
@@ -75,8 +75,8 @@ def bundle_from(values: object) -> RetrievalBundle:
         mistakes = mistakes_in(error, RetrievalBundle)
     missing = [mistake for mistake in mistakes if mistake.kind == "missing"]
     if missing and "selected" in values:
-        raise _incomplete_bundle(f"{_dotted(missing[0].place)}: is missing from the bundle")
-    raise malformed_bundle(f"{_dotted(mistakes[0].place)}: {mistakes[0].message}")
+        raise _incomplete_bundle(f"{_shown(missing[0].place)}: is missing from the bundle")
+    raise malformed_bundle(f"{_shown(mistakes[0].place)}: {mistakes[0].message}")
 
 
 def malformed_bundle(problem: str) -> UsageError:
@@ -96,8 +96,8 @@ def _incomplete_bundle(problem: str) -> UsageError:
     )
 
 
-def _dotted(place: Place) -> str:
-    return ".".join(one_line(str(step), 80) for step in place)
+def _shown(place: Place) -> str:
+    return one_line(dotted(place))
 
 
 def _with_canonical_names(
@@ -131,7 +131,7 @@ def _canonical_name(field: str, known: Collection[str]) -> str:
 
 
 def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
-    field = ".".join(str(step) for step in mistake.place) or "request"
+    field = dotted(mistake.place) or "request"
     keys = keys_at(contract, mistake.place[:1]) if mistake.place else ()
     subject = f"keys of {mistake.place[0]}" if keys else "fields of a request"
     hint = f"{subject}: {', '.join(keys or contract.model_fields) or 'none'}"

@@ -20,6 +20,7 @@ from rolebundle.contracts.audit import (
     CollectedAudit,
     CollectedState,
 )
+from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_verification import Chain, damage_problem, verify_rows
@@ -28,7 +29,6 @@ from rolebundle.storage.audits.audit import (
     Head,
     genesis_hash,
     open_foreign_audit,
-    storable,
     tampered,
 )
 from rolebundle.storage.audits.collected_audits import (
@@ -208,7 +208,7 @@ def _unreadable(
 ) -> CollectedAudit:
     """The report of a source without an audit, which is stored if it had one before."""
     message = error.message.removeprefix(f"{path}: ")
-    problem = AuditProblem(code="file_unreadable", message=storable(message))
+    problem = AuditProblem(code="file_unreadable", message=writable(message))
     with collection.writing():
         stored = _stored("", path, now, "unreadable", problem)
         known = [log for log in collected_audits.logs(collection) if log.source == stored.source]
@@ -284,7 +284,7 @@ def _stored(
     log_id: str, path: Path, now: str, state: CollectedState, problem: AuditProblem | None
 ) -> StoredLog:
     text = problem.model_dump_json() if problem else ""
-    return StoredLog(log_id, storable(str(path.absolute())), now, state, text)
+    return StoredLog(log_id, writable(str(path.absolute())), now, state, text)
 
 
 def _report(collection: SqliteFile, log: StoredLog, before: int | None = None) -> CollectedAudit:

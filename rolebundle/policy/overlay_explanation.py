@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from rolebundle.contracts.mistakes import Place
+from rolebundle.contracts.mistakes import Place, dotted
 from rolebundle.contracts.roles import ExplainedValue
 from rolebundle.policy.overlay_values import OWN_KEYS
 from rolebundle.policy.overlays import Layer, ResolvedOverlay
-from rolebundle.policy.policy_json import dotted
 
 
 def explained_values(resolved: ResolvedOverlay) -> list[ExplainedValue]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolebundle.contracts.lint import LintProblem, RuleNames
-from rolebundle.contracts.mistakes import Place, did_you_mean
+from rolebundle.contracts.mistakes import Place, did_you_mean, dotted
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
 from rolebundle.policy.overlay_explanation import explained_values
@@ -26,7 +26,6 @@ from rolebundle.policy.overlays import (
     problems_of,
     sound_part,
 )
-from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import DocumentKind, document_kinds

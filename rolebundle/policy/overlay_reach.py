@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rolebundle.contracts.mistakes import dotted
 from rolebundle.contracts.overlay import SourcePolicy, SourceRule
 from rolebundle.policy.overlay_lint import CorpusFacts
-from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_subject
 from rolebundle.storage.content.documents import KindCount
 

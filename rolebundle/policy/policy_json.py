@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean, dotted
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -134,7 +135,7 @@ def _flaws(value: object) -> Iterator[Problem]:
 
 def _text_flaws(place: Place, text: str) -> Iterator[Problem]:
     # SQLite accepts neither as a parameter, and an unpaired surrogate cannot be encoded as UTF-8.
-    if not text.isascii() and _writable(text) != text:
+    if not text.isascii() and writable(text) != text:
         yield Problem(dotted(place), "bad_json", "has an unpaired surrogate", _NOT_JSON)
     elif "\x00" in text:
         yield Problem(dotted(place), "bad_json", r"has the character \u0000", "take it out")
@@ -149,22 +150,8 @@ def _too_deep(place: str) -> Problem:
     return Problem(place, "bad_json", message, "an overlay needs 5 levels at most")
 
 
-def dotted(place: Place) -> str:
-    """Return a place as text, such as ``vocabulary.synonyms[2]``, in at most 200 characters."""
-    text = ""
-    for step in place:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    # A key may be as long as the file.
-    return _writable(text if len(text) <= 200 else f"{text[:199]}…")
-
-
 def json_text(value: object) -> str:
     """Return a value as JSON text, in at most 80 characters."""
     # TOML has dates, too.
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return _writable(text if len(text) <= 80 else f"{text[:79]}…")
-
-
-def _writable(text: str) -> str:
-    """Return the text with unpaired surrogates as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return writable(text if len(text) <= 80 else f"{text[:79]}…")

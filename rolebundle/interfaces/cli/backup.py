@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_answer, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.text.counts import counted
 

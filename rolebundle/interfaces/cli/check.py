@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.decisions import (
     MAX_INTENT_CHARACTERS,
     CheckAnswer,
@@ -21,7 +22,6 @@ from rolebundle.interfaces.cli.options import (
     request_file_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import constraint_line, one_line

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -18,7 +19,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import print_answer, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.operation_requests import GetRequest
 from rolebundle.interfaces.cli.names import document_names
@@ -18,7 +19,6 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
 from rolebundle.interfaces.shape_lookup import shaped_lookup
 from rolebundle.interfaces.style import Style

@@ -9,10 +9,11 @@ from pathlib import PurePath
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.ingest import IngestResult
 from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
@@ -16,7 +17,6 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.layout import columns, cut, terminal_width
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.style import Style

@@ -227,7 +227,7 @@ def _drop_output() -> None:
 def _print_error(message: str) -> None:
     # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
     # exit code still tells what happened.
-    from rolebundle.interfaces.cli.output import writable  # It imports pydantic.
+    from rolebundle.contracts.base import writable  # It imports pydantic.
 
     with suppress(OSError):
         click.echo(writable(message), err=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import Lookups
 from rolebundle.contracts.operation_requests import MultiGetRequest
 from rolebundle.errors import UsageError
@@ -19,7 +20,6 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_lookup import shaped_lookups
 from rolebundle.interfaces.style import Style

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, writable
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
@@ -28,14 +28,6 @@ def duration(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"
     return f"{seconds:.1f} s"
-
-
-def writable(text: str) -> str:
-    """The text with unpaired surrogates as escapes, which are also JSON's.
-
-    A file's name may hold bytes that are not valid text. They cannot be written as UTF-8.
-    """
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def print_json(value: Contract, *, indent: int | None = None, exclude_unset: bool = False) -> None:

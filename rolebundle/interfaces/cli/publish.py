@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
@@ -19,7 +20,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
 )
-from rolebundle.interfaces.cli.output import print_answer, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.interfaces.layout import harmless
 from rolebundle.policy.overlays import overlay_folders

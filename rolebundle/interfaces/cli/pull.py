@@ -10,12 +10,13 @@ from threading import Event
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.duration import Duration
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_json, writable
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.signals import on_end
 from rolebundle.policy.overlays import overlay_folders

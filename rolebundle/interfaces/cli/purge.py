@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_first, print_json, writable
+from rolebundle.interfaces.cli.output import print_first, print_json
 from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.purge import backups as backups_of

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
@@ -21,7 +22,6 @@ from rolebundle.interfaces.cli.options import (
     request_file_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file

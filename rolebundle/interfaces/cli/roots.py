@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.output import print_answer, writable
+from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.records.roots import load
 from rolebundle.text.counts import counted

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.purge import StoreHistory
-from rolebundle.interfaces.cli.output import print_first, writable
+from rolebundle.interfaces.cli.output import print_first
 
 
 def print_erased(stores: Sequence[StoreHistory]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.verification import (
     MAX_DRAFT_CHARACTERS,
     Finding,
@@ -29,7 +30,6 @@ from rolebundle.interfaces.cli.options import (
     overlay_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.layout import harmless

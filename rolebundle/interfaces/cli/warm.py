@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.request import NO_RERANK
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
@@ -16,7 +17,7 @@ from rolebundle.interfaces.cli.options import (
     rerank_setting,
     rerank_url_setting,
 )
-from rolebundle.interfaces.cli.output import progress_bar, writable
+from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.retrieval.rerank.background import INCOMPLETE
 from rolebundle.text.counts import counted
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.base import writable
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
@@ -25,7 +26,6 @@ from rolebundle.interfaces.cli.options import (
     embed_options,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option, warming_for
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 

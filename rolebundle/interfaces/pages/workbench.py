@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.lint import LintProblem
+from rolebundle.contracts.mistakes import dotted
 from rolebundle.contracts.overlay import SourcePolicy, SourceRule
 from rolebundle.contracts.roles import ExplainedValue
 from rolebundle.interfaces.pages import words
@@ -17,7 +18,6 @@ from rolebundle.interfaces.pages.site import Site
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlay_reach import Reach
 from rolebundle.policy.overlays import OverlayEntry, ResolvedOverlay
-from rolebundle.policy.policy_json import dotted
 from rolebundle.retrieval.filter import PREFERRED_SOURCE_BOOST
 
 MAX_TASKS = 10

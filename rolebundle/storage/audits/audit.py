@@ -18,6 +18,7 @@ from uuid import uuid4
 import apsw
 
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
+from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, create_file
@@ -244,17 +245,12 @@ def query_digest(log_id: str, text: str) -> str:
     Because of the salt, precomputed tables and digests of other logs are useless. Whoever has the
     file can still test guesses.
     """
-    return f"sha256:{sha256(f'{log_id}:{storable(text)}'.encode()).hexdigest()}"
-
-
-def storable(text: str) -> str:
-    """A text with escapes instead of what UTF-8 cannot represent."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return f"sha256:{sha256(f'{log_id}:{writable(text)}'.encode()).hexdigest()}"
 
 
 def bounded_text(text: str) -> str:
     """A text of at most about ``MAX_CHARACTERS``. Different long texts stay different."""
-    text = storable(text)
+    text = writable(text)
     if len(text) <= MAX_CHARACTERS:
         return text
     digest = sha256(text.encode()).hexdigest()

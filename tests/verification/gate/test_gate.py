@@ -93,7 +93,7 @@ def command(*words: str, more: str = "") -> str:
         (criteria(f"{exists('a')}\nbytes = 3"), "criterion c1: check exists has no key bytes"),
         (criteria(exists("../a")), "criterion c1: file: must be a path below"),
         (criteria(exists("/etc/passwd")), "criterion c1: file: must be a path below"),
-        (criteria(exists("a"), watch='["../**"]'), "watch.0: must be a path below"),
+        (criteria(exists("a"), watch='["../**"]'), "watch[0]: must be a path below"),
         (criteria(exists("a")).replace("c1", "a b"), "id: must match"),
         (criteria(exists("a"), exists("b")).replace("c2", "c1"), "two criteria have the id c1"),
         (criteria(should(exists("a"))), "at least one criterion must have the level must"),
