@@ -82,8 +82,8 @@ def test_a_time_without_a_zone_is_utc(text: str, moment: datetime) -> None:
         ({"surprise": 1}, "surprise"),
         ({"seen": "d#1"}, "seen"),
         ({"seen": ["d#1"] * 1001}, "seen"),
-        ({"seen": ["d#1", ""]}, "seen.1"),
-        ({"seen": ["\ud800"]}, "seen.0"),
+        ({"seen": ["d#1", ""]}, "seen[1]"),
+        ({"seen": ["\ud800"]}, "seen[0]"),
     ],
 )
 def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
@@ -94,7 +94,7 @@ def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
     if named == "surprise":
         assert "task, role, agent, action, approval, " in error.value.hint
     else:
-        field = named.partition(".")[0]
+        field = named.partition("[")[0]
         about = RetrievalRequest.model_fields[field].description
         assert error.value.hint == f"{field}: {about}"
 
@@ -162,9 +162,9 @@ class TestWhere:
             ({"source": []}, "where.source: must have 1 or more items"),
             ({"source": ["a"] * 101}, "where.source: must have 100 items or less"),
             ({"source": 5}, "where.source: must be a text or a list of texts"),
-            ({"source": ["a", 5]}, "where.source.1: must be a text"),
-            ({"source": " "}, "where.source.0: must not be blank"),
-            ({"path": "x" * 201}, "where.path.0: must have 200 characters or less"),
+            ({"source": ["a", 5]}, "where.source[1]: must be a text"),
+            ({"source": " "}, "where.source[0]: must not be blank"),
+            ({"path": "x" * 201}, "where.path[0]: must have 200 characters or less"),
             ({"updated_after": "soon"}, "where.updated_after: must be an ISO 8601 time"),
             ({"updated_after": 5}, "where.updated_after: must be an ISO 8601 time"),
             (

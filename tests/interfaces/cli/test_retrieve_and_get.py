@@ -162,7 +162,7 @@ def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:
     [
         ("domain", "is not of the form KEY=VALUE"),
         ("domian=x", "did you mean domain?"),
-        ("domain=", "where.domain.0: must not be blank"),
+        ("domain=", "where.domain[0]: must not be blank"),
         ("updated_after=2026-01-01,2026-02-01", "where.updated_after: must be an ISO 8601 time"),
     ],
 )
