@@ -17,6 +17,9 @@ _WORD_SEARCH = 40
 _BORDER = " |"
 """What encloses a row of a table."""
 _HEADING_MARKS = "#=*: "
+_SEPARATES = re.compile(r"[\W_]*+|(?:`{3,}+|~{3,}+)[\w+-]*+|\[[^\]]++\]:\s++\S++")
+"""A line without a word, such as the dashes of a table or the underline of a heading; the
+beginning of a fence; the address of a link."""
 _ITEM_MARKS = "-*+•>#|"
 _LINE_ENDS = ".!?…:;|。！？{})]"
 _SENTENCE_END = re.compile(r"[.!?…] (?<=[^\W\d_]{2}. )(?=[^\W_a-z])|[。！？]")
@@ -70,8 +73,7 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
     length, is_apart = 0, True
     for original in content.splitlines():
         line = one_line(original, len(original))
-        # The dashes of a table, the underline of a heading and a fence only separate.
-        if not any(map(str.isalnum, line)) or line.strip(_HEADING_MARKS) in above:
+        if _SEPARATES.fullmatch(line) or line.strip(_HEADING_MARKS) in above:
             is_apart = True
             continue
         if is_apart or lines[-1][-1] in _LINE_ENDS or _is_item(line):

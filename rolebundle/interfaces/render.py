@@ -233,11 +233,14 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
 
 def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:
     """The codes, with those messages that are not above the passages."""
-    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS | NOTES
-    codes = [warning.code for warning in bundle.warnings if warning.code not in has_message]
+    # Without a role, the state `no_overlay` says the same.
+    has_role = bool(bundle.role_id)
+    warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
+    has_message = {warning.code for warning in warnings if verbose} | _FOR_OWNERS | NOTES
+    codes = [warning.code for warning in warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)
-    for warning in bundle.warnings:
+    for warning in warnings:
         if warning.code in has_message:
             yield from wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width)
 

@@ -16,6 +16,13 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def words_found(found: int, words: int) -> str:
+    """How many of a task's words were found: ``2 of the task's 5 words``."""
+    if not found:
+        return "none of the task's words"
+    return f"{found} of the task's {words} words" if words > 1 else "the task's only word"
+
+
 def age(hours: float) -> str:
     """A time in words: ``less than an hour``, ``3 hours``, ``5 days``."""
     if hours < 1:

@@ -115,6 +115,13 @@ def test_headings_above_it_are_not_repeated_and_others_are() -> None:
     assert part("hour", "# Tokens", above=["Tokens"]).text == "# Tokens", "better than nothing"
 
 
+def test_fences_and_addresses_of_links_are_not_shown() -> None:
+    content = "Ask the [team].\n\n```sh\nask --team\n```\n\n[team]: https://team.example.com/"
+    assert part("team", content).text == "Ask the [team]. ask --team"
+    alone = "[team]: https://team.example.com/"
+    assert part("team", alone).text == alone, "better than nothing"
+
+
 def test_it_begins_with_the_sentence_of_the_match() -> None:
     filler = "Nothing of interest is said in this sentence, which is long. " * 20
     content = f"{filler}The zebra sleeps at noon. {filler}"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces import render
@@ -136,9 +137,8 @@ class TestTheBundle:
         assert silent.model_dump(exclude_none=True) == {"lexical_only": True}
 
     def test_another_table(self, three: Corpus) -> None:
-        tight = TrustTable.from_mapping(
-            {"origins": {"untrusted": 0}, "actions": {"execute": 4}}, "p"
-        )
+        numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
+        tight = TrustTable.of(numbers, "p")
         assert rejection_codes(about(three, trust=tight)) == {"web": "taint_blocked"}
         bundle = about(three, trust=tight, action="execute", approval="Ana")
         assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
@@ -270,8 +270,8 @@ class TestWhy:
             assert found.needs == [f"another action than suggest: 'analyze' or 'read', or {way}"]
 
     def test_only_another_table_helps(self, three: Corpus) -> None:
-        origins = {"internal": 0, "external": 0, "untrusted": 0}
-        none = TrustTable.from_mapping({"origins": origins}, "p")
+        origins: dict[Origin, int] = {"internal": 0, "external": 0, "untrusted": 0}
+        none = TrustTable.of(TrustNumbers(origins=origins), "p")
         found = why(three, "web", trust=none)
         assert found.needs == ["a trust policy under which untrusted documents may be used"]
 

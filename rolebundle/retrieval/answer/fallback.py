@@ -99,9 +99,10 @@ def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
-    """The fallback of all limitations: every state, the worst action, and all sentences.
+    """The fallback of all limitations: every state, the worst action, and the sentences.
 
-    The sentences are in the order of their actions, those of the worst action first.
+    The sentences are in the order of their actions, those of the worst action first. If one asks
+    for more than to continue, those that let the caller continue are left out.
     """
     holding = {limitation.state for limitation in limitations}
     states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
@@ -110,11 +111,16 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
         key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action),
         reverse=True,
     )
-    sentences = [limitation.sentence for limitation in worst_first if limitation.sentence]
+    action = worst_first[0].action if worst_first else "continue"
+    sentences = [
+        limitation.sentence
+        for limitation in worst_first
+        if limitation.sentence and (limitation.action != "continue" or action == "continue")
+    ]
     return Fallback.model_construct(
         state=states[0],
         states=states,
-        action=worst_first[0].action if worst_first else "continue",
+        action=action,
         message="; ".join(sentences),
         verdict=verdict,
     )

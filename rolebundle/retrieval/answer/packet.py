@@ -235,10 +235,13 @@ def _points(bundle: RetrievalBundle) -> Iterator[tuple[str, str]]:
         yield f"No passage was found{verdict}", "Do not claim anything about these documents."
         if fallback:
             yield fallback.message, ""
+    left_out = WARNINGS_OF_PASSAGES if is_empty else frozenset[WarningCode]()
+    if not bundle.role_id:
+        left_out |= {"ONLY_SHARED_CORPUS"}  # The title says that no role was given.
     warnings = [
         (warning.message, ADVICE.get(warning.code, ""))
         for warning in sorted(bundle.warnings, key=lambda warning: _ORDER.get(warning.code, 99))
-        if not (is_empty and warning.code in WARNINGS_OF_PASSAGES)
+        if warning.code not in left_out
     ]
     is_weak = any(warning.code == "WEAK_EVIDENCE" for warning in bundle.warnings)
     yield from warnings[:is_weak]

@@ -47,10 +47,11 @@ def source_note(source: str | None) -> str:
 
 
 def limited_use(allowed: Sequence[str] | None) -> str:
-    """What a passage may be used for. Empty if that is not limited."""
-    if allowed is None or set(allowed) >= set(ACTIONS):
-        return ""
-    return f"use only to: {', '.join(allowed)}"
+    """What a passage may be used for, or the one action that it may not. Empty without a limit."""
+    denied = [] if allowed is None else [action for action in ACTIONS if action not in allowed]
+    if len(denied) == 1:
+        return f"do not use for: {denied[0]}"
+    return f"use only to: {', '.join(allowed or ())}" if denied else ""
 
 
 def bridge_note(role: str | None) -> str:
@@ -77,9 +78,13 @@ def constraint_line(constraint: Values) -> str:
 
 
 def passage_heading(passage: Values) -> str:
-    """The line above a passage: its number, title, place, trust, age, and notes."""
+    """The line above a passage: its number, title, headings, place, trust, age, and notes."""
     citation = passage["citation"]
     title = citation.get("reference") or passage.get("title") or passage["document_id"]
+    # The heading with which the passage begins stands below, perhaps with markup.
+    first_line = (passage.get("content") or "").partition("\n")[0]
+    known = {_letters(passage.get("title") or ""), _letters(first_line)}
+    headings = [name for name in passage.get("headings") or () if _letters(name) not in known]
     place = place_of(citation) or one_line(passage["chunk_id"], _PLACE_CHARS)
     metadata = passage.get("metadata", {})
     labels = (
@@ -93,7 +98,11 @@ def passage_heading(passage: Values) -> str:
     path = citation.get("absolute_path")
     file = f"file: {one_line(path, _PATH_CHARS)}" if path else ""
     details = "; ".join(part for part in (place, trust_and_age(metadata), *labels, file) if part)
-    return f"[{passage['rank']}] {one_line(title)} ({details})"
+    return f"[{passage['rank']}] {one_line(' › '.join([title, *headings]))} ({details})"
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def place_of(passage: Values) -> str:

@@ -16,11 +16,11 @@ from rolebundle.contracts.document import REMEMBERED_KIND, Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.answer.evidence_kinds import shown_kinds
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import Support
+from rolebundle.retrieval.evidence import IS_CLOSE, Support
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights
-from rolebundle.text.counts import counted
+from rolebundle.text.counts import words_found
 
 MIN_VISIBLE_CHANGE = 0.05
 """Smaller changes of a lane's score by neighbours and feedback are not reported."""
@@ -110,13 +110,13 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
     neighbours_lexical, neighbours_semantic = score.changed_by("neighbours", "feedback")
     reasons = []
     if support.matched:
-        reasons.append(f"has {support.matched} of the task's {counted(support.words, 'word')}")
+        reasons.append(f"has {words_found(support.matched, support.words)}")
     elif candidate.bm25_expansion:
         reasons.append("has the role's words")
     if candidate.cosine is not None and support.closeness:
-        reasons.append(
-            f"close in meaning: cosine {candidate.cosine:.2f}, closeness {support.closeness:.2f}"
-        )
+        figures = f"cosine {candidate.cosine:.2f}, closeness {support.closeness:.2f}"
+        is_close = support.closeness >= IS_CLOSE
+        reasons.append(f"close in meaning: {figures}" if is_close else figures)
     if max(abs(neighbours_lexical), abs(neighbours_semantic)) >= MIN_VISIBLE_CHANGE:
         reasons.append(
             f"with the passages like it lexical {neighbours_lexical:+.2f}, "

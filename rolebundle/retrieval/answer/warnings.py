@@ -20,7 +20,7 @@ from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.text.counts import age, counted, first_of
+from rolebundle.text.counts import age, counted, first_of, words_found
 from rolebundle.text.languages import likely_languages
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _YEAR = re.compile(
     re.IGNORECASE,
 )
 LOW_DIVERSITY_FROM = 3
-"""If at least so many passages are selected, all of one source, there is a warning."""
+"""If at least so many passages are selected, all of one source, there may be a warning."""
 
 
 def warnings_for(
@@ -121,8 +121,7 @@ def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
     else:
         problem = "thin evidence, so treat the passages as hints"
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
-    words = counted(best.words, "word")
-    found = f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
+    found = f"{problem}: the best has {words_found(best.matched, best.words)}{closeness}"
     return found + narrowed_by(request.where)
 
 
@@ -193,10 +192,10 @@ def _low_diversity(selected: Sequence[SelectedChunk], candidates: Sequence[Candi
     sources = {chunk.source_id for chunk in selected}
     if len(sources) != 1 or len(selected) < LOW_DIVERSITY_FROM:
         return ""
-    # If all candidates are of one source, no answer could be more diverse.
-    if len({candidate.passage.document.source_id for candidate in candidates}) == 1:
-        return ""
-    return f"every passage comes from {sources.pop()}"
+    source = sources.pop()
+    # If most candidates are of one source, it is no surprise that the best ones are, too.
+    found = sum(candidate.passage.document.source_id == source for candidate in candidates)
+    return "" if found * 2 > len(candidates) else f"every passage comes from {source}"
 
 
 def _conflicting_evidence(conflicts: Sequence[Conflict]) -> str:

@@ -298,7 +298,7 @@ def test_without_a_role_there_is_no_brief() -> None:
     text = packet(bundle_of(has_role=False))
     assert text.startswith("# Passages for a task without a role\n")
     assert BRIEF not in text
-    assert "Do not present the answer as the view of a role." in text
+    assert "Do not present the answer as the view of a role." not in text
 
 
 def test_a_packet_as_of_a_time_says_so() -> None:

@@ -138,7 +138,7 @@ class TestEachVerdict:
         fallback = fallback_of(bundle)
         assert (fallback.action, fallback.verdict) == ("warn", None)
         assert (
-            "so these passages are guesses: the best has 0 of the task's 2 words"
+            "so these passages are guesses: the best has none of the task's words"
             in fallback.message
         )
 
