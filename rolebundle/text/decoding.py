@@ -9,6 +9,7 @@ import codecs
 import re
 
 from rolebundle.errors import DocumentError, with_detail
+from rolebundle.text.counts import counted
 
 _HEAD = 8192
 _BOMS = (
@@ -57,7 +58,7 @@ def clean(text: str) -> tuple[str, int]:
 
 def cleaned_note(count: int) -> tuple[str, ...]:
     """The note on ``count`` replaced characters; empty if there are none."""
-    return (f"{count} NUL or surrogate characters replaced by U+FFFD",) if count else ()
+    return (f"{counted(count, 'NUL or surrogate character')} replaced by U+FFFD",) if count else ()
 
 
 def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:

@@ -52,7 +52,7 @@ def test_text_that_cp1252_would_garble_is_an_error():
 def test_nuls_are_replaced_with_a_note():
     text, notes = decode(b"a" * 9000 + b"\x00b")
     assert text.endswith("a\ufffdb")
-    assert notes == ("1 NUL or surrogate characters replaced by U+FFFD",)
+    assert notes == ("1 NUL or surrogate character replaced by U+FFFD",)
 
 
 def test_unpaired_surrogates_are_replaced():

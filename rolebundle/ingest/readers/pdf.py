@@ -22,6 +22,7 @@ from rolebundle.ingest.readers.base import ReaderOptions, block_of, damaged, run
 from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_groups, page_text
 from rolebundle.ingest.readers.pdf_title import declared_title, shown_title
 from rolebundle.scan.finding import HiddenPart
+from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
 # A small file can declare a huge page tree or expand to a huge stream.
@@ -53,7 +54,7 @@ class PdfReader:
         if not text or text.isspace():
             raise DocumentError(
                 "no_text_layer",
-                f"{path}: none of its {len(pages)} pages has text",
+                f"{path}: no text in its {counted(len(pages), 'page')}",
                 "run it through OCR (ocrmypdf), or exclude it",
             )
         lines = split_lines(text)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean
 
 _KEYS = frozenset(DeclaredMetadata.model_fields)
@@ -25,7 +26,7 @@ class UnknownKeys:
             return ()
         self._noted.update(new)
         names = ", ".join(repr(clean(key)[0][:80]) for key in new[:_MAX_UNKNOWN_KEYS])
-        return (f"{len(new)} unknown metadata keys ignored in all records: {names}",)
+        return (f"{counted(len(new), 'unknown metadata key')} ignored in all records: {names}",)
 
 
 def declared_metadata(record: Mapping[str, Any]) -> dict[str, object]:
