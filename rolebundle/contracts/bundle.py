@@ -10,6 +10,7 @@ from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import Moment, Where
 from rolebundle.contracts.terms import (
+    EvidenceNeed,
     Action,
     Authority,
     ContentType,
@@ -86,8 +87,8 @@ class Summary(Contract):
 class Scores(Contract):
     """The terms of the final score, before they are multiplied by their weights.
 
-    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``. The four
-    terms are in [0, 1]; ``metadata`` and ``rerank`` up to 1.25 if the passage is marked as
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty + lift``. The
+    four terms are in [0, 1]; ``metadata`` and ``rerank`` up to 1.25 if the passage is marked as
     verified. ``rerank`` is the vocabulary term. If the candidate was scored again by a
     reranking model, that score is part of ``semantic``.
     """
@@ -98,6 +99,7 @@ class Scores(Contract):
     rerank: float
     final: float
     diversity_penalty: float = 0.0
+    lift: float = 0.0
 
 
 class RawScores(Contract):
@@ -224,6 +226,7 @@ class SelectedChunk(Contract):
             ``bridge_roles`` and not for the role itself; else ``None``.
         reasons_selected: why it was selected, in words.
         overlay_hits: names of the overlay's rules that matched it.
+        same_in: the paths of other documents that have the same passage; ``None`` if none has.
         allowed_actions: what it may be used for, lowest risk first; ``None`` without a policy.
     """
 
@@ -245,6 +248,7 @@ class SelectedChunk(Contract):
     bridge_role: str | None = None
     reasons_selected: list[str]
     overlay_hits: list[str]
+    same_in: list[str] | None = None
     metadata: ChunkMetadata
     citation: Citation
     allowed_actions: list[Action] | None = None
@@ -457,7 +461,8 @@ class RequestEcho(Contract):
     lexical_only: bool = False
     fusion: Fusion | None = None
     rerank: str | None = None
-    allow_weak: bool | None = None
+    evidence: EvidenceNeed | None = None
+    also: list[str] | None = None
     as_of: Moment | None = None
 
 
@@ -465,17 +470,17 @@ class TaskEvidence(Contract):
     """What the visible corpus has of the task, on an absolute scale (docs/quality.md).
 
     Attributes:
-        support: ``supported``; ``weak`` if the best passage has little of the task; ``off_topic``
-            if the task's rare words are missing and nothing is close in meaning.
-        strength: of the best passage's evidence, in [0, 1].
-        words: number of the task's content words.
+        support: ``supported``; ``weak`` if the first passages have little of the task's words;
+            ``off_topic`` if none of its words occurs and nothing is close in meaning.
+        coverage: the share of the task's words that the best of them has, in [0, 1].
+        words: number of the content words of the task and its other wordings.
         specificity: how much more of the task's words the best passage has than the best twelve
             have on average, in nats.
         role_share: the share of the role's terms in the final scores, in [0, 1].
     """
 
     support: TaskSupport
-    strength: float
+    coverage: float
     words: int
     specificity: float
     role_share: float

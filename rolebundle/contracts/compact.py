@@ -31,7 +31,7 @@ from rolebundle.contracts.bundle import (
     Summary,
 )
 from rolebundle.contracts.request import Where
-from rolebundle.contracts.terms import Action, Fusion, RejectionCode
+from rolebundle.contracts.terms import EvidenceNeed, Action, Fusion, RejectionCode
 
 
 def _part(
@@ -201,7 +201,8 @@ class SameRequest(Contract):
     token_budget: int | None = None
     packet: bool | None = None
     lexical_only: bool | None = None
-    allow_weak: bool | None = None
+    evidence: EvidenceNeed | None = None
+    also: list[str] | None = None
     fusion: Fusion | None = None
     rerank: str | None = None
     as_of: str | None = None

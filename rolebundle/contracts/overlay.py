@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.terms import Fusion, TrustTier
+from rolebundle.contracts.terms import EvidenceNeed, Fusion, TrustTier
 
 ROLE_ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 WEIGHT_TOLERANCE = 0.01
@@ -134,14 +134,14 @@ class RetrievalPolicy(Contract):
     If a file gives one to three of the weights, the others share what is left of 1, in proportion
     to their inherited or default values.
 
-    ``min_score``, ``fusion``, ``expansion_weight`` and ``prefer_newest`` are not part of Knowledge
-    Core's format.
+    ``min_score``, ``fusion``, ``expansion_weight``, ``prefer_newest``, ``diversity`` and
+    ``evidence`` are not part of Knowledge Core's format.
 
     Attributes:
         max_selected_chunks: number of passages of an answer, 1 to 1000. Default: 10. Example: 8
         lexical_weight: weight of the words that passage and task share (BM25), 0 to 1. Default:
-            0.3. Example: 0.4
-        semantic_weight: weight of closeness in meaning (vectors), 0 to 1. Default: 0.3. Example:
+            0.36. Example: 0.4
+        semantic_weight: weight of closeness in meaning (vectors), 0 to 1. Default: 0.24. Example:
             0.25
         metadata_weight: weight of the source policy, age and roles, 0 to 1. Default: 0.2. Example:
             0.25
@@ -150,6 +150,10 @@ class RetrievalPolicy(Contract):
             ranked lower. Default: false. Example: true
         max_chunks_per_source: number of passages of one source that have no diversity penalty, 1 to
             1000. Default: 3. Example: 2
+        diversity: `hard` makes max_chunks_per_source a limit of the answer, whatever
+            require_source_diversity says. Default: soft. Example: "hard"
+        evidence: `required` withholds every passage if the documents have little of the task.
+            Default: optional, so that the answer has a caution instead. Example: "required"
         freshness_max_age_days: age in days from which a passage is stale. Default: 365, without a
             penalty. Example: 180
         stale_penalty: the metadata score of a stale passage is multiplied by 1 minus this, if
@@ -169,12 +173,13 @@ class RetrievalPolicy(Contract):
     """
 
     max_selected_chunks: Count = 10
-    lexical_weight: Fraction = 0.3
-    semantic_weight: Fraction = 0.3
+    lexical_weight: Fraction = 0.36
+    semantic_weight: Fraction = 0.24
     metadata_weight: Fraction = 0.2
     rerank_weight: Fraction = 0.2
     require_source_diversity: bool = False
     max_chunks_per_source: Count = 3
+    diversity: Literal["soft", "hard"] = "soft"
     freshness_max_age_days: Annotated[float, Field(gt=0)] | None = None
     stale_penalty: Fraction = 0.5
     role_mismatch_penalty: Fraction = 0.5
@@ -182,6 +187,7 @@ class RetrievalPolicy(Contract):
     fusion: Fusion = "weighted"
     expansion_weight: Fraction = 0.2
     prefer_newest: bool = True
+    evidence: EvidenceNeed = "optional"
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> Self:

@@ -14,7 +14,7 @@ from pydantic import (
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
-from rolebundle.contracts.terms import Action, Detail, Fusion
+from rolebundle.contracts.terms import Action, Detail, EvidenceNeed, Fusion
 
 MAX_TASK_CHARACTERS = 1_000_000
 MAX_REFERENCE_CHARACTERS = 10_000
@@ -23,6 +23,7 @@ MAX_ALTERNATIVES = 100
 """How many values one key of ``where`` may have."""
 MAX_ATTRIBUTES = 20
 """How many attributes ``where`` may name."""
+MAX_ALSO = 8
 MAX_SEEN = 1_000
 """How many ids ``seen`` may have."""
 NO_RERANK = "none"
@@ -110,6 +111,11 @@ class RetrievalRequest(Contract):
     task: TaskText = Field(
         description="What you are about to do, in one or two sentences: the goal and its key terms."
     )
+    also: Annotated[list[TaskText], Field(max_length=MAX_ALSO)] | None = Field(
+        None,
+        description=f"Up to {MAX_ALSO} other wordings of the task: synonyms, names, keywords that "
+        "the documents may use, the answer that you expect. All are searched.",
+    )
     role: RoleId | None = Field(
         None,
         description="The role whose overlay governs the answer. Without a role no overlay applies.",
@@ -162,10 +168,10 @@ class RetrievalRequest(Contract):
         description="The model that scores the best passages again, as PROVIDER:MODEL, for "
         "example onnx; or none. Default: the configured model.",
     )
-    allow_weak: bool = Field(
-        False,
-        description="Return passages even if the corpus has nothing for the task. They are "
-        "guesses.",
+    evidence: EvidenceNeed | None = Field(
+        None,
+        description="required: return no passages if the documents have little of the task. "
+        "optional: return them with a caution. Default: the overlay's choice, or optional.",
     )
     as_of: Moment | None = Field(
         None,

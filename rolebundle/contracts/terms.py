@@ -23,10 +23,11 @@ DecisionEffect = Literal["warn", "require_approval", "block"]
 """What a decision does to an intent that it is about, the mildest first."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
-TrustPosture = Literal["strong", "mixed", "weak"]
+TrustPosture = Literal["strong", "mixed", "weak", "undeclared"]
 FreshnessPosture = Literal["fresh", "mixed", "stale"]
 Lane = Literal["lexical", "semantic"]
 Fusion = Literal["weighted", "rrf"]
+EvidenceNeed = Literal["optional", "required"]
 Detail = Literal["ids", "compact", "full"]
 
 RejectionCode = Literal[
@@ -66,8 +67,8 @@ WarningCode = Literal[
     "REPLICA_STALE",
     "SEEN_UNKNOWN",
     "WEAK_EVIDENCE",
-    "NAMES_MISSING",
     "WORDS_MISSING",
+    "WORDS_CORRECTED",
     "SOURCE_CHANGED",
     "SOURCE_UNCHECKED",
 ]

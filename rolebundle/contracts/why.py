@@ -87,10 +87,7 @@ class ScoreTrace(Contract):
         vocabulary: names of the overlay's vocabulary rules that matched.
         mark_factor: what the mark multiplies the role's terms with, before they are in ``scores``;
             missing if the passage has no mark.
-        vagueness: what counted because the task is vague: what it asks for besides its topic, and
-            how much prose the passage has. It is in ``scores``; missing if the task is specific.
-        kind: ``prose``, ``code`` or ``tests``, and what all terms are multiplied with because the
-            task asks for another kind. It is in ``scores``; empty if it does not.
+        lift: why the score was lifted; empty if it was not.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
@@ -105,8 +102,7 @@ class ScoreTrace(Contract):
     weights: ScoreWeights
     vocabulary: list[str]
     mark_factor: float | None = None
-    vagueness: list[str] = []
-    kind: str = ""
+    lift: str = ""
     place: int
     of: int
     rank: int | None = None

@@ -24,6 +24,7 @@ from rolebundle.retrieval.answer.posture import freshness_posture, trust_posture
 from rolebundle.retrieval.answer.selected_chunk import rounded, score_weights, selected_chunk
 from rolebundle.retrieval.answer.warnings import warnings_for
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
+from rolebundle.retrieval.duplicates import copies_of
 from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.request import ResolvedRequest
@@ -36,7 +37,9 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         retrieval.evidence.support(candidate.passage.rowid) for candidate in selection.selected
     ]
     selected = [
-        selected_chunk(rank, candidate, request, support)
+        selected_chunk(
+            rank, candidate, request, support, copies_of(candidate.chunk_id, retrieval.ranked)
+        )
         for rank, (candidate, support) in enumerate(
             zip(selection.selected, supports, strict=True), start=1
         )
@@ -69,7 +72,8 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
                     chunk
                     for chunk, support in zip(selected, supports, strict=True)
                     if support.is_for_task
-                ]
+                ],
+                is_declared=retrieval.declares_trust,
             ),
             freshness_posture=freshness_posture(selected),
         ),
@@ -110,7 +114,7 @@ def _task_evidence(retrieval: Retrieval) -> TaskEvidence:
     evidence, weights = retrieval.evidence, retrieval.weights
     return TaskEvidence.model_construct(
         support=evidence.task,
-        strength=rounded(evidence.best.strength),
+        coverage=rounded(evidence.best.coverage),
         words=len(evidence.words.frequencies),
         specificity=rounded(evidence.specificity),
         role_share=rounded(weights.metadata + weights.vocabulary),
@@ -123,7 +127,7 @@ def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
         task_text=query.task_text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.label for term in query.expansion_terms],
-        semantic_query=[query.semantic_text],
+        semantic_query=list(query.semantic_texts),
         applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
         applied_filters=list(query.applied_filters),
         generated_at=iso_utc(request.now),

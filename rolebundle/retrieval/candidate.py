@@ -42,22 +42,34 @@ class Term(NamedTuple):
 class Query(NamedTuple):
     """A task, expanded by a role. The task's own terms and the role's are kept apart.
 
-    ``content_words`` are the task's words without stop words, each once, as the terms of which a
-    text with the word has at least one: the word itself and its stems. The first is the word.
-    ``names`` are the positions of those that look like the name of one thing: letters with digits
-    (EL1), or a capital within a sentence (Larkfield). ``general`` are the positions of those that
-    name no topic; empty if all are such.
+    Attributes:
+        task_text: the task.
+        task_terms: the lexical terms of the task and its other wordings.
+        content_words: the words of all wordings without stop words, each once, as the terms of
+            which a text with the word has at least one: the word itself, which comes first, its
+            stems, and its other spellings.
+        wordings: the positions of the words of each wording; the task's own comes first.
+        names: the positions of the words that look like the name of one thing: letters with digits
+            (EL1), or a capital within a sentence (Larkfield).
+        exact: quoted phrases, numbers and identifiers.
+        expansion_terms: the lexical terms of the role.
+        semantic_texts: the task and its other wordings; their mean is searched by meaning.
+        applied_rules: for the trace of the query.
+        applied_filters: for the trace of the query.
+        corrected: words that no visible chunk has → the words that are searched as well.
     """
 
     task_text: str
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
+    wordings: tuple[frozenset[int], ...]
     names: frozenset[int]
-    general: frozenset[int]
+    exact: tuple[str, ...]
     expansion_terms: tuple[Term, ...]
-    semantic_text: str
+    semantic_texts: tuple[str, ...]
     applied_rules: tuple[str, ...]
     applied_filters: tuple[AppliedFilter, ...]
+    corrected: Mapping[str, str] = MappingProxyType({})
 
 
 class LexicalHit(NamedTuple):
@@ -133,7 +145,6 @@ class Candidate(NamedTuple):
         metadata_hits: the rules that made it up.
         freshness: by the date of its document.
         contextual: the cosine by the reranking model; ``None`` if it was not scored again.
-        is_off_topic: whether the task is off-topic for the corpus, so that nothing is selected.
         duplicate_of: the chunk id of a better candidate with the same text, if there is one.
     """
 
@@ -149,7 +160,6 @@ class Candidate(NamedTuple):
     metadata_hits: tuple[str, ...] = ()
     freshness: FreshnessStatus = "undated"
     contextual: float | None = None
-    is_off_topic: bool = False
     duplicate_of: str | None = None
 
     @property

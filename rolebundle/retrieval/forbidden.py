@@ -8,7 +8,6 @@ Forbidden candidates take no part in these, so that they influence nothing but a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.filter import rejections, seen_rejection, with_metadata
@@ -17,9 +16,6 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights
 from rolebundle.retrieval.select import select
 
-if TYPE_CHECKING:
-    from rolebundle.retrieval.vague import Vagueness
-
 
 def forbidden_hits(
     rejected: Iterable[RejectedCandidate],
@@ -27,7 +23,6 @@ def forbidden_hits(
     request: ResolvedRequest,
     weights: Weights,
     seen: Mapping[str, Sequence[str]],
-    vagueness: Vagueness | None = None,
 ) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
@@ -39,10 +34,9 @@ def forbidden_hits(
         request: the resolved request.
         weights: of the score's terms.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
-        vagueness: what counts for a vague task; ``None`` for a specific one.
     """
     supposed = [
-        with_role(with_metadata(rejection.candidate, request), request, weights, vagueness)
+        with_role(with_metadata(rejection.candidate, request), request, weights)
         for rejection in rejected
         if {code for code, _ in rejections(rejection.candidate.passage, request)}
         == {"forbidden_source"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
@@ -22,7 +22,7 @@ from rolebundle.embedding.provider import (
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit
-from rolebundle.retrieval.evidence import Evidence, best_passages, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence, best_by_words, weigh_evidence
 from rolebundle.retrieval.filter import (
     first_rejection,
     path_rules,
@@ -39,9 +39,6 @@ from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.indexes import vector_index, vector_search
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
-
-if TYPE_CHECKING:
-    from rolebundle.text.intents import Intent
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
@@ -75,6 +72,8 @@ class Lanes:
         degraded: why the semantic lane cannot run; empty if it runs or was not requested. If
             ``index`` is not the active one, why that one cannot be used.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
+        exact: the exact words and phrases of the task that some visible chunks have, and few.
+        absent_exact: those that none has.
     """
 
     corpus: Corpus
@@ -84,6 +83,8 @@ class Lanes:
     confidence: float = 1.0
     degraded: str = ""
     noise: Noise | None = None
+    exact: Sequence[str] = ()
+    absent_exact: Sequence[str] = ()
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
@@ -101,7 +102,7 @@ class Lanes:
         # What an earlier search found keeps its hits, so that it keeps its score.
         semantic = {**{hit.rowid: hit for hit in nearest}, **pool.semantic}
         proposals = lexical.propose(
-            self.corpus, self.query, depth, within, [hit.rowid for hit in nearest]
+            self.corpus, self.query, depth, within, [hit.rowid for hit in nearest], self.exact
         )
         rowids = sorted(
             proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
@@ -131,43 +132,6 @@ class Lanes:
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
         )
 
-    def with_openings(
-        self,
-        pool: Pool,
-        intents: Collection[Intent],
-        until: str,
-        within: Sequence[int] | None,
-    ) -> Pool:
-        """The pool with passages that a vague task asks for by its intent and not by its words.
-
-        They have the true scores of both lanes, and no lane proposed them.
-
-        Args:
-            pool: what the lanes proposed.
-            intents: what the task asks for.
-            until: the time of the request, ISO 8601. Later dates do not count as new.
-            within: rowids of the documents to search in; ``None`` for all.
-        """
-        # Imported here: most tasks are not vague.
-        from rolebundle.retrieval.vague import INTRODUCTION_TYPES
-        from rolebundle.storage.content import document_openings
-
-        rowids: set[int] = set()
-        if "recency" in intents or "orientation" in intents:
-            rowids.update(document_openings.openings_of(self.corpus, [*pool.passages]))
-            rowids.update(document_openings.newest_chunks(self.corpus, until, within))
-        if "orientation" in intents:
-            types = [*INTRODUCTION_TYPES]
-            rowids.update(document_openings.introductions(self.corpus, types, within))
-        added = self._read(sorted(rowids - pool.passages.keys()))
-        lexical_hits, semantic = self.measure([*added.values()])
-        unmatched = {rowid: LexicalHit(rowid, 0.0, 0.0, proposed=False) for rowid in added}
-        return pool._replace(
-            lexical={**pool.lexical, **unmatched, **lexical_hits},
-            semantic={**pool.semantic, **semantic},
-            passages={**pool.passages, **added},
-        )
-
     def measure(
         self, passages: Sequence[Passage]
     ) -> tuple[dict[int, LexicalHit], dict[int, SemanticHit]]:
@@ -178,15 +142,15 @@ class Lanes:
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
 
     def weigh_evidence(self, pool: Pool) -> Evidence:
-        """What everything visible has of the task, by the best passages of the pool."""
+        """What everything visible has of the task's words, before the passages are ranked."""
         ordered = sorted(pool.passages, key=lambda rowid: pool.passages[rowid].chunk_id)
         hits = ((rowid, pool.lexical.get(rowid)) for rowid in ordered)
         bm25 = {rowid: hit.bm25 for rowid, hit in hits if hit is not None and hit.bm25 > 0}
         cosines = {
             rowid: pool.semantic[rowid].cosine for rowid in ordered if rowid in pool.semantic
         }
-        words = lexical.task_words(self.corpus, self.query, best_passages(bm25, cosines))
-        return weigh_evidence(bm25, cosines, words, self.noise, self.confidence)
+        words = lexical.task_words(self.corpus, self.query, best_by_words(bm25))
+        return weigh_evidence(bm25, cosines, words, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
@@ -304,37 +268,42 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         CorpusCorrupt: a lexical index does not have what was stored.
     """
     verify_lexical_indexes(corpus)
+    query = lexical.with_corrections(corpus, query)
+    words_only = Lanes(corpus, query, **lexical.exact_words(corpus, query)._asdict())
     if provider is None:
-        return Lanes(corpus, query)
+        return words_only
     try:
-        return _semantic_lanes(corpus, query, provider, usable_index(corpus, provider))
+        return _semantic_lanes(words_only, provider, usable_index(corpus, provider))
     except EmbedderError as error:
         # Law 6: something else answers, and the bundle says what is missing and why.
         degraded = f"{error.message}; {error.hint}"
     for substitute in provider.substitutes() if isinstance(provider, WithSubstitutes) else ():
         try:
             index = _complete_index(corpus, substitute)
-            lanes = _semantic_lanes(corpus, query, substitute, index) if index else None
+            lanes = _semantic_lanes(words_only, substitute, index) if index else None
         except EmbedderError:
             continue
         if lanes is not None and lanes.index is not None:
             return replace(lanes, degraded=degraded)
-    return Lanes(corpus, query, degraded=degraded)
+    return replace(words_only, degraded=degraded)
 
 
-def _semantic_lanes(
-    corpus: Corpus, query: Query, provider: EmbeddingProvider, index: EmbeddingIndex
-) -> Lanes:
+def _semantic_lanes(words_only: Lanes, provider: EmbeddingProvider, index: EmbeddingIndex) -> Lanes:
     """Both lanes; only the lexical one if the vectors are damaged.
 
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    if problem := vectors_problem(corpus, index):
-        return Lanes(corpus, query, degraded=f"{problem}; {DAMAGE_HINT}")
-    vector = query_vector(query, provider)
-    confidence = query_confidence(query, provider)
-    return Lanes(corpus, query, index, vector, confidence, noise=_noise(index, provider))
+    query = words_only.query
+    if problem := vectors_problem(words_only.corpus, index):
+        return replace(words_only, degraded=f"{problem}; {DAMAGE_HINT}")
+    return replace(
+        words_only,
+        index=index,
+        vector=query_vector(query, provider),
+        confidence=query_confidence(query, provider),
+        noise=_noise(index, provider),
+    )
 
 
 def _noise(index: EmbeddingIndex, provider: EmbeddingProvider) -> Noise:
@@ -397,13 +366,15 @@ def _described(model: ModelIdentity) -> str:
 
 
 def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
-    """The unit vector of the task, as float32 bytes.
+    """The unit vector of the task, as float32 bytes; with other wordings, of the mean of all.
 
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    texts = [query.semantic_text]
+    texts = query.semantic_texts
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
+    if len(texts) > 1:
+        vectors = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
     return bytes(vectors[0].tobytes())
 
 
@@ -413,4 +384,4 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
     Raises:
         EmbedderError: the model cannot be used.
     """
-    return provider.fluency(query.semantic_text) if isinstance(provider, HasFluency) else 1.0
+    return provider.fluency(query.task_text) if isinstance(provider, HasFluency) else 1.0

@@ -36,6 +36,16 @@ FIRST_ROWS = 3_000
 EXACT_BEST = 50
 """So many of the best chunks must not change if chunks with only common terms are left out."""
 
+RARE = 50
+"""An exact term that at most so many chunks have is shown in a passage that has it."""
+EXACT_PROPOSED = 5
+"""So many of the best chunks with a rare exact term are proposed."""
+OFTEN = 3
+MIN_LETTERS, MAX_LETTERS = 4, 20
+"""The length of words that may be misspelled."""
+MAX_CORRECTED = 4
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
 K1 = 1.2
 """Saturation: the smaller, the less further occurrences of a term count."""
 B = 0.75
@@ -82,6 +92,7 @@ def propose(
     depth: int,
     within: Sequence[int] | None = None,
     also: Sequence[int] = (),
+    exact: Sequence[str] = (),
 ) -> LexicalProposals:
     """The chunks that match the task's terms best, and those that match the role's terms best.
 
@@ -92,11 +103,91 @@ def propose(
         within: rowids of the documents to search in; ``None`` for all.
         also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
             score them in the same pass.
+        exact: words and phrases; the best chunks with each are proposed, too.
     """
     visible = compartments.searchable_compartments(corpus)
-    task = _best(corpus, visible, query.task_terms, depth, within, also)
+    having = [
+        rowid
+        for words in exact
+        for rowid in _best(corpus, visible, [Term(words)], EXACT_PROPOSED, within).best
+    ]
+    task = _best(corpus, visible, query.task_terms, depth, within, [*also, *having])
     role = _best(corpus, visible, query.expansion_terms, depth, within)
-    return LexicalProposals(dict(task.best), dict(role.best), dict(task.further))
+    known = {**task.further, **task.best}
+    by_exact = _completed(corpus, visible, query.task_terms, known, having)
+    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task.best}
+    return LexicalProposals(by_task, dict(role.best), dict(task.further))
+
+
+class ExactWords(NamedTuple):
+    """The exact words and phrases of a task.
+
+    Attributes:
+        exact: those that some visible chunks have, and at most ``RARE``.
+        absent_exact: those that none has.
+    """
+
+    exact: Sequence[str]
+    absent_exact: Sequence[str]
+
+
+def exact_words(corpus: Corpus, query: Query) -> ExactWords:
+    """Which exact words and phrases of the task are rare, and which occur nowhere."""
+    visible = compartments.searchable_compartments(corpus)
+    counts = _frequencies(corpus, visible, [_literal(Term(words)) for words in query.exact])
+    counted = list(zip(query.exact, counts, strict=False))
+    return ExactWords(
+        [words for words, count in counted if 0 < count <= RARE],
+        [words for words, count in counted if not count],
+    )
+
+
+def with_corrections(corpus: Corpus, query: Query) -> Query:
+    """The query in which each misspelled word of the task is searched as a known one as well.
+
+    A word counts as misspelled if no visible chunk has it, and one change of a letter turns it into
+    a word that at least ``OFTEN`` of them have; the most frequent of these is taken. Names and
+    identifiers are as they are.
+    """
+    visible = compartments.searchable_compartments(corpus)
+    own = sorted(query.wordings[0] - query.names)
+    places = [place for place in own if _may_be_misspelled(query.content_words[place][0].text)]
+    if not visible or not places:
+        return query
+    counts = _frequencies(
+        corpus, visible, [match_expression(query.content_words[place]) for place in places]
+    )
+    content_words = list(query.content_words)
+    corrected: dict[str, str] = {}
+    unknown = [place for place, count in zip(places, counts, strict=True) if not count]
+    for place in unknown[:MAX_CORRECTED]:
+        word = content_words[place][0].text
+        changed = one_change_away(word)
+        known = _frequencies(corpus, visible, [_literal(Term(other)) for other in changed])
+        count, other = max(zip(known, changed, strict=True), key=lambda pair: (pair[0], pair[1]))
+        if count >= OFTEN:
+            corrected[word] = other
+            content_words[place] = (*content_words[place], Term(other))
+    terms = tuple(Term(other) for other in corrected.values())
+    return query._replace(
+        content_words=tuple(content_words),
+        task_terms=(*query.task_terms, *terms),
+        corrected=corrected,
+    )
+
+
+def _may_be_misspelled(word: str) -> bool:
+    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
+
+
+def one_change_away(word: str) -> list[str]:
+    """The words with one letter removed, exchanged, replaced or added (Damerau, 1964)."""
+    splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    found = {head + tail[1:] for head, tail in splits if tail}
+    found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
+    found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _ALPHABET}
+    found |= {head + letter + tail for head, tail in splits for letter in _ALPHABET}
+    return sorted(found - {word})
 
 
 def score(
@@ -131,8 +222,7 @@ def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords
         frequencies=_frequencies(corpus, visible, map(match_expression, query.content_words)),
         chunks=sum(compartment.chunks for compartment in visible),
         matches=matching_words(corpus, query.content_words, rowids),
-        names=query.names,
-        general=query.general,
+        wordings=query.wordings,
     )
 
 

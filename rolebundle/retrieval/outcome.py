@@ -15,7 +15,6 @@ from rolebundle.retrieval.score import Weights
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
-    from rolebundle.retrieval.vague import Vagueness
 
 
 class Selection(NamedTuple):
@@ -75,10 +74,12 @@ class Retrieval(NamedTuple):
         rejected: the candidates that the filter rejected.
         ranked: the candidates that the filter allowed, in the order of the ranking.
         selection: the selection from the ranked candidates.
+        withheld: why nothing was selected although there are candidates; empty if something was.
+        judged: the rowids of the first passages, which decide about the evidence.
+        absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
-        vagueness: how vague the task is, and what counts for it then.
         has_trusted: whether a visible document is preferred or authoritative.
     """
 
@@ -93,8 +94,18 @@ class Retrieval(NamedTuple):
     rejected: Sequence[RejectedCandidate]
     ranked: Sequence[Candidate]
     selection: Selection
+    withheld: str = ""
+    judged: Sequence[int] = ()
+    absent_exact: Sequence[str] = ()
     unmatched: str = ""
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
-    vagueness: "Vagueness | None" = None
     has_trusted: bool = True
+
+    @property
+    def declares_trust(self) -> bool:
+        """Whether somebody declared trust for what is visible. What agents filed does not count."""
+        return self.has_trusted or any(
+            document.trust_tier == "untrusted" and document.origin != "agent"
+            for document in (candidate.passage.document for candidate in self.candidates)
+        )

@@ -13,13 +13,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
-from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.candidate import Candidate, Pool, RejectedCandidate
+from rolebundle.retrieval.evidence import JUDGED, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
@@ -28,17 +28,14 @@ from rolebundle.retrieval.outcome import RerankReport, Retrieval, Selection
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.score import Weights
-from rolebundle.retrieval.select import is_answered_off_topic, select
+from rolebundle.retrieval.score import Weights, role_share
+from rolebundle.retrieval.select import select
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import has_trusted
 from rolebundle.storage.verify import verify_passages
-from rolebundle.text.stop_words import INTENT_HINTS
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.rerank.reranker import Reranker
-    from rolebundle.retrieval.vague import Vagueness
-    from rolebundle.text.intents import TaskIntent
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
@@ -63,7 +60,7 @@ def retrieve(
     """
     started = perf_counter()
     with corpus.reading():
-        query = build_query(request.task, request.overlay)
+        query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
         retrieval = run(lanes, request, reranker)
     return assemble(request, retrieval, perf_counter() - started)
@@ -75,7 +72,8 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     searched = within = matching.rowids if matching else None
     depth, is_limited_to_allowed = first_depth(len(request.seen)), False
     pool = lanes.propose(Pool(), depth, within)
-    found = _search(lanes, request, reranker, pool, lanes.weigh_evidence(pool), seen, searched)
+    weighed = lanes.weigh_evidence(pool)
+    found = _search(lanes, request, reranker, pool, weighed, seen)
     while found.distinct < request.limit and found.pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows;
@@ -88,18 +86,17 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         else:
             break
         pool = lanes.propose(found.pool, depth, within)
-        found = _search(lanes, request, reranker, pool, found.evidence, seen, searched)
+        found = _search(lanes, request, reranker, pool, weighed, seen)
     hits: Sequence[Candidate] = ()
-    if not is_answered_off_topic(found.evidence, request):
-        hits = forbidden_hits(
-            found.rejected, found.selection.selected, request, found.weights, seen, found.vagueness
-        )
-    selected = [candidate.passage for candidate in found.selection.selected]
-    verify_passages(lanes.corpus, [passage.rowid for passage in selected])
+    if not found.withheld:
+        selected = found.selection.selected
+        hits = forbidden_hits(found.rejected, selected, request, found.weights, seen)
+    passages = [candidate.passage for candidate in found.selection.selected]
+    verify_passages(lanes.corpus, [passage.rowid for passage in passages])
     corpus = corpus_state(lanes.corpus, request.now, lanes.index)
     return Retrieval(
         query=lanes.query,
-        evidence=lanes.with_support(found.evidence, selected),
+        evidence=lanes.with_support(found.evidence, passages),
         weights=found.weights,
         corpus=corpus,
         semantic=lanes.semantic_report(request, corpus.chunks),
@@ -109,10 +106,12 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         rejected=found.rejected,
         ranked=found.ranked,
         selection=found.selection,
+        withheld=found.withheld,
+        judged=found.judged,
+        absent_exact=lanes.absent_exact,
         unmatched=matching.problem if matching else "",
         seen=seen,
         forbidden_hits=hits,
-        vagueness=found.vagueness,
         has_trusted=_has_trusted(lanes.corpus, corpus.documents, found.candidates),
     )
 
@@ -127,7 +126,8 @@ class _Found(NamedTuple):
     rejected: Sequence[RejectedCandidate]
     ranked: Sequence[Candidate]
     selection: Selection
-    vagueness: Vagueness | None
+    withheld: str
+    judged: Sequence[int]
 
     @property
     def distinct(self) -> int:
@@ -143,79 +143,59 @@ def _search(
     request: ResolvedRequest,
     reranker: Reranker | None,
     pool: Pool,
-    evidence: Evidence,
+    weighed: Evidence,
     seen: Mapping[str, Sequence[str]],
-    searched: Sequence[int] | None,
 ) -> _Found:
     """The steps after the lanes' proposals, once."""
-    weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
-    intent = vague_intent(request, lanes.query, evidence)
-    if intent:
-        evidence = evidence._replace(has_topic=intent.has_topic)
-    if request.overlay is None:
-        intent = None
-    if intent and intent.intents and not pool.refills:
-        pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
-        cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
-        evidence = evidence._replace(cosines=cosines)
+    weights = weights_for(request, weighed, has_semantic=bool(lanes.index or reranker))
     candidates = merge(pool, weights)
     allowed, rejected = filter_candidates(candidates, request, seen)
-    vagueness = vagueness_of(request, evidence, intent, allowed) if intent else None
-    ranked = rank(
-        allowed,
-        request,
-        weights,
-        has_vectors=lanes.index is not None,
-        is_off_topic=is_answered_off_topic(evidence, request),
-        cosines=reranker.cosines if reranker else None,
-        vagueness=vagueness,
+    cosines = reranker.cosines if reranker else None
+    plain = plain_candidates(pool, request, weights)
+    ranked = rank(allowed, request, weights, plain, lanes.exact, cosines)
+    judged = first_documents(ranked)
+    evidence = lanes.with_support(weighed, judged)
+    evidence = evidence.judged_by(rowids := [passage.rowid for passage in judged])
+    withheld = withheld_because(evidence, request)
+    selection = select(ranked, request, withheld)
+    return _Found(
+        pool, evidence, weights, candidates, rejected, ranked, selection, withheld, rowids
     )
-    selection = select(ranked, request)
-    return _Found(pool, evidence, weights, candidates, rejected, ranked, selection, vagueness)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
     """The weights of the score's terms: the role's depend on how specific the task is."""
-    return Weights.of(
-        request.policy,
-        request.fusion,
-        has_semantic=has_semantic,
-        role_factor=evidence.role_factor if request.overlay else 0.0,
-    )
+    share = role_share(request.policy, evidence.specificity) if request.overlay else 0.0
+    return Weights.of(request.policy, request.fusion, has_semantic=has_semantic, role_share=share)
 
 
-def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> TaskIntent | None:
-    """What a vague task asks for besides its topic; ``None`` if it is specific.
+def plain_candidates(pool: Pool, request: ResolvedRequest, weights: Weights) -> Sequence[Candidate]:
+    """The candidates as without a role, if the role's own ``fusion`` scores them differently."""
+    fusion = request.echo.fusion or "weighted"
+    return () if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
 
-    A task that no passage supports is vague, too: its words choose none. Without a role vagueness
-    does not count, and only an off-topic task is looked at: does it name a topic at all?
+
+def first_documents(ranked: Sequence[Candidate]) -> list[Passage]:
+    """The first passages of the ranking, which decide about the evidence for the task.
+
+    What agents remembered does not count beside documents: it changes no verdict about them.
     """
-    is_supported = evidence.task == "supported"
-    may_have_intent = any(word.text in INTENT_HINTS for word, *_ in query.content_words)
-    if request.overlay is None and evidence.task != "off_topic":
-        return None
-    if is_supported and not may_have_intent:
-        return None
-    # Imported here, as below, because most requests do without.
-    from rolebundle.text.intents import task_intent
-
-    intent = task_intent(request.task)
-    # "Parallel algorithms" is a topic, however many passages are about it.
-    is_vague = intent.intents and (evidence.vagueness or not intent.has_topic)
-    return intent if is_vague or not is_supported else None
+    passages = [
+        candidate.passage
+        for candidate in ranked
+        if candidate.duplicate_of is None and not candidate.is_superseded
+    ]
+    documents = [one for one in passages if one.document.source_kind != REMEMBERED_KIND]
+    return (documents or passages)[:JUDGED]
 
 
-def vagueness_of(
-    request: ResolvedRequest,
-    evidence: Evidence,
-    intent: TaskIntent,
-    allowed: Sequence[Candidate],
-) -> Vagueness:
-    """What counts for a vague task, besides its words and the role."""
-    from rolebundle.retrieval.vague import weigh_vagueness
-
-    degree = evidence.vagueness if evidence.task == "supported" else 1.0
-    return weigh_vagueness(degree, intent, allowed, request.now)
+def withheld_because(evidence: Evidence, request: ResolvedRequest) -> str:
+    """Why no passage is selected: nothing has the task, or too little does; empty if neither."""
+    if evidence.task == "off_topic":
+        return "no word of the task occurs, and nothing is near it in meaning"
+    if evidence.task == "weak" and request.requires_evidence:
+        return "evidence is required, and no passage has enough of the task's words"
+    return ""
 
 
 def _has_trusted(corpus: Corpus, documents: int, candidates: Sequence[Candidate]) -> bool:

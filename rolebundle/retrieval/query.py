@@ -16,8 +16,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.text.capitals import lower_capitals
 from rolebundle.text.languages import is_unspaced, likely_languages
-from rolebundle.text.phrasing import remove_phrasing
-from rolebundle.text.stop_words import ENGLISH, GENERAL_WORDS, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
@@ -27,6 +26,8 @@ MAX_SYNONYMS = 2
 MAX_TASK_TERMS = 128
 MAX_CONTENT_WORDS = 48
 MAX_REPEATS = 8
+MAX_EXACT = 8
+_MAX_EXACT_CHARS = 10_000
 STEM_WEIGHT = 2
 """Weight of a stem; its word has 1. A stem matches what the word matches, and more.
 
@@ -49,6 +50,13 @@ _HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
 # Possessive, too. A capital after a full stop is no sign of a name.
 _CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W_]++)")
 _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
+# What can only be meant exactly. The opening quote begins a word; a phrase has at most 200 letters.
+_QUOTED = re.compile(r"(?<![^\W_])[\"“„«]\s*([^\"“”„«»\n]{2,200}?)\s*[\"”“»](?![^\W_])")
+_IDENTIFIER = re.compile(
+    r"(?<![^\W_])(?:[^\W_]*+\d[^\W_]*+|[^\W\d_]++)(?:[-./:_@#]{1,2}[^\W_]++)*+(?![^\W_])"
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
@@ -61,20 +69,25 @@ _CONTRACTION = re.compile(
 )
 
 
-def build_query(task: str, overlay: Overlay | None) -> Query:
+def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) -> Query:
     """Expand a task by a role's vocabulary.
 
     Args:
         task: any text.
         overlay: the role, or ``None`` for the task alone.
+        also: other wordings of the task; their terms are added to the task's.
 
     Returns:
-        The lexical terms of the task and of the role, the semantic text, and the rules that were
-        applied.
+        The lexical terms of the task and of the role, the texts whose meaning is searched, and the
+        rules that were applied.
     """
-    topic, rules = _topic(task)
-    task_terms, content_words, term_rules = _task_terms(topic)
-    rules += term_rules
+    wordings = (task, *also)
+    parsed = [_task_terms(wording) for wording in wordings]
+    content_words = tuple(dict.fromkeys(word for _, words, _ in parsed for word in words))
+    places = {word: place for place, word in enumerate(content_words)}
+    rules = [rule for _, _, applied in parsed for rule in applied]
+    if also:
+        rules.append(f"task:also({len(also)})")
     expansion: tuple[Term, ...] = ()
     filters: tuple[AppliedFilter, ...] = ()
     if overlay is not None:
@@ -85,12 +98,13 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
             rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
     return Query(
         task_text=task,
-        task_terms=task_terms,
+        task_terms=_together([terms for terms, _, _ in parsed]),
         content_words=content_words,
-        names=_names(topic, content_words),
-        general=_general(topic, content_words),
+        wordings=tuple(frozenset(places[word] for word in words) for _, words, _ in parsed),
+        names=_names(task, content_words),
+        exact=_exact(task),
         expansion_terms=expansion,
-        semantic_text=topic,
+        semantic_texts=wordings,
         applied_rules=tuple(rules),
         applied_filters=filters,
     )
@@ -103,16 +117,18 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _topic(task: str) -> tuple[str, list[str]]:
-    """The task without phrases like "please tell me", and the rule that names their number."""
-    topic, frames = remove_phrasing(task)
-    if not frames or ENGLISH.issuperset(words_of(topic)):
-        return task, []
-    return topic, [f"task:frame({frames})"]
+def _together(groups: Sequence[Sequence[Term]]) -> tuple[Term, ...]:
+    """The terms of all wordings; a term of several has the sum of its weights, up to a bound."""
+    weights: Counter[tuple[str, bool]] = Counter()
+    for terms in groups:
+        weights.update({(term.text, term.form): term.weight for term in terms})
+    most = MAX_REPEATS * STEM_WEIGHT
+    return tuple(Term(text, min(weight, most), form) for (text, form), weight in weights.items())
 
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...], list[str]]:
     """The terms of the task, its content words, and the rules that were applied."""
+    original = task
     shortened = _ABBREVIATION.sub(" ", task)
     task = lower_capitals(shortened if _WORD.search(shortened) else task)
     languages = likely_languages(task)
@@ -137,10 +153,11 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
     content_words = [word for word in counts if word not in contracted] or [*counts]
     content_words = content_words[:MAX_CONTENT_WORDS]
     content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
+    counts.update(_searchable(phrase) for phrase in _QUOTED.findall(task) if " " in phrase)
     compounds = _COMPOUND.findall(task)
     counts.update(_searchable(compound) for compound in compounds if not _is_common(compound))
-    joined = _joined(compounds)
-    counts.update(list(joined))
+    spellings = _spellings(original, compounds)
+    counts.update(list(spellings))
     kinds = [(counts, 1, False)]
     if has_forms:
         word_forms = forms(task, languages, stop_words if informative else ())
@@ -150,7 +167,7 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
         content = _with_forms(content_words, languages)
     content = [
-        (*terms, *(Term(word) for word, parts in joined.items() if terms[0].text in parts))
+        (*terms, *(Term(other) for other, parts in spellings.items() if terms[0].text in parts))
         for terms in content
     ]
     rules = [
@@ -195,17 +212,22 @@ def _names(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]
     )
 
 
-def _general(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]:
-    """The positions of the content words that name no topic; none if all are such.
+def _exact(task: str) -> tuple[str, ...]:
+    """The quoted phrases, and the words that can only be meant exactly: numbers and identifiers.
 
-    They are English, and another language may have a word with the same letters.
+    An identifier has a digit, a capital within (``asyncTimeout``), or signs between its parts
+    (``async_timeout``, ``src/auth.py``).
     """
-    general = frozenset(
-        position for position, (word, *_) in enumerate(content_words) if word.text in GENERAL_WORDS
-    )
-    if len(general) == len(content_words) or likely_languages(task):
-        return frozenset()
-    return general
+    beginning = task[:_MAX_EXACT_CHARS]
+    identifiers = filter(_is_identifier, _IDENTIFIER.findall(beginning))
+    found = map(_searchable, (*_QUOTED.findall(beginning), *identifiers))
+    return tuple(dict.fromkeys(found))[:MAX_EXACT]
+
+
+def _is_identifier(word: str) -> bool:
+    if len(word) > 1 and any(map(str.isdigit, word)):
+        return True
+    return bool(_CAMEL.search(word) or re.search("[_./:@#]", word)) and not _is_common(word)
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:
@@ -223,11 +245,25 @@ def _is_common(compound: str) -> bool:
     return all(word in ENGLISH for word in words_of(compound))
 
 
-def _joined(compounds: Iterable[str]) -> dict[str, list[str]]:
-    """Words with hyphens, written as one word, and their parts: others write "onboarding"."""
-    parts = (compound.lower().split("-") for compound in compounds)
-    hyphenated = (words for words in parts if len(words) > 1 and all(map(str.isalpha, words)))
-    return {"".join(words): words for words in islice(hyphenated, MAX_CONTENT_WORDS)}
+def _spellings(task: str, compounds: Iterable[str]) -> dict[str, list[str]]:
+    """Other spellings of the task's compound terms, and the words that each stands for.
+
+    "Wi-Fi" and "async_timeout" are also written as one word, "asyncTimeout" as two, and a version
+    with or without a "v".
+    """
+    found: dict[str, list[str]] = {}
+    for compound in islice(compounds, MAX_CONTENT_WORDS):
+        parts = re.split("[-_]", compound.lower())
+        if len(parts) > 1 and all(map(str.isalpha, parts)):
+            found["".join(parts)] = parts
+        if version := _VERSION.fullmatch(compound):
+            other = version[1] if compound[0] in "vV" else f"v{compound}"
+            found[other] = words_of(compound)
+    for word in islice(_WORD.findall(task), MAX_TASK_TERMS):
+        parts = _CAMEL.split(word)
+        if len(parts) > 1:
+            found[" ".join(parts).lower()] = [word.lower()]
+    return found
 
 
 def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:

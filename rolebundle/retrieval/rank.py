@@ -1,8 +1,10 @@
 """Step 4: the allowed candidates get their final score and their order. Pure.
 
-final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty
+final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty + lift
 
-The mark of a passage multiplies metadata and vocabulary, the role's part of the score.
+The mark of a passage multiplies metadata and vocabulary, the role's part of the score. A lift keeps
+the best passage for the task among the first five (law 11), and a passage with a rare exact word of
+the task among the first three.
 
 The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
 takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
@@ -11,28 +13,20 @@ final scores that are equal at the floor are ordered by what they were before th
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.overlay import Vocabulary
+from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import MarkState
 from rolebundle.retrieval.candidate import Candidate, best_by_lanes
 from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights
-
-if TYPE_CHECKING:
-    from rolebundle.retrieval.smooth import Comparison
-    from rolebundle.retrieval.vague import Vagueness
-
-_CODE_FIRST = re.compile(r"\s*(?:```|~~~)(?![ \t]*\{)")
-"""Fenced code at the beginning; the block of a directive (```` ```{note} ````) is no code."""
 
 Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The cosines of passages with the task, by chunk id; a passage may be missing."""
@@ -45,6 +39,11 @@ SATURATED_METADATA = 2.25
 SATURATED_VOCABULARY = 0.08
 """A higher score of the role's phrases counts as this: one preferred term."""
 DIVERSITY_STEP = 0.15
+
+KEPT_FIRST = 5
+"""The passage that is first without a role is among so many of the first with one (law 11)."""
+EXACT_FIRST = 3
+"""A passage with a rare exact word of the task is among so many of the first."""
 
 UNVERIFIED = 0.8
 """The value of a passage without a mark."""
@@ -67,67 +66,96 @@ def rank(
     allowed: Sequence[Candidate],
     request: ResolvedRequest,
     weights: Weights,
-    *,
-    has_vectors: bool,
-    is_off_topic: bool = False,
+    plain: Sequence[Candidate] = (),
+    exact: Sequence[str] = (),
     cosines: Cosines | None = None,
-    vagueness: Vagueness | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates by :func:`ranking_order`.
 
     Args:
-        allowed: what policy allows. No other passage is compared with anything.
+        allowed: what policy allows.
         request: the resolved request.
         weights: of the score's terms.
-        has_vectors: whether the semantic lane ran. Without it candidates are not smoothed: the
-            libraries that this needs would double the time of a cold start.
-        is_off_topic: whether the corpus has nothing for the task, so that none may be selected.
+        plain: the candidates, scored as without a role, if the role joins the lanes differently.
+        exact: the rare exact words and phrases of the task.
         cosines: asks the reranking model for the cosines of the best passages.
-        vagueness: what counts for a vague task; ``None`` for a specific one.
     """
-    candidates = (
-        [candidate._replace(is_off_topic=True) for candidate in allowed]
-        if is_off_topic
-        else list(allowed)
-    )
-    first = [candidate for candidate in candidates if candidate.round == 0]
-    later = [candidate for candidate in candidates if candidate.round > 0]
-    comparison: Comparison | None = None
-    if has_vectors and request.fusion == "weighted":
-        # Imported here: its word forms would take a tenth of a cold start without vectors.
-        from rolebundle.retrieval.smooth import compare, smooth
-
-        # Before the rescoring, which may use up a deadline.
-        comparison = compare(first, weights)
+    first = [candidate for candidate in allowed if candidate.round == 0]
+    later = [candidate for candidate in allowed if candidate.round > 0]
     if cosines is not None:
         first = rescore(first, cosines, weights)
-    if comparison is not None:
-        first = smooth(first, comparison, weights)
-    candidates = [
-        with_role(candidate, request, weights, vagueness) for candidate in (*first, *later)
-    ]
-    is_code = (candidate.passage.content_type == "code" for candidate in candidates)
-    # A vague task has its own rule for texts without prose.
-    if vagueness is None and any(is_code):
-        # Imported here, because most corpora have no code.
-        from rolebundle.retrieval.kind import with_kinds
-
-        candidates = with_kinds(candidates, request, weights)
+    candidates = [with_role(candidate, request, weights) for candidate in (*first, *later)]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)
+    for words in exact:
+        having = (candidate for candidate in candidates if has_words(candidate.passage, words))
+        candidates = _lift(candidates, next(having, None), EXACT_FIRST, f"exact:{words}")
+    if request.overlay is not None:
+        best = _best_without_role(plain or first, candidates, weights.has_semantic)
+        candidates = _lift(candidates, best, KEPT_FIRST, "first without a role")
     return candidates
+
+
+def has_words(passage: Passage, words: str) -> bool:
+    """Whether the passage's text, headings or title have these words, one after the other."""
+    text = " ".join((passage.document.title, *passage.headings, passage.content))
+    return _contains(_fold_text(text), words)
+
+
+def _best_without_role(
+    plain: Sequence[Candidate], ranked: Sequence[Candidate], has_semantic: bool
+) -> Candidate | None:
+    """The ranked candidate that would be first without a role."""
+    weights = Weights.of(RetrievalPolicy(), "weighted", has_semantic=has_semantic, role_share=0.0)
+
+    def order(candidate: Candidate) -> tuple[float, str]:
+        score = candidate.score
+        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
+
+    by_id = {
+        candidate.chunk_id: candidate
+        for candidate in ranked
+        if not candidate.is_superseded and candidate.round == 0
+    }
+    best = min((one for one in plain if one.chunk_id in by_id), key=order, default=None)
+    return by_id[best.chunk_id] if best else None
+
+
+def _lift(
+    candidates: Sequence[Candidate], lifted: Candidate | None, place: int, reason: str
+) -> list[Candidate]:
+    """The candidates, in which one is among the first so many.
+
+    A copy is lifted by lifting the passage that stands for it. What is not selected anyway, because
+    it is superseded or a copy, takes no place.
+    """
+    if lifted is None or lifted.is_superseded:
+        return list(candidates)
+    chunk_id = lifted.duplicate_of or lifted.chunk_id
+    before = [
+        candidate
+        for candidate in candidates
+        if candidate.duplicate_of is None and not candidate.is_superseded
+    ]
+    names = [candidate.chunk_id for candidate in before]
+    if chunk_id not in names or names.index(chunk_id) < place:
+        return list(candidates)
+    # Just above the one whose place it takes.
+    final = math.nextafter(before[place - 1].score.final, math.inf)
+    moved = [
+        candidate.with_score(candidate.score.lifted_to(final, reason))
+        if candidate.chunk_id == chunk_id
+        else candidate
+        for candidate in candidates
+    ]
+    return sorted(moved, key=ranking_order)
 
 
 # -- the role's part -----------------------------------------------------------------------------
 
 
-def with_role(
-    candidate: Candidate,
-    request: ResolvedRequest,
-    weights: Weights,
-    vagueness: Vagueness | None = None,
-) -> Candidate:
+def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) -> Candidate:
     """The candidate with the role's terms in its score; without a role, the candidate itself.
 
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
@@ -135,11 +163,9 @@ def with_role(
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
-      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``;
-      0 if the passage begins with fenced code. It continues with what another passage explains, and
-      names in an example do not tell what it is about.
+      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
-    A mark then multiplies both with :func:`mark_factor`. What counts for a vague task comes last.
+    A mark then multiplies both with :func:`mark_factor`.
     """
     if request.overlay is None:
         return candidate
@@ -148,8 +174,6 @@ def with_role(
     by_expansion = request.policy.expansion_weight
     vocabulary = (1 - by_expansion) * min(1.0, phrases / SATURATED_VOCABULARY)
     vocabulary += by_expansion * candidate.expansion
-    if _CODE_FIRST.match(passage.content):
-        vocabulary, hits = 0.0, ()
     metadata = normalize_metadata(candidate.metadata_score)
     score = candidate.score.with_role(
         (metadata, candidate.metadata_hits), (vocabulary, hits), weights
@@ -157,13 +181,7 @@ def with_role(
     if passage.mark is not None:
         factor = mark_factor(passage.mark.state)
         score = score.with_mark(factor, f"mark:{passage.mark.state}(×{factor:g})", weights)
-    candidate = candidate.with_score(score)
-    if vagueness is None:
-        return candidate
-    # Imported here: a specific task does without.
-    from rolebundle.retrieval.vague import with_vagueness
-
-    return with_vagueness(candidate, vagueness, weights, request.min_score)
+    return candidate.with_score(score)
 
 
 def mark_factor(state: MarkState) -> float:

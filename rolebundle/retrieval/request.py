@@ -17,6 +17,7 @@ class ResolvedRequest(NamedTuple):
 
     Attributes:
         task: the task's text.
+        also: other wordings of the task.
         where: which documents are searched; ``None`` for all.
         seen: ids of the passages that the agent already has.
         overlay: the role's overlay, or ``None`` without a role.
@@ -33,13 +34,14 @@ class ResolvedRequest(NamedTuple):
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
         purpose: what the passages are for, which decides about origins that are not trusted.
-        allow_weak: whether to answer even if the task is off-topic for the corpus.
+        requires_evidence: whether passages are withheld if the corpus has little of the task.
         quarantined: how many documents that the agent could see otherwise are in quarantine.
         has_policy: whether a policy decides what the agent sees.
         echo: the request as the bundle repeats it.
     """
 
     task: str
+    also: Sequence[str]
     where: Where | None
     seen: Sequence[str]
     overlay: Overlay | None
@@ -55,7 +57,7 @@ class ResolvedRequest(NamedTuple):
     as_of: bool
     valid_at: str
     purpose: Purpose
-    allow_weak: bool
+    requires_evidence: bool
     quarantined: int
     has_policy: bool
     echo: RequestEcho
@@ -87,6 +89,7 @@ def resolve_request(
     max_age = policy.freshness_max_age_days
     return ResolvedRequest(
         task=request.task,
+        also=request.also or (),
         where=request.where,
         seen=request.seen or (),
         overlay=overlay,
@@ -102,7 +105,7 @@ def resolve_request(
         as_of=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
         purpose=purpose_of(request, view.trust),
-        allow_weak=request.allow_weak,
+        requires_evidence=(request.evidence or policy.evidence) == "required",
         quarantined=view.quarantined,
         has_policy=view.access_level is not None,
         echo=RequestEcho.model_construct(
@@ -118,7 +121,8 @@ def resolve_request(
             rerank=request.rerank,
             # Only if they hold, so that ordinary answers are not longer.
             packet=request.packet or None,
-            allow_weak=request.allow_weak or None,
+            evidence=request.evidence,
+            also=request.also,
             as_of=request.as_of,
         ),
     )

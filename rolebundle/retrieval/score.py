@@ -12,26 +12,41 @@ Step = Literal[
     "lexical",
     "semantic",
     "rerank",
-    "neighbours",
-    "feedback",
     "metadata",
     "vocabulary",
     "mark",
-    "kind",
-    "vagueness",
     "diversity",
+    "lift",
 ]
 """The steps that contribute to a score, in their order."""
-ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
+ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity", "lift"]
 
-
-FLOOR_MARGIN = 1e-9
-"""So that rounding cannot put a score that is lowered under the floor."""
 MAX_ROLE_SHARE = 0.65
 """The most that the role's terms may weigh together, so that the task always counts."""
+VAGUE_FACTOR = 2.2
+"""A role's share is multiplied with this for a task whose words choose no passage."""
+HALF_SPECIFIC = 3.8
+"""The specificity in nats at which it is half of that."""
+STEEPNESS = 4
+"""How quickly it falls there."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
 chance, also in a text of another team, and metadata was declared."""
+
+
+def role_share(policy: RetrievalPolicy, specificity: float) -> float:
+    """The share of the role's terms in the final score, in [0, 1].
+
+    It is the policy's share, times 2.2 for a vague task and less for a specific one:
+    ``2.2 / (1 + (s / 3.8)⁴)`` for a specificity of ``s`` nats. If many passages have the task's
+    words equally, the task cannot choose among them, and the role does; if one stands out, the task
+    decides. It is at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing.
+    """
+    lanes = policy.lexical_weight + policy.semantic_weight
+    role = policy.metadata_weight + policy.rerank_weight
+    factor = VAGUE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** STEEPNESS)
+    share = min(MAX_ROLE_SHARE, factor * role / (lanes + role))
+    return 1.0 if not lanes and share else share
 
 
 class Weights(NamedTuple):
@@ -50,41 +65,41 @@ class Weights(NamedTuple):
         fusion: Fusion,
         *,
         has_semantic: bool,
-        role_factor: float,
+        role_share: float,
     ) -> "Weights":
         """The weights for one request.
 
-        The role's share is that of the policy's metadata and rerank weights, times the factor, but
-        at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing. Metadata and
-        vocabulary divide it as their weights say, the vocabulary's times ``VOCABULARY_FACTOR``.
-        The lanes divide the rest as the policy says. If there is only the lexical lane, it has all
-        of that. With ``rrf`` both lanes have the same weight.
+        Metadata and vocabulary divide the role's share as the policy's weights say, the
+        vocabulary's times ``VOCABULARY_FACTOR``. The lanes divide the rest as the policy says. If
+        there is only the lexical lane, it has all of that. With ``rrf`` both lanes have the same
+        weight.
 
         Args:
             policy: the role's policy.
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic term.
-            role_factor: what the role's share is multiplied with; 0 without a role.
+            role_share: the share of the role's terms; 0 without a role.
         """
         lexical, semantic = policy.lexical_weight, policy.semantic_weight
-        metadata, vocabulary = policy.metadata_weight, policy.rerank_weight
-        lanes, role = lexical + semantic, metadata + vocabulary
-        share = min(MAX_ROLE_SHARE, role_factor * role / (lanes + role))
-        if not lanes and share:
-            share = 1.0
+        metadata = policy.metadata_weight
+        vocabulary = VOCABULARY_FACTOR * policy.rerank_weight
         if not has_semantic:
             lexical, semantic = 1.0, 0.0
-        elif fusion == "rrf" or not lanes:
+        elif fusion == "rrf" or not lexical + semantic:
             lexical = semantic = 0.5
-        vocabulary *= VOCABULARY_FACTOR
         lanes, role = lexical + semantic, (metadata + vocabulary) or 1.0
         return cls(
-            lexical=(1 - share) * (lexical / lanes),
-            semantic=(1 - share) * (semantic / lanes),
-            metadata=share * (metadata / role),
-            vocabulary=share * (vocabulary / role),
+            lexical=(1 - role_share) * (lexical / lanes),
+            semantic=(1 - role_share) * (semantic / lanes),
+            metadata=role_share * (metadata / role),
+            vocabulary=role_share * (vocabulary / role),
             fusion=fusion,
         )
+
+    @property
+    def has_semantic(self) -> bool:
+        """Whether meanings count."""
+        return self.semantic > 0
 
     def lane_score(self, lexical: float, semantic: float) -> float:
         """The lanes' part of the final score."""
@@ -110,8 +125,8 @@ class Contribution(NamedTuple):
 class Score(NamedTuple):
     """The terms of a candidate's score, their weighted sum, and the contribution of each step.
 
-    ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty``. The
-    four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified. The
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty + lift``.
+    The four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified. The
     contributions are in the order of the steps; the sum of their ``value · weight`` is ``final``,
     up to rounding.
     """
@@ -122,6 +137,7 @@ class Score(NamedTuple):
     metadata: float
     vocabulary: float
     diversity_penalty: float
+    lift: float
     final: float
 
     @classmethod
@@ -132,7 +148,7 @@ class Score(NamedTuple):
             Contribution("semantic", "semantic", semantic, weights.semantic),
         )
         final = weights.lane_score(lexical, semantic)
-        return cls(contributions, lexical, semantic, 0.0, 0.0, 0.0, final)
+        return cls(contributions, lexical, semantic, 0.0, 0.0, 0.0, 0.0, final)
 
     def with_role(
         self,
@@ -160,24 +176,6 @@ class Score(NamedTuple):
         )
         return self._recomputed(weights, added, self.lexical, self.semantic, metadata, vocabulary)
 
-    @property
-    def terms(self) -> tuple[float, ...]:
-        """The lexical, semantic, metadata and vocabulary term."""
-        return self.lexical, self.semantic, self.metadata, self.vocabulary
-
-    def with_terms(
-        self, step: Step, terms: tuple[float, ...], hits: tuple[str, ...], weights: Weights
-    ) -> "Score":
-        """The score with these four terms, as a step has changed them."""
-        names: tuple[ScoreTerm, ...] = ("lexical", "semantic", "metadata", "vocabulary")
-        added = tuple(
-            Contribution(step, name, after - before, weight, hits if name == "lexical" else ())
-            for name, before, after, weight in zip(
-                names, self.terms, terms, weights[:4], strict=True
-            )
-        )
-        return self._recomputed(weights, added, *terms)
-
     def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> "Score":
         """The score with the lanes' terms as a step has changed them."""
         added = (
@@ -188,8 +186,8 @@ class Score(NamedTuple):
 
     @property
     def before_diversity(self) -> float:
-        """The final score without the diversity penalty."""
-        return self.final + self.diversity_penalty
+        """The final score without the diversity penalty and the lift."""
+        return self.final + self.diversity_penalty - self.lift
 
     def with_diversity_penalty(self, penalty: float, floor: float) -> "Score":
         """The score less the penalty, but not less than the floor.
@@ -206,14 +204,14 @@ class Score(NamedTuple):
             contributions=(*self.contributions, added), diversity_penalty=penalty, final=final
         )
 
-    def changed_by(self, *steps: Step) -> tuple[float, float]:
-        """By how much these steps changed the lexical and the semantic term."""
-        lexical = semantic = 0.0
-        for contribution in self.contributions:
-            if contribution.step in steps:
-                lexical += contribution.value if contribution.term == "lexical" else 0.0
-                semantic += contribution.value if contribution.term == "semantic" else 0.0
-        return lexical, semantic
+    def lifted_to(self, final: float, reason: str) -> "Score":
+        """The score, raised to this final score for a reason; itself if it has as much."""
+        lift = final - self.final
+        if lift <= 0:
+            return self
+        added = Contribution("lift", "lift", lift, 1.0, (reason,))
+        contributions = (*self.contributions, added)
+        return self._replace(contributions=contributions, lift=self.lift + lift, final=final)
 
     def hits_of(self, step: Step) -> tuple[str, ...]:
         """The rules that a step names for this candidate."""
@@ -238,6 +236,7 @@ class Score(NamedTuple):
             metadata,
             vocabulary,
             self.diversity_penalty,
+            self.lift,
             weights.lane_score(lexical, semantic)
             + weights.metadata * metadata
             + weights.vocabulary * vocabulary,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
-from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Score
@@ -16,7 +15,6 @@ from rolebundle.text.counts import counted
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Comparison, Conflict
 
-OFF_TOPIC_NOTE = "the task is off-topic: nothing visible has enough of its words or is near it"
 MAX_COMPARED_PAST_LIMIT = 10
 """So many dated candidates after the limit are compared with the selected ones."""
 ALWAYS_COMPARED = 10
@@ -26,26 +24,25 @@ CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
 
 
-def is_answered_off_topic(evidence: Evidence, request: ResolvedRequest) -> bool:
-    """Whether nothing is selected, because the corpus has nothing for the task."""
-    return evidence.task == "off_topic" and not request.allow_weak
-
-
-def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
+def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str = "") -> Selection:
     """Select greedily, in the order of the ranking.
 
-    If the task is off-topic for the corpus, every candidate is rejected (``low_score``). Else a
-    candidate is rejected if it is superseded (``conflict_downrank``), a copy of a better one
-    (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit``, or does
-    not fit into what is left of ``request.token_budget`` (``budget_cut``). The first of these is
-    its code.
+    A candidate is rejected if it is superseded (``conflict_downrank``), a copy of another one
+    (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit`` or the
+    role's hard limit for its source, or does not fit into what is left of ``request.token_budget``
+    (``budget_cut``). The first of these is its code.
 
     If the role prefers what is newest, the older one of two passages that disagree is rejected
     (``conflict_downrank``). A newer one soon after the limit takes the place of an older one.
 
     A conflict may be with a passage past a small limit.
+
+    Args:
+        ranked: the candidates in their order.
+        request: the resolved request.
+        withheld: why every candidate is rejected (``low_score``); empty if none is for this reason.
     """
-    selecting = _Selecting(request)
+    selecting = _Selecting(request, withheld)
     candidates = list(ranked)
     for candidate in candidates:
         selecting.consider(candidate)
@@ -63,8 +60,9 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
 class _Selecting:
     """A selection to which candidates are added in the order of the ranking."""
 
-    def __init__(self, request: ResolvedRequest) -> None:
+    def __init__(self, request: ResolvedRequest, withheld: str) -> None:
         self.request = request
+        self.withheld = withheld
         self.selected: dict[str, Candidate] = {}
         self.rejections: dict[str, tuple[RejectionCode, str]] = {}
         self.conflicts: list[Conflict] = []
@@ -96,8 +94,8 @@ class _Selecting:
 
     def _rejection(self, candidate: Candidate) -> tuple[RejectionCode, str] | None:
         request, score = self.request, candidate.score
-        if candidate.is_off_topic:
-            return "low_score", OFF_TOPIC_NOTE
+        if self.withheld:
+            return "low_score", self.withheld
         if candidate.is_superseded:
             newer = ", ".join(newer.document_id for newer in candidate.passage.superseded_by)
             return "conflict_downrank", f"superseded by {newer}"
@@ -109,6 +107,10 @@ class _Selecting:
         if self._is_full():
             note = f"{_described(score)} is past the limit of {counted(request.limit, 'passage')}"
             return "budget_cut", note
+        if self._is_past_source_limit(candidate):
+            most = counted(request.policy.max_chunks_per_source, "passage")
+            source = candidate.passage.document.source_id
+            return "budget_cut", f"it is past the role's limit of {most} of {source}"
         cost, budget = estimated_tokens(candidate.passage.content), request.token_budget
         if budget is not None and self._tokens + cost > budget:
             note = (
@@ -119,6 +121,17 @@ class _Selecting:
 
     def _is_full(self) -> bool:
         return len(self.selected) >= self.request.limit
+
+    def _is_past_source_limit(self, candidate: Candidate) -> bool:
+        """Whether the role limits passages of a source, and so many of its source are selected.
+
+        What is lifted, because it is the best for the task, is not limited.
+        """
+        policy, source = self.request.policy, candidate.passage.document.source_id
+        if policy.diversity != "hard" or candidate.score.lift:
+            return False
+        selected = (one.passage.document.source_id for one in self.selected.values())
+        return sum(other == source for other in selected) >= policy.max_chunks_per_source
 
     def _conflicts_of(self, candidate: Candidate) -> list[Conflict]:
         """The conflicts with selected candidates.

@@ -216,13 +216,10 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{hits_text}"
     if score.mark_factor is not None:
         yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"
-    if score.vagueness:
-        hits = ", ".join(hit.removeprefix("vague:") for hit in score.vagueness)
-        yield one_line(f"vague task    {hits}, in all terms", 2 * _WIDTH)
-    if score.kind:
-        yield f"other kind    {score.kind}, in all terms"
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
+    if values.lift:
+        yield f"{'lift':<22} + {values.lift:.3f}   {one_line(score.lift, _NAME_CHARS)}"
     yield f"{'final':<22} = {values.final:.3f}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"

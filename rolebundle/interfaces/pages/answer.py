@@ -26,13 +26,10 @@ from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
 from rolebundle.retrieval.answer.passage_text import limited_use
-from rolebundle.text.intents import INTENTS
-from rolebundle.text.stop_words import INTENT_HINTS
 
 MAX_NOTES = 3
 MIN_LEAD = 0.0005
 """A smaller difference is not shown with three decimals."""
-_INTENT_HIT = re.compile(rf"vague:(?:{'|'.join(INTENTS)})")
 
 
 class ScorePart(NamedTuple):
@@ -199,22 +196,15 @@ def _lead_parts(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> lis
 
 
 def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
-    """The words of the task that no selected passage has, as they are searched for.
-
-    Without those that say what a vague task asks for, such as "lately": no passage needs them.
-    """
+    """The words of the task that no selected passage has, as they are searched for."""
     present = {
         match.term
         for chunk in bundle.selected
         for text in (_title(chunk), chunk.content, *chunk.metadata.tags)
         for match in terms.find(text)
     }
-    hits = (hit for chunk in bundle.selected for hit in chunk.overlay_hits)
-    no_topic = INTENT_HINTS if any(map(_INTENT_HIT.match, hits)) else frozenset[str]()
     return [
-        word
-        for place, word in enumerate(bundle.query.lexical_query)
-        if place not in present and word not in no_topic
+        word for place, word in enumerate(bundle.query.lexical_query) if place not in present
     ]
 
 

@@ -200,7 +200,7 @@ def _row(passage: ComparedPassage) -> Row:
 
 def _cell(standing: Standing, without: Standing | None) -> Cell:
     rules = words.rules(standing.overlay_hits or ())
-    names = [name for name, _ in (*rules.factors, *rules.vague)]
+    names = [name for name, _ in rules.factors]
     if rules.words:
         names.append(counted(len(rules.words), "word of the role", "words of the role"))
     if rules.suppressed:

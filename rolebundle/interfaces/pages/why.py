@@ -44,8 +44,8 @@ def why_page(why: Why, site: Site = FILE) -> str:
         parts=parts,
         top=max(longest, *(rival.final for rival in why.lost_to), 0.0),
         rules=words.rules(
-            [*why.filter.factors, *why.score.vocabulary, *(why.score.vagueness or ())]
-            + ([f"other kind than asked: {why.score.kind}"] if why.score.kind else [])
+            [*why.filter.factors, *why.score.vocabulary]
+            + ([f"lifted: {why.score.lift}"] if why.score.lift else [])
         ),
     )
 

@@ -19,7 +19,6 @@ from rolebundle.contracts.verification import CheckName, FindingCode, Verdict
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
 from rolebundle.retrieval.answer import packet
-from rolebundle.text.intents import KINDS
 
 REJECTION: Mapping[RejectionCode, str] = {
     "forbidden_source": "from a source that this role may not use",
@@ -140,7 +139,7 @@ LINT_LEVEL: Mapping[str, str] = {"error": "bad", "warning": "caution", "note": "
 BASE_SCORE = metadata_filter.BASE_SCORE
 """What the factors of the metadata rules multiply."""
 
-_RULE = re.compile(r"(boost|penalty|vocab|vague):([\w+-]+)(?:\((.*)\))?", re.DOTALL)
+_RULE = re.compile(r"(boost|penalty|vocab):([\w+-]+)(?:\((.*)\))?", re.DOTALL)
 _RULE_NAMES: Mapping[str, str] = {
     "trust-tier": "trust tier",
     "doc-type": "document type",
@@ -149,8 +148,6 @@ _RULE_NAMES: Mapping[str, str] = {
     "applicable-role": "written for this role",
     "role-mismatch": "written for other roles",
     "stale": "too old",
-    **{intent: f"the task asks {kind.description}" for intent, kind in KINDS.items()},
-    "little-prose": "little prose",
 }
 
 
@@ -161,18 +158,16 @@ class Rules(NamedTuple):
         factors: metadata rules: name, and value with its factor.
         words: the role's words in the passage.
         suppressed: words that lower the passage.
-        vague: what counted because the task is vague: name, and value.
     """
 
     factors: list[tuple[str, str]]
     words: list[str]
     suppressed: list[str]
-    vague: list[tuple[str, str]]
 
 
 def rules(hits: Sequence[str]) -> Rules:
     """The overlay hits of a passage in plain words. An unknown one is kept as it is."""
-    result = Rules([], [], [], [])
+    result = Rules([], [], [])
     for hit in hits:
         match = _RULE.fullmatch(hit)
         if match is None:
@@ -182,7 +177,7 @@ def rules(hits: Sequence[str]) -> Rules:
         else:
             plain = [_RULE_NAMES.get(name, name.replace("-", " ")) for name in match[2].split("+")]
             named = ", ".join(plain), (match[3] or "").replace("×", " ×").strip()
-            (result.vague if match[1] == "vague" else result.factors).append(named)
+            result.factors.append(named)
     return result
 
 

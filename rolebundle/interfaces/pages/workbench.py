@@ -210,7 +210,7 @@ def _reasons(label: str, rules: Sequence[str], superseded_rules: Sequence[str]) 
     """The rules that are not among others, in plain words."""
     plain = words.rules([rule for rule in rules if rule not in superseded_rules])
     factors = [
-        f"{name}: {value}" if value else name for name, value in (*plain.factors, *plain.vague)
+        f"{name}: {value}" if value else name for name, value in plain.factors
     ]
     if plain.words:
         factors.append(f"the role's words: {', '.join(plain.words)}")

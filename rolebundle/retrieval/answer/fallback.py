@@ -24,7 +24,6 @@ from rolebundle.retrieval.answer.warnings import narrowed_by
 from rolebundle.retrieval.candidate import RejectedCandidate
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted
 
 _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
@@ -68,14 +67,14 @@ def decide_fallback(
     limitations = _limitations(messages, request.overlay, retrieval.semantic)
     if selected:
         sound = sound_evidence(freshness_posture(selected), is_trusted=retrieval.has_trusted)
-        return fallback_of(limitations or [Limitation(None, "continue", sound)])
+        return fallback_of([*limitations, Limitation(None, "continue", sound)])
     semantic = retrieval.semantic
     verdict = empty_verdict(
         rejected,
         retrieval.corpus.chunks,
         is_incomplete=bool(semantic.degraded or semantic.waiting),
         is_unmatched=bool(retrieval.unmatched),
-        is_off_topic=is_answered_off_topic(retrieval.evidence, request),
+        is_withheld=bool(retrieval.withheld),
     )
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
@@ -148,14 +147,11 @@ def _limitations(
     if "REPLICA_STALE" in warnings:
         limitations.append(Limitation(None, "warn", "the replica was not renewed in time"))
     if overlay is None:
-        sentence = "no role was given: shared corpus only, no role policy was applied"
-        limitations.append(Limitation("no_overlay", "continue", sentence))
+        limitations.append(Limitation("no_overlay", "continue"))
     if semantic.degraded:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
     if caution := warnings.get("WEAK_EVIDENCE"):
         limitations.append(Limitation(None, "warn", caution))
-    if missing := warnings.get("NAMES_MISSING"):
-        limitations.append(Limitation(None, "warn", missing))
     return limitations
 
 
@@ -193,8 +189,8 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
         "raise token_budget",
     ),
     "no_evidence": (
-        "{scope} has nothing for this task: no passage has enough of its words or is near it",
-        "do not guess; ask in other words, or set allow_weak; the answer may be in no document",
+        "{scope} has too little for this task",
+        "do not guess; ask in other words (`also`); the answer may be in no document",
     ),
     "all_below_floor": (
         "what has the task's words is under the floor",
@@ -241,7 +237,7 @@ def empty_verdict(
     *,
     is_incomplete: bool,
     is_unmatched: bool = False,
-    is_off_topic: bool = False,
+    is_withheld: bool = False,
 ) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
@@ -250,8 +246,8 @@ def empty_verdict(
     3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
     4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
        below are about *everything* relevant, which half a search cannot know.
-    5. ``no_evidence``: the task is off-topic for everything visible, what policy rejects included.
-       Then no candidate is relevant.
+    5. ``no_evidence``: nothing visible has the task, what policy rejects included, or too little
+       has it and evidence is required. Then no candidate is relevant.
     6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
        Relevant are candidates with a word of the task. If there are none, no word of the task is
@@ -274,7 +270,7 @@ def empty_verdict(
         chunks: how many the corpus has.
         is_incomplete: a lane that was asked for could not search everything.
         is_unmatched: ``where`` excludes every document.
-        is_off_topic: the corpus has nothing for the task.
+        is_withheld: nothing has the task, or too little has it and evidence is required.
     """
     if chunks == 0:
         return "corpus_empty"
@@ -284,7 +280,7 @@ def empty_verdict(
         return "over_budget"
     if is_incomplete:
         return "lane_down"
-    if is_off_topic and rejected:
+    if is_withheld and rejected:
         return "no_evidence"
     relevant = _relevant(rejected)
     if not relevant:

@@ -64,7 +64,6 @@ _PASSAGES = "\n## Passages"
 
 ADVICE: Mapping[WarningCode, str] = {
     "WEAK_EVIDENCE": "Say so, and state no more than the passages do.",
-    "NAMES_MISSING": "Say so, and do not apply to them what the passages say of others.",
     "WORDS_MISSING": "If the task is about them, say that the documents do not mention them.",
     "ACTION_RESTRICTED": "Do not act on what they may say; ask a person.",
     "APPROVAL_REFUSED": "Do not act before a person approves.",
@@ -81,6 +80,7 @@ ADVICE: Mapping[WarningCode, str] = {
     "INDEX_STALE": "Relevant passages may be missing.",
     "LOW_DIVERSITY": "Say that the answer rests on one source.",
     "ONLY_SHARED_CORPUS": "Do not present the answer as the view of a role.",
+    "WORDS_CORRECTED": "",
     "SEEN_UNKNOWN": "Passages that you have may be here again.",
     "RERANK_DEGRADED": "The best passage may not be the first.",
 }
@@ -99,6 +99,7 @@ _TRUST: Mapping[TrustPosture, str] = {
     "strong": "strong",
     "mixed": "mixed (no authoritative source)",
     "weak": "weak (no trusted source for the task; say so)",
+    "undeclared": "not declared",
 }
 _FRESHNESS: Mapping[FreshnessPosture, str] = {
     "fresh": "fresh",

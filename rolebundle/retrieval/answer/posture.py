@@ -8,11 +8,14 @@ from rolebundle.contracts.bundle import SelectedChunk
 from rolebundle.contracts.terms import FreshnessPosture, TrustPosture
 
 
-def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:
+def trust_posture(selected: Sequence[SelectedChunk], *, is_declared: bool = True) -> TrustPosture:
     """Strong with any authoritative passage, mixed with any preferred one, else weak.
 
-    For the answer, of the passages that are evidence for the task.
+    For the answer, of the passages that are evidence for the task. ``undeclared`` if nobody
+    declared any trust for what is visible.
     """
+    if not is_declared:
+        return "undeclared"
     tiers = {chunk.metadata.trust_tier for chunk in selected}
     if "authoritative" in tiers:
         return "strong"

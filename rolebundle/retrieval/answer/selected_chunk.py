@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rolebundle.contracts.bundle import (
     ChunkMetadata,
     Citation,
@@ -22,14 +24,15 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights
 from rolebundle.text.counts import words_found
 
-MIN_VISIBLE_CHANGE = 0.05
-"""Smaller changes of a lane's score by neighbours and feedback are not reported."""
-
 
 def selected_chunk(
-    rank: int, candidate: Candidate, request: ResolvedRequest, support: Support
+    rank: int,
+    candidate: Candidate,
+    request: ResolvedRequest,
+    support: Support,
+    copies: Sequence[Passage] = (),
 ) -> SelectedChunk:
-    """The selected passage of this rank, with what it has of the task."""
+    """The selected passage of this rank, with what it has of the task, and its copies."""
     passage, document = candidate.passage, candidate.passage.document
     anchor = f", {passage.anchor}" if passage.anchor else ""
     return SelectedChunk.model_construct(
@@ -53,9 +56,10 @@ def selected_chunk(
         overlay_hits=[
             hit
             for part in candidate.score.contributions
-            if part.step != "kind"
+            if part.step != "lift"
             for hit in part.hits
         ],
+        same_in=[passage.path for passage in copies] or None,
         metadata=ChunkMetadata.model_construct(
             trust_tier=document.trust_tier,
             freshness=Freshness.model_construct(
@@ -107,7 +111,6 @@ def passage_mark(passage: Passage) -> PassageMark | None:
 
 def _reasons(candidate: Candidate, support: Support) -> list[str]:
     score = candidate.score
-    neighbours_lexical, neighbours_semantic = score.changed_by("neighbours", "feedback")
     reasons = []
     if support.matched:
         reasons.append(f"has {words_found(support.matched, support.words)}")
@@ -117,14 +120,8 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         figures = f"cosine {candidate.cosine:.2f}, closeness {support.closeness:.2f}"
         is_close = support.closeness >= IS_CLOSE
         reasons.append(f"close in meaning: {figures}" if is_close else figures)
-    if max(abs(neighbours_lexical), abs(neighbours_semantic)) >= MIN_VISIBLE_CHANGE:
-        reasons.append(
-            f"with the passages like it lexical {neighbours_lexical:+.2f}, "
-            f"semantic {neighbours_semantic:+.2f}"
-        )
     if candidate.contextual is not None:
-        change = score.changed_by("rerank")[1]
-        reasons.append(f"reranked: score {candidate.contextual:.2f}, semantic {change:+.2f}")
+        reasons.append(f"reranked: score {candidate.contextual:.2f}")
     document = candidate.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
     reasons.append(f"{document.trust_tier} trust, {candidate.freshness}{by}")
@@ -134,12 +131,10 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         reasons.append(f"role vocabulary: {', '.join(hits)}")
     if mark := candidate.passage.mark:
         reasons.append(f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}")
-    if hits := score.hits_of("vagueness"):
-        reasons.append(f"vague task: {', '.join(hit.removeprefix('vague:') for hit in hits)}")
-    if hits := score.hits_of("kind"):
-        reasons.append(f"other kind than asked: {hits[0]}")
     if score.diversity_penalty:
         reasons.append(f"source diversity −{score.diversity_penalty:.2f}")
+    if hits := score.hits_of("lift"):
+        reasons.append(f"lifted: {hits[0]}")
     return reasons
 
 
@@ -153,6 +148,7 @@ def scores_of(candidate: Candidate) -> Scores:
         rerank=rounded(score.vocabulary),
         final=rounded(score.final),
         diversity_penalty=rounded(score.diversity_penalty),
+        lift=rounded(score.lift),
     )
 
 

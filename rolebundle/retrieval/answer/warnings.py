@@ -16,22 +16,20 @@ from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.retrieval.answer.posture import trust_posture
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import HAS_WORDS, NAME_COVERAGE
+from rolebundle.retrieval.candidate import Candidate, Query
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import age, counted, first_of, words_found
-from rolebundle.text.languages import likely_languages
+from rolebundle.text.stop_words import ORDINARY_WORDS
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
 
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
-MAX_MISSING_WORDS = 10
+MAX_MISSING_WORDS = 5
 """So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
-_IDENTIFIER = re.compile(r"(?<![^\W_])[A-Z][A-Za-z]*+[-_#](\d++)(?![^\W_])")
 # "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
 _YEAR = re.compile(
     r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
@@ -64,15 +62,15 @@ def warnings_for(
         ("STALE_DOMINANT", _stale_dominant(selected, codes, _past_year(request))),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
         ("ACTION_RESTRICTED", _action_restricted(codes)),
-        ("LOW_DIVERSITY", _low_diversity(selected, retrieval.candidates)),
+        ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
         ("CONFLICTING_EVIDENCE", _conflicting_evidence(retrieval.selection.conflicts)),
         ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selection.selected)),
         ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
         ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
         ("INDEX_STALE", _chunks_without_vector(semantic)),
         ("INDEX_STALE", _unused_approximate_index(semantic)),
-        ("NAMES_MISSING", _names_missing(retrieval)),
         ("WORDS_MISSING", _words_missing(retrieval)),
+        ("WORDS_CORRECTED", _words_corrected(retrieval)),
         ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
         ("SEEN_UNKNOWN", _seen_unknown(request, retrieval)),
         *(retrieval.rerank.warnings if retrieval.rerank else ()),
@@ -94,35 +92,15 @@ def narrowed_by(where: Where | None) -> str:
 
 
 def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
-    selected = retrieval.selection.selected
-    if not selected:
+    """What of the task the first passages have, if it is little. An empty answer has its reason."""
+    evidence = retrieval.evidence
+    if not retrieval.selection.selected or evidence.task == "supported":
         return ""
-    task, vagueness = retrieval.evidence.task, retrieval.vagueness
-    supports = [retrieval.evidence.support(candidate.passage.rowid) for candidate in selected]
-    best = max(supports, key=lambda support: support.strength)
-    if task == "off_topic":
-        problem = "the corpus has nothing for this task, so these passages are guesses"
-    elif task == "supported" and best.is_for_task:
-        return ""
-    elif vagueness and not vagueness.intent.has_topic:
-        return (
-            f"the task is vague: it asks {vagueness.intent.description}, and names no topic, so "
-            "the passages are those that fit this and the role best"
-        )
-    elif vagueness and vagueness.intent.intents:
-        problem = (
-            f"the task is vague, so treat the passages as hints: besides its topic it asks "
-            f"{vagueness.intent.description}, and the passages were chosen by this and by the "
-            "role, too"
-        )
-    elif not best.is_for_task:
-        problem = "no passage has what the task asks for"
-        problem += "; they are here for the role" if request.overlay else ""
-    else:
-        problem = "thin evidence, so treat the passages as hints"
-    closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
-    found = f"{problem}: the best has {words_found(best.matched, best.words)}{closeness}"
-    return found + narrowed_by(request.where)
+    best, query = evidence.best, retrieval.query
+    lacking = _labels(query, evidence.missing(retrieval.judged))
+    found = f"the best passage has {words_found(best.matched, best.words)}"
+    without = f", and none of the first mentions: {lacking}" if lacking else ""
+    return f"thin evidence: {found}{without}{narrowed_by(request.where)}"
 
 
 def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
@@ -134,9 +112,7 @@ def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval
 
 
 def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
-    if overlay is None:
-        return "no role was given, so no overlay shaped the answer"
-    if not selected or any(map(_is_role_specific, selected)):
+    if overlay is None or not selected or any(map(_is_role_specific, selected)):
         return ""
     return "no passage has anything of the role's own"
 
@@ -188,14 +164,21 @@ def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
     return "; ".join(parts)
 
 
-def _low_diversity(selected: Sequence[SelectedChunk], candidates: Sequence[Candidate]) -> str:
+def _low_diversity(
+    selected: Sequence[SelectedChunk], request: ResolvedRequest, candidates: Sequence[Candidate]
+) -> str:
+    """Only for a role that requires diversity, if other sources had something for the task."""
     sources = {chunk.source_id for chunk in selected}
-    if len(sources) != 1 or len(selected) < LOW_DIVERSITY_FROM:
+    if not request.policy.require_source_diversity or len(sources) != 1:
+        return ""
+    if len(selected) < LOW_DIVERSITY_FROM:
         return ""
     source = sources.pop()
-    # If most candidates are of one source, it is no surprise that the best ones are, too.
-    found = sum(candidate.passage.document.source_id == source for candidate in candidates)
-    return "" if found * 2 > len(candidates) else f"every passage comes from {source}"
+    others = any(
+        candidate.bm25 and candidate.passage.document.source_id != source
+        for candidate in candidates
+    )
+    return f"every passage comes from {source}" if others else ""
 
 
 def _conflicting_evidence(conflicts: Sequence[Conflict]) -> str:
@@ -244,56 +227,42 @@ def _unused_approximate_index(semantic: SemanticReport) -> str:
     return f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`"
 
 
-def _names_missing(retrieval: Retrieval) -> str:
-    """Empty if the names that no visible passage has are less than 0.15 of the task's words."""
-    words, names = retrieval.evidence.words, _missing_names(retrieval)
-    if not names or words.weight(names) < NAME_COVERAGE * words.total:
-        return ""
-    return f"no passage of the corpus has these names of the task: {_named(retrieval, names)}"
-
-
 def _words_missing(retrieval: Retrieval) -> str:
-    """Empty if the words that no visible passage has are only a small part of the task."""
-    words, missing = retrieval.evidence.words, _missing(retrieval)
-    if words.weight(missing) < HAS_WORDS * words.total:
-        return ""
-    if _names_missing(retrieval):
-        missing = sorted({*missing} - {*_missing_names(retrieval)})
-    if not missing:
-        return ""
-    return f"no passage of the corpus has these words of the task: {_named(retrieval, missing)}"
-
-
-def _missing_names(retrieval: Retrieval) -> list[int]:
-    """Those of the missing words that are names or numbers of identifiers, such as INC-124.
-
-    Without capitalized words in German, which has a capital in every noun.
-    """
-    query, words = retrieval.query, retrieval.evidence.words
-    names = frozenset[int]() if "de" in likely_languages(query.task_text) else words.names
-    numbers = set(_IDENTIFIER.findall(query.task_text))
-    return [
-        position
-        for position in _missing(retrieval)
-        if position in names or query.content_words[position][0].text in numbers
+    """The words and quoted phrases of the task that occur nowhere, except for ordinary words."""
+    query, evidence = retrieval.query, retrieval.evidence
+    missing = [
+        place
+        for place in evidence.missing()
+        if query.content_words[place][0].text not in query.corrected
     ]
+    named = [*retrieval.absent_exact, *_labels_of(query, missing)]
+    parts = {part for words in retrieval.absent_exact for part in words.split()}
+    named = [label for label in dict.fromkeys(named) if label not in parts]
+    if not named or not retrieval.selection.selected:
+        return ""
+    return f"no passage mentions: {first_of(named, MAX_MISSING_WORDS)}"
 
 
-def _missing(retrieval: Retrieval) -> list[int]:
-    """The positions of the task's words that no visible passage has; none for an empty answer."""
-    if not retrieval.selection.selected:
-        return []
-    words = retrieval.evidence.words
+def _words_corrected(retrieval: Retrieval) -> str:
+    if not retrieval.query.corrected:
+        return ""
+    pairs = (f"{word} as {other}, too" for word, other in retrieval.query.corrected.items())
+    return f"searched {'; '.join(pairs)}"
+
+
+def _labels(query: Query, positions: Sequence[int]) -> str:
+    return first_of(_labels_of(query, positions), MAX_MISSING_WORDS)
+
+
+def _labels_of(query: Query, positions: Sequence[int]) -> list[str]:
+    """The words at these positions, without ordinary ones, of which it says little if they miss."""
     return [
-        position
-        for position, frequency in enumerate(words.frequencies)
-        if not frequency and position not in words.general
+        query.content_words[place][0].text
+        for place in positions
+        if place in query.names
+        or (not query.content_words[place][0].form
+        and query.content_words[place][0].text not in ORDINARY_WORDS)
     ]
-
-
-def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
-    content = retrieval.query.content_words
-    return first_of([content[position][0].label for position in positions], MAX_MISSING_WORDS)
 
 
 def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:

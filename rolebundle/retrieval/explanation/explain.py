@@ -94,7 +94,7 @@ def explain(
     """
     with corpus.reading():
         named = resolve_reference(corpus, reference, scope)
-        query = build_query(request.task, request.overlay)
+        query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
         execution = _execute(lanes, request, reranker)
         selected_count = len(execution.retrieval.selection.selected)
@@ -224,7 +224,11 @@ def _placement(execution: Execution, passage: Passage) -> Placement:
     if all(candidate.chunk_id != passage.chunk_id for candidate in ranked):
         ranked, is_hypothetical = execution.ranked_with([passage]), True
     return Placement.of(
-        passage.chunk_id, ranked, execution.request, is_hypothetical=is_hypothetical
+        passage.chunk_id,
+        ranked,
+        execution.request,
+        execution.retrieval.withheld,
+        is_hypothetical=is_hypothetical,
     )
 
 
@@ -335,8 +339,7 @@ def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
         mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
-        vagueness=list(own.score.hits_of("vagueness")),
-        kind="".join(own.score.hits_of("kind")),
+        lift="; ".join(own.score.hits_of("lift")),
         place=placement.position,
         of=len(placement.ranked),
         rank=placement.rank,

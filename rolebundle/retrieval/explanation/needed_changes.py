@@ -225,10 +225,14 @@ def selection_changes(execution: Execution, placement: Placement) -> list[str]:
         current = own.passage._replace(superseded_by=())
         ranked = execution.ranked_with([current])
         placement = Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
-    if placement.own.is_off_topic:
-        changes.append("allow_weak in the request: the corpus has nothing for the task")
-        ranked = [candidate._replace(is_off_topic=False) for candidate in placement.ranked]
-        placement = Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
+    if placement.withheld:
+        change = "another task" if own.score.lexical else "a task with words of the documents"
+        if placement.request.requires_evidence:
+            change = "evidence that is not required, or a task with more words of the documents"
+        changes.append(f"{change}: {placement.withheld}")
+        placement = Placement.of(
+            own.chunk_id, placement.ranked, placement.request, is_hypothetical=True
+        )
     if placement.code == "duplicate":
         original = placement.own.duplicate_of
         changes.append(f"a different text: it has the same text as {original}, which ranks higher")

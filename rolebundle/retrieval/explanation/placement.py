@@ -17,9 +17,10 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.outcome import Retrieval, Selection
+from rolebundle.retrieval.pipeline import plain_candidates
 from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.select import is_answered_off_topic, select
+from rolebundle.retrieval.select import select
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.rerank.reranker import Reranker
@@ -73,10 +74,9 @@ class Execution:
             allowed,
             request,
             self.retrieval.weights,
-            has_vectors=self.lanes.index is not None,
-            is_off_topic=is_answered_off_topic(self.retrieval.evidence, request),
-            cosines=self.reranker.known if self.reranker else None,
-            vagueness=self.retrieval.vagueness,
+            plain_candidates(pool, request, self.retrieval.weights),
+            self.lanes.exact,
+            self.reranker.known if self.reranker else None,
         )
 
 
@@ -93,6 +93,7 @@ class Placement:
         rank: its rank in the selection, from 1; ``None`` if it is rejected.
         code: the code of its rejection; ``None`` if it is selected.
         is_hypothetical: whether the candidate was not ranked when the request was answered.
+        withheld: why nothing is selected; empty if something is.
     """
 
     own: Candidate
@@ -103,6 +104,7 @@ class Placement:
     rank: int | None
     code: RejectionCode | None
     is_hypothetical: bool
+    withheld: str = ""
 
     @classmethod
     def of(
@@ -110,11 +112,12 @@ class Placement:
         chunk_id: str,
         ranked: Sequence[Candidate],
         request: ResolvedRequest,
+        withheld: str = "",
         *,
         is_hypothetical: bool,
     ) -> Placement:
         """The position of a ranked candidate, and what the selection makes of it."""
-        selection = select(ranked, request)
+        selection = select(ranked, request, withheld)
         codes = {rejection.candidate.chunk_id: rejection.code for rejection in selection.rejected}
         position = positions(ranked)[chunk_id]
         return cls(
@@ -126,6 +129,7 @@ class Placement:
             rank=positions(selection.selected).get(chunk_id),
             code=codes.get(chunk_id),
             is_hypothetical=is_hypothetical,
+            withheld=withheld,
         )
 
     def is_selected_with(
@@ -139,7 +143,7 @@ class Placement:
             request = request._replace(min_score=min_score)
         other_candidates = (candidate for candidate in self.ranked if candidate is not self.own)
         ranked = sorted([own, *other_candidates], key=ranking_order)
-        return any(candidate is own for candidate in select(ranked, request).selected)
+        return any(candidate is own for candidate in select(ranked, request, self.withheld).selected)
 
     def selected_up_to_own(
         self, limit: int | None, token_budget: int | None
@@ -149,7 +153,7 @@ class Placement:
         Empty if the candidate would not be selected. ``None``: no limit.
         """
         request = self.request._replace(limit=limit or self.position, token_budget=token_budget)
-        selected = select(self.ranked[: self.position], request).selected
+        selected = select(self.ranked[: self.position], request, self.withheld).selected
         return selected if selected and selected[-1] is self.own else ()
 
 
