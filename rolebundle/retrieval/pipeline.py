@@ -152,7 +152,7 @@ def _search(
     intent = vague_intent(request, lanes.query, evidence)
     if intent:
         evidence = evidence._replace(has_topic=intent.has_topic)
-    if request.overlay is None:
+    if not request.ranks_by_role:
         intent = None
     if intent and intent.intents and not pool.refills:
         pool = lanes.with_openings(pool, intent.intents, iso_utc(request.now), searched)
@@ -180,7 +180,7 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
         request.policy,
         request.fusion,
         has_semantic=has_semantic,
-        role_factor=evidence.role_factor if request.overlay else 0.0,
+        role_factor=evidence.role_factor if request.ranks_by_role else 0.0,
     )
 
 
@@ -192,7 +192,7 @@ def vague_intent(request: ResolvedRequest, query: Query, evidence: Evidence) -> 
     """
     is_supported = evidence.task == "supported"
     may_have_intent = any(word.text in INTENT_HINTS for word, *_ in query.content_words)
-    if request.overlay is None and evidence.task != "off_topic":
+    if not request.ranks_by_role and evidence.task != "off_topic":
         return None
     if is_supported and not may_have_intent:
         return None

@@ -141,7 +141,7 @@ def with_role(
 
     A mark then multiplies both with :func:`mark_factor`. What counts for a vague task comes last.
     """
-    if request.overlay is None:
+    if not request.ranks_by_role:
         return candidate
     passage = candidate.passage
     phrases, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)

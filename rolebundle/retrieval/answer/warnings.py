@@ -117,7 +117,7 @@ def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
         )
     elif not best.is_for_task:
         problem = "no passage has what the task asks for"
-        problem += "; they are here for the role" if request.overlay else ""
+        problem += "; they are here for the role" if request.ranks_by_role else ""
     else:
         problem = "thin evidence, so treat the passages as hints"
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
@@ -136,7 +136,7 @@ def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval
 def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
     if overlay is None:
         return "no role was given, so no overlay shaped the answer"
-    if not selected or any(map(_is_role_specific, selected)):
+    if not selected or not overlay.ranks or any(map(_is_role_specific, selected)):
         return ""
     return "no passage has anything of the role's own"
 
