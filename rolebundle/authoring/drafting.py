@@ -41,8 +41,8 @@ from rolebundle.storage.records.replica import refuse_changes, refuse_expired
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"
 # In front matter, or in JSON.
-_DECLARED_SOURCE = re.compile(rb"^\W{0,20}source_id\b", re.MULTILINE)
-_HEAD_BYTES = 4_096
+_DECLARED_SOURCE = re.compile(rb"^[\s{\[:\"]{0,8}source_id\"?\s*[:=]", re.MULTILINE)
+_HEAD_BYTES = 1_024
 
 
 class Target(NamedTuple):
@@ -79,6 +79,7 @@ def init(
     """Look at the names of a folder's files, and write a manifest and, for a role, an overlay.
 
     A manifest that is there is kept if an overlay is asked for, so that a second role can be added.
+    Its proposals are then of what the corpus has.
 
     Args:
         folder: the folder.
@@ -104,10 +105,14 @@ def init(
         for new in ([overlay] if role_id else []) + ([] if is_kept else [manifest]):
             check_new(new)
     files, left_out = _files_of(folder)
-    draft = _manifest_for(folder, files, target)
+    draft = ManifestDraft("", {}, {}) if is_kept else _manifest_for(folder, files, target)
     texts = {} if is_kept else {manifest: draft.text}
     if role_id:
-        texts[overlay] = neutral_overlay(role_id, {}, draft.sources, draft.document_types, "file")
+        texts[overlay] = (
+            _neutral_for(role_id, target)
+            if is_kept
+            else neutral_overlay(role_id, {}, draft.sources, draft.document_types, "file")
+        )
     if not dry_run:
         for path in texts:
             if not path.is_relative_to(folder):
@@ -167,18 +172,20 @@ def _manifest_for(folder: Path, files: Sequence[FileEntry], target: Target) -> M
     return draft_manifest(
         [file.path for file in files],
         source_name(folder),
-        declaring={file.path for file in files if _declares_source(Path(file.location))},
+        declaring={file.path for file in files if _declares_source(file)},
         reserved=reserved,
         kept_source=kept_source,
         ignored=[f"{own.relative_to(folder).as_posix()}/**"] if own.is_relative_to(folder) else [],
     )
 
 
-def _declares_source(path: Path) -> bool:
+def _declares_source(file: FileEntry) -> bool:
     """Whether a file seems to declare its source; a rule would be in its way."""
+    if reader_name_for(file.path) == "source":
+        return False
     try:
-        with path.open("rb") as file:
-            return _DECLARED_SOURCE.search(file.read(_HEAD_BYTES)) is not None
+        with Path(file.location).open("rb") as opened:
+            return _DECLARED_SOURCE.search(opened.read(_HEAD_BYTES)) is not None
     except OSError:
         return False
 
@@ -257,11 +264,20 @@ def _neutral_for(role_id: str, target: Target) -> str:
         with corpus.reading():
             words = dict(word_counts(named, corpus).values())
             counts = kind_counts(corpus)
-    sources: Counter[str] = Counter()
+    named_alike: Counter[tuple[str, str, str]] = Counter()
     types: Counter[str] = Counter()
     for kind, documents, _ in counts:
-        sources[kind.source_id] += documents
+        named_alike[kind.source_id, kind.document_type, kind.domain] += documents
         types[kind.document_type] += documents
+    # A pattern is searched for in all three names.
+    sources = {
+        source: sum(
+            documents
+            for names, documents in named_alike.items()
+            if any(source.casefold() in name.casefold() for name in names)
+        )
+        for source, *_ in named_alike
+    }
     del types[DocumentMetadata._field_defaults["document_type"]]  # It is of no type.
     return neutral_overlay(role_id, words, sources, types, "document")
 

@@ -27,9 +27,9 @@ class InitReport(Contract):
         left_out: number of files and folders that an ingest leaves out by their name or size, by
             code.
         sources: number of files by source id, as the proposed manifest declares them; without files
-            that declare their source.
+            that declare their source. Empty if a manifest was kept.
         document_types: number of files by document type, as the proposed manifest declares them;
-            without files of no type.
+            without files of no type. Empty if a manifest was kept.
         drafts: the files that were written, or would be.
         remarks: what a person should know.
         next: the next commands.
