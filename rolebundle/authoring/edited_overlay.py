@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rolebundle.authoring.drafting import check_role_id
 from rolebundle.authoring.files import write_new
-from rolebundle.authoring.overlay_draft import overlay_text
+from rolebundle.authoring.neutral_overlay import check_role_id, overlay_text
 from rolebundle.contracts.lint import LintProblem
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.overlay_lint import lint_overlay

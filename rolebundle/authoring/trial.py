@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import Why
 from rolebundle.engine import Engine
+from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.explanation.compare import overlap
+from rolebundle.storage.audits.audit import MAX_CHARACTERS
+
+MAX_QUESTIONS = 100
+"""The most recorded questions of a role."""
 
 
 def missing_passages(with_role: RetrievalBundle, without: RetrievalBundle) -> list[str]:
@@ -121,3 +127,19 @@ def try_role(
             for chunk_id in missing_passages(with_role, without)
         }
     return trial_of(with_role, without, explanations)
+
+
+def recorded_questions(role_id: str, corpus: Path) -> list[str]:
+    """The different questions of a role in the audit of a corpus file, the newest first.
+
+    Raises:
+        WrongFile, CorpusCorrupt, StorageError: the audit cannot be read.
+    """
+    texts: dict[str, None] = {}
+    with AuditLog(corpus) as log:
+        for row in log.rows(kind="retrieve", newest=True) if log.exists else ():
+            # A digest, or a text that was cut, cannot be asked again.
+            is_text = not row.query.startswith("sha256:") and len(row.query) <= MAX_CHARACTERS
+            if row.role == role_id and row.query and is_text:
+                texts[row.query] = None
+    return list(texts)[:MAX_QUESTIONS]

@@ -1,6 +1,6 @@
-"""The answers of the commands that write or try settings: `init`, `overlay new | try | suggest`."""
+"""The answers of the commands that write or try settings: `init`, `overlay new | try`."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, Fallback
@@ -8,8 +8,6 @@ from rolebundle.contracts.terms import RejectionCode
 
 DraftState = Literal["written", "planned", "kept"]
 """``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
-SuggestionKind = Literal["forbidden_hits", "no_answer", "never_matches", "stale_answers"]
-OverlayOrigin = Literal["corpus", "examples", "role", "template"]
 
 
 class DraftFile(Contract):
@@ -26,14 +24,12 @@ class InitReport(Contract):
     Attributes:
         folder: the folder that was looked at.
         files: number of files that an ingest would read.
-        read: number of files that were read. Of more than 3000, only a part is.
-        documents: number of documents in the files that were read.
-        left_out: number of files, folders and records that an ingest leaves out, by code.
-        sources: number of documents by source id, as the manifest declares them.
-        document_types: number of documents by document type.
-        domains: number of documents by domain.
-        dates: number of documents whose date is ``declared``, in the ``name`` of the file only, or
-            ``inferred`` from the last commit or the file's time.
+        left_out: number of files and folders that an ingest leaves out by their name or size, by
+            code.
+        sources: number of files by source id, as the proposed manifest declares them; without files
+            that declare their source. Empty if a manifest was kept.
+        document_types: number of files by document type, as the proposed manifest declares them;
+            without files of no type. Empty if a manifest was kept.
         drafts: the files that were written, or would be.
         remarks: what a person should know.
         next: the next commands.
@@ -41,13 +37,9 @@ class InitReport(Contract):
 
     folder: str
     files: int
-    read: int
-    documents: int
     left_out: dict[str, int]
     sources: dict[str, int]
     document_types: dict[str, int]
-    domains: dict[str, int]
-    dates: dict[str, int]
     drafts: list[DraftFile]
     remarks: list[str] = []
     next: list[str]
@@ -58,14 +50,12 @@ class OverlayDraftReport(Contract):
 
     Attributes:
         role_id: the role.
-        origin: what it was made from.
         draft: the file.
         remarks: what a person should know.
         next: the next commands.
     """
 
     role_id: str
-    origin: OverlayOrigin
     draft: DraftFile
     remarks: list[str] = []
     next: list[str]
@@ -122,48 +112,3 @@ class OverlayTrial(Contract):
     rules_used: dict[str, int]
     passages: list[TriedPassage]
     fallback: Fallback | None = None
-
-
-class Suggestion(Contract):
-    """A proposed edit of an overlay.
-
-    Attributes:
-        place: the place in the overlay; empty if the edit is not of one place.
-        message: what was observed, and what could be done.
-        questions: the recorded questions that it rests on, at most five.
-        patch: the edit as a JSON merge patch (RFC 7396) of the overlay's file; ``None`` if a person
-            has to decide what to write.
-        is_safe: whether the edit forbids and allows the same as before. Only safe edits are part of
-            the patch of all suggestions.
-    """
-
-    kind: SuggestionKind
-    place: str = ""
-    message: str
-    questions: list[str] = []
-    patch: dict[str, Any] | None = None
-    is_safe: bool = False
-
-
-class OverlaySuggestions(Contract):
-    """`overlay suggest`.
-
-    Attributes:
-        role_id: the role.
-        path: the file of its overlay.
-        is_shipped: whether that file comes with rolebundle, so that a copy is edited instead.
-        recorded: number of recorded answers to the role.
-        asked: number of different questions that were asked again.
-        problem: why the audit tells nothing, or not all; empty if it does.
-        suggestions: the proposed edits.
-        patch: all safe edits as one JSON merge patch (RFC 7396) of the overlay's file.
-    """
-
-    role_id: str
-    path: str
-    is_shipped: bool = False
-    recorded: int
-    asked: int
-    problem: str = ""
-    suggestions: list[Suggestion]
-    patch: dict[str, Any]

@@ -10,13 +10,13 @@ from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import Moment, Where
 from rolebundle.contracts.terms import (
-    EvidenceNeed,
     Action,
     Authority,
     ContentType,
     DecisionEffect,
     EmptyReason,
     Evidence,
+    EvidenceNeed,
     FallbackAction,
     FallbackState,
     FreshnessPosture,

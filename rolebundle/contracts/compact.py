@@ -31,7 +31,7 @@ from rolebundle.contracts.bundle import (
     Summary,
 )
 from rolebundle.contracts.request import Where
-from rolebundle.contracts.terms import EvidenceNeed, Action, Fusion, RejectionCode
+from rolebundle.contracts.terms import Action, EvidenceNeed, Fusion, RejectionCode
 
 
 def _part(

@@ -263,7 +263,7 @@ class Overlay(Contract):
             are marked. No effect on what is selected. Default: none. Example:
             ["incident-responder"]
         eval_profile: the golden set that evaluates the role. Default: none.
-        notes: evidence for the values, by the place of the value in this file. No effect. Default:
+        notes: remarks on the values, by the place of the value in this file. No effect. Default:
             none. Example: {"vocabulary.preferred_terms[0]": "in 14 of 40 documents"}
     """
 
@@ -281,3 +281,20 @@ class Overlay(Contract):
     bridge_roles: list[str] = []
     eval_profile: EvalProfile = EvalProfile.model_construct()
     notes: dict[str, str] = {}
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it says what ranks higher or lower. Rules that only reject, and a limit, do not.
+
+        If it does not, the role's answers have the order of answers without a role.
+        """
+        sources, policy = self.source_policy, self.retrieval_policy
+        limit_alone = RetrievalPolicy(max_selected_chunks=policy.max_selected_chunks)
+        return bool(
+            self.vocabulary != Vocabulary()
+            or sources.preferred_sources
+            or sources.trust_tier_boosts
+            or sources.document_type_boosts
+            or sources.domain_boosts
+            or policy != limit_alone
+        )

@@ -25,7 +25,10 @@ class RoleList(Contract):
 
 
 class RoleDetails(Contract):
-    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest."""
+    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
+
+    It has no notes, which are the owner's.
+    """
 
     digest: str
     overlay: Overlay

@@ -79,7 +79,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "mark-request": marks.MarkRequest,
     "overlay": overlay.Overlay,
     "overlay-draft": authoring.OverlayDraftReport,
-    "overlay-suggestions": authoring.OverlaySuggestions,
     "overlay-trial": authoring.OverlayTrial,
     "overlay-details": roles.OverlayDetails,
     "overlay-explanation": roles.OverlayExplanation,

@@ -3,6 +3,9 @@
 A chunk is a run of adjacent blocks. A document is split top down: a run that fits is a chunk. Any
 other run is cut at one boundary, and both parts are split in turn. The cut depends on the run only:
 
+A run of several sections fits up to ``size``; a run within one section, and so most whole sections,
+fits up to ``maximum``, because what stands under one heading is best read together.
+
 1. The boundaries with the best rank are the candidates; a boundary before a heading is better than
    one between two paragraphs.
 2. Candidates in the middle half of the run are preferred, so that no small part is cut off.
@@ -30,7 +33,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.content.stored_document import StoredChunk
 from rolebundle.storage.digests import content_hash
 
-CHUNKER_VERSION = "structure-2"
+CHUNKER_VERSION = "structure-3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,9 @@ class ChunkSettings:
     """The size of chunks, in characters.
 
     Args:
-        size: a run of blocks up to this size is one chunk.
+        size: a run of several sections up to this size is one chunk.
         overlap: the maximum length of preceding text that is repeated at the start of a chunk.
-        maximum: a single block is only cut if it is longer.
+        maximum: a run within one section, and a single block, is only cut if it is longer.
     """
 
     size: int = 1200
@@ -122,7 +125,7 @@ def chunk_document(
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
-    for first, end in _runs(atoms, text, settings.size):
+    for first, end in _runs(atoms, text, settings):
         start, stop, first_line = atoms.starts[first], atoms.ends[end - 1], atoms.first_lines[first]
         if settings.overlap:
             max_overlap = min(settings.overlap, settings.maximum - (stop - start))
@@ -397,7 +400,7 @@ def _spans_between(
         yield start, end
 
 
-def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
+def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
@@ -408,7 +411,9 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     while waiting:
         first, end = waiting.pop()
         cut = 0
-        if ends[end - 1] - starts[first] > size and end - first > 1:
+        within_section = min(atoms.ranks[first + 1 : end], default=_NEVER) >= _BLOCK
+        most = settings.maximum if within_section else settings.size
+        if ends[end - 1] - starts[first] > most and end - first > 1:
             candidates, are_central = _boundaries(atoms, first, end)
             if len(candidates) == 1:
                 cut = candidates[0]

@@ -240,4 +240,6 @@ def _roles(answer: Values) -> str:
 
 def _mission(role: Values) -> str:
     problem = role.get("problem")
-    return f"cannot be used: {_on_one_line(problem)}" if problem else one_line(role["mission"])
+    if problem:
+        return f"cannot be used: {_on_one_line(problem)}"
+    return one_line(role["mission"] or role["label"])

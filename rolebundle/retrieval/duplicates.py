@@ -15,7 +15,7 @@ from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.candidate import Candidate
 
 _COPY_PATH = re.compile(
-    r"(?:^|[/ _.(-])(?:copy|copies|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
+    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
 

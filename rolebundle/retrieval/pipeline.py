@@ -165,7 +165,7 @@ def _search(
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
     """The weights of the score's terms: the role's depend on how specific the task is."""
-    share = role_share(request.policy, evidence.specificity) if request.overlay else 0.0
+    share = role_share(request.policy, evidence.specificity) if request.ranks_by_role else 0.0
     return Weights.of(request.policy, request.fusion, has_semantic=has_semantic, role_share=share)
 
 

@@ -167,7 +167,7 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
 
     A mark then multiplies both with :func:`mark_factor`.
     """
-    if request.overlay is None:
+    if not request.ranks_by_role:
         return candidate
     passage = candidate.passage
     phrases, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)

@@ -22,6 +22,7 @@ class ResolvedRequest(NamedTuple):
         seen: ids of the passages that the agent already has.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
+        ranks_by_role: whether the overlay has a part in the ranking.
         policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
         fusion: how the lanes are joined.
@@ -46,6 +47,7 @@ class ResolvedRequest(NamedTuple):
     seen: Sequence[str]
     overlay: Overlay | None
     overlay_digest: str
+    ranks_by_role: bool
     policy: RetrievalPolicy
     vocabulary: Vocabulary
     fusion: Fusion
@@ -94,6 +96,7 @@ def resolve_request(
         seen=request.seen or (),
         overlay=overlay,
         overlay_digest=overlay_digest,
+        ranks_by_role=overlay is not None and overlay.ranks,
         policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
         fusion=fusion,

@@ -19,7 +19,7 @@ COMMANDS = (
     f"pip install {shlex.quote(str(CHECKOUT))}",
     f"rolebundle init notes --role {ROLE} --db notes.db",
     "rolebundle ingest notes --db notes.db",
-    f'rolebundle retrieve "What should I look at first?" --role {ROLE} --db notes.db',
+    f'rolebundle retrieve "How is a release taken back?" --role {ROLE} --db notes.db',
 )
 """Those of the README, which installs what is in the folder."""
 SUBJECTS = {
@@ -87,4 +87,4 @@ def test_four_commands_from_pip_install_to_a_good_answer(tmp_path: Path) -> None
         out = result.stdout
     bundle = json.loads(out)
     sources = [chunk["source_id"] for chunk in bundle["selected"]]
-    assert sources and set(sources) == {"notes-releases"}
+    assert sources[0] == "notes-releases"

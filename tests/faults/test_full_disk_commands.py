@@ -65,7 +65,6 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("write", ("release-manager", *DB)),
         Use("read", ("release-manager", "--dry-run", *DB)),
     ),
-    "overlay suggest": (Use("read", ("technical-writer", *DB)),),
     "overlay try": (Use("read", ("technical-writer", "note", *LEXICAL)),),
     "ingest": (Use("write", ("{}/more", *LEXICAL)), Use("write", ("{}/more", "--db", "{}/new.db"))),
     "watch": (Use("scratch", ("--once", *DB)),),

@@ -14,7 +14,7 @@ from rolebundle.retrieval.outcome import Selection
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, evidence, passage, ranked, rejected, retrieval
 
-ROLE = overlay()
+ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
 
 
 def bundle_of(

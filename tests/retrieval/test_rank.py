@@ -229,7 +229,8 @@ class TestDiversity:
             candidate.with_score(candidate.score._replace(lexical=candidate.score.lexical + 2))
             for candidate in self.of_sources("w", "w", "w", "w", "w")
         ]
-        ranked, plain = by_id(rerank(candidates, self.ROLE)), by_id(rerank(candidates, overlay()))
+        without = overlay(retrieval_policy={"max_chunks_per_source": 2})
+        ranked, plain = by_id(rerank(candidates, self.ROLE)), by_id(rerank(candidates, without))
         assert [ranked[f"c{n}"].score.diversity_penalty for n in range(1, 6)] == pytest.approx(
             [0, 0, 0.15, 0.30, 0.45]
         )

@@ -133,4 +133,6 @@ def test_without_a_role_the_lanes_have_the_whole_score() -> None:
     weights = weights_for(resolved(), SUPPORTED, has_semantic=True)
     assert share_of(weights) == 0
     assert weights.lexical + weights.semantic == pytest.approx(1.0)
-    assert share_of(weights_for(resolved(overlay()), SUPPORTED, has_semantic=True)) > 0
+    assert share_of(weights_for(resolved(overlay()), SUPPORTED, has_semantic=True)) == 0
+    role = overlay(vocabulary={"preferred_terms": ["token"]})
+    assert share_of(weights_for(resolved(role), SUPPORTED, has_semantic=True)) > 0

@@ -1,4 +1,4 @@
-"""`rolebundle init`: look at a folder, and write a first manifest and a first overlay."""
+"""`rolebundle init`: list a folder, and write a first manifest and a first overlay."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _LINE_CHARS = 1_000
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=NonEmptyPath())
-@click.option("--role", default="", metavar="NAME", help="Also write a first overlay of this role.")
+@click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @db_option
 @json_option
 def init(folder: Path, role: str, dry_run: bool, db: str | None, as_json: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
-    It has sources, document types, domains, dates and what is left out, each with its evidence.
-    Guesses are commented out. No rule raises trust.
+    It has a source for each top folder, and a document type where the format or the name of a
+    folder makes it plain. No rule raises trust.
 
-    With --role it also writes an overlay to the corpus's own folder FILE.overlays: the terms that
-    are typical of the role in this folder, and the files and types to prefer, each with its
-    evidence. An existing manifest is then kept.
+    With --role it also writes an overlay to the corpus's own folder FILE.overlays, and says so
+    before. It has no rules, so that answers are as without a role; its notes propose sources and
+    types with the number of their files. An existing manifest is then kept.
 
-    No file is ever overwritten. The folder is only read.
+    No file is ever overwritten, and no document is changed.
 
     \b
     rolebundle init notes
@@ -47,25 +47,23 @@ def init(folder: Path, role: str, dry_run: bool, db: str | None, as_json: bool) 
     from rolebundle.authoring.drafting import Target
     from rolebundle.authoring.drafting import init as write_drafts
 
+    def announce(path: Path) -> None:
+        name = one_line(str(path), _LINE_CHARS)
+        click.echo(f"outside of the folder, beside the corpus: will write {name}", err=True)
+
     corpus = corpus_path(db)
     target = Target(corpus, overlay_folders((), corpus), db or "")
-    report = write_drafts(folder, role, target, dry_run=dry_run)
+    report = write_drafts(folder, role, target, announce, dry_run=dry_run)
     print_answer(report, _lines(report), as_json=as_json, indent=2)
 
 
 def _lines(report: InitReport) -> Iterator[str]:
     left_out = sum(report.left_out.values())
-    part = f", of which {report.read} were read" if report.read < report.files else ""
     yield (
-        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}{part}, "
-        f"{counted(report.documents, 'document')}; {left_out} left out"
+        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}; "
+        f"{left_out} left out"
     )
-    for label, counts in (
-        ("sources", report.sources),
-        ("types", report.document_types),
-        ("domains", report.domains),
-        ("dates", report.dates),
-    ):
+    for label, counts in (("sources", report.sources), ("types", report.document_types)):
         if counts:
             yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
     for draft in report.drafts:

@@ -22,7 +22,6 @@ from rolebundle.errors import OverlayError, UsageError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.cli.overlay_new import new_command
-from rolebundle.interfaces.cli.overlay_suggest import suggest_command
 from rolebundle.interfaces.cli.overlay_try import try_command
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
@@ -334,4 +333,3 @@ def _plain(text: str) -> str:
 
 overlay.add_command(new_command)
 overlay.add_command(try_command)
-overlay.add_command(suggest_command)

@@ -7,9 +7,8 @@ from itertools import count
 from pathlib import Path
 
 from rolebundle.authoring.edited_overlay import EditedOverlay, edited_overlay
-from rolebundle.authoring.overlay_draft import overlay_text
-from rolebundle.authoring.suggestions import recorded_questions
-from rolebundle.authoring.trial import try_role
+from rolebundle.authoring.neutral_overlay import overlay_text
+from rolebundle.authoring.trial import recorded_questions, try_role
 from rolebundle.contracts.authoring import OverlayTrial
 from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
@@ -197,7 +196,7 @@ def _tasks(
             tasks = [question.task for question in questions if question.role in (None, role)]
             if tasks:
                 return tasks[:MAX_TASKS], f"from the golden set {name}, which has {len(tasks)}"
-    if tasks := recorded_questions(role, app.engine.workspace.path).texts:
+    if tasks := recorded_questions(role, app.engine.workspace.path):
         return tasks[:MAX_TASKS], f"{problem}the newest questions of the role in the audit"
     return list(GENERAL_TASKS), f"{problem}general ones; the audit has no question of the role"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -203,9 +202,7 @@ def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
         for text in (_title(chunk), chunk.content, *chunk.metadata.tags)
         for match in terms.find(text)
     }
-    return [
-        word for place, word in enumerate(bundle.query.lexical_query) if place not in present
-    ]
+    return [word for place, word in enumerate(bundle.query.lexical_query) if place not in present]
 
 
 def flow_of(bundle: RetrievalBundle) -> Flow:

@@ -209,9 +209,7 @@ def _move(passage: TriedPassage) -> Move:
 def _reasons(label: str, rules: Sequence[str], superseded_rules: Sequence[str]) -> list[str]:
     """The rules that are not among others, in plain words."""
     plain = words.rules([rule for rule in rules if rule not in superseded_rules])
-    factors = [
-        f"{name}: {value}" if value else name for name, value in plain.factors
-    ]
+    factors = [f"{name}: {value}" if value else name for name, value in plain.factors]
     if plain.words:
         factors.append(f"the role's words: {', '.join(plain.words)}")
     if plain.suppressed:

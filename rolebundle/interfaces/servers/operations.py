@@ -201,7 +201,9 @@ class Operations:
         access = self.engine.access
         access.check_role(access.view_of(request.agent), request.role, has_own_overlay=False)
         resolved = load_role(request.role, self.engine.overlay_folders)
-        return RoleDetails(digest=resolved.digest, overlay=resolved.overlay).model_dump()
+        # Notes may name sources that the agent may not see.
+        overlay = resolved.overlay.model_copy(update={"notes": {}})
+        return RoleDetails(digest=resolved.digest, overlay=overlay).model_dump()
 
     def _status(self, request: StatusRequest) -> Answer:
         return self.engine.status(request.agent).model_dump(exclude_none=True)

@@ -49,7 +49,7 @@ def selected_chunk(
         lanes=list(candidate.lanes),
         scores=scores_of(candidate),
         raw=raw_scores_of(candidate, support),
-        evidence="task" if request.overlay is None or support.is_for_task else "role",
+        evidence="task" if support.is_for_task or not request.ranks_by_role else "role",
         evidence_kinds=_evidence_kinds(passage, request.overlay),
         bridge_role=_bridge_role(passage, request.overlay),
         reasons_selected=_reasons(candidate, support),

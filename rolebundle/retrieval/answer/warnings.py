@@ -112,7 +112,9 @@ def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval
 
 
 def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
-    if overlay is None or not selected or any(map(_is_role_specific, selected)):
+    if overlay is None or not overlay.ranks or not selected:
+        return ""
+    if any(map(_is_role_specific, selected)):
         return ""
     return "no passage has anything of the role's own"
 
@@ -260,8 +262,10 @@ def _labels_of(query: Query, positions: Sequence[int]) -> list[str]:
         query.content_words[place][0].text
         for place in positions
         if place in query.names
-        or (not query.content_words[place][0].form
-        and query.content_words[place][0].text not in ORDINARY_WORDS)
+        or (
+            not query.content_words[place][0].form
+            and query.content_words[place][0].text not in ORDINARY_WORDS
+        )
     ]
 
 

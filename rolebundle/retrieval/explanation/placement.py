@@ -143,7 +143,9 @@ class Placement:
             request = request._replace(min_score=min_score)
         other_candidates = (candidate for candidate in self.ranked if candidate is not self.own)
         ranked = sorted([own, *other_candidates], key=ranking_order)
-        return any(candidate is own for candidate in select(ranked, request, self.withheld).selected)
+        return any(
+            candidate is own for candidate in select(ranked, request, self.withheld).selected
+        )
 
     def selected_up_to_own(
         self, limit: int | None, token_budget: int | None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lxml import html
 
 from rolebundle.authoring.edited_overlay import edited_overlay
-from rolebundle.authoring.overlay_draft import overlay_text
+from rolebundle.authoring.neutral_overlay import overlay_text
 from rolebundle.contracts.lint import LintProblem
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.interfaces.pages.workbench import Edit, trial_page

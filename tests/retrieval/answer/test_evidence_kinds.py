@@ -125,6 +125,8 @@ class TestBridgeRoles:
 
     def test_the_mark_changes_no_score(self, tmp_path: Path) -> None:
         theirs = document("d", ["token"], applicable_roles=("writer",))
-        plain, bridged = bundle_for(tmp_path, {}, theirs), bundle_for(tmp_path, BRIDGES, theirs)
+        words = {"vocabulary": {"preferred_terms": ["rotation"]}}
+        plain = bundle_for(tmp_path, words, theirs)
+        bridged = bundle_for(tmp_path, words | BRIDGES, theirs)
         assert plain.selected[0].scores == bridged.selected[0].scores
         assert "penalty:role-mismatch(-0.5)" in bridged.selected[0].overlay_hits

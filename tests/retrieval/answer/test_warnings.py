@@ -28,7 +28,7 @@ from support.values import (
     retrieval,
 )
 
-ROLE = overlay()
+ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
 OWN = "boost:domain(security×2)"
 SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
 RARE: dict[str, Any] = {"frequencies": (1, 1, 1, 1), "chunks": 1000}
@@ -99,6 +99,9 @@ class TestWarnings:
         # A trust tier and an age speak for every role alike.
         general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
         assert [*codes([answer_passage(hits=general)], role=ROLE)] == ["ONLY_SHARED_CORPUS"]
+
+    def test_a_neutral_role_has_nothing_of_its_own_to_miss(self) -> None:
+        assert not codes(SOUND, role=overlay())
 
     @pytest.mark.parametrize(
         "hit",

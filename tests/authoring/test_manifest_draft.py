@@ -1,0 +1,75 @@
+"""What the names of folders and files tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
+from rolebundle.ingest.manifest_file import parse_manifest
+
+
+def draft(*paths: str, **more: object) -> ManifestDraft:
+    return draft_manifest(paths, "notes", **more)  # type: ignore[arg-type]
+
+
+def rules(manifest: ManifestDraft) -> dict[str, dict[str, object]]:
+    parsed = parse_manifest(manifest.text.encode(), "m")
+    return {rule.glob: dict(rule.values) for rule in parsed.rules}
+
+
+def test_each_top_folder_with_several_files_is_a_source() -> None:
+    paths = ("README.md", "a/1.md", "a/2.md", "b c/x/1.md", "b c/y/2.md", "one/1.md")
+    manifest = draft(*paths)
+    assert rules(manifest) == {
+        "a/**": {"source_id": "notes-a"},
+        "b c/**": {"source_id": "notes-b-c"},
+    }
+    assert manifest.sources == {"notes": 2, "notes-a": 2, "notes-b-c": 2}
+
+
+def test_a_folder_around_all_folders_is_no_source() -> None:
+    manifest = draft("README.md", *(f"docs/en/{name}/{n}.md" for name in "ab" for n in range(2)))
+    assert [*rules(manifest)] == ["docs/en/a/**", "docs/en/b/**"]
+
+
+def test_names_that_differ_by_case_or_signs_and_foreign_ones_are_no_ids_of_sources() -> None:
+    paths = [f"{name}/{n}.md" for name in ("a b", "a-b", "c") for n in range(2)]
+    sources = draft(*paths, reserved={"notes-c"}).sources
+    assert [*sources] == ["notes-a-b", "notes-a-b-2", "notes-c-2"]
+
+
+def test_documents_that_declare_their_source_get_no_rule() -> None:
+    paths = ("a/1.md", "a/2.md", "b/1.md", "b/2.md")
+    manifest = draft(*paths, declaring={"a/1.md"})
+    assert [*rules(manifest)] == ["b/**"]
+    assert manifest.sources == {"notes-b": 2, "notes": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "document_type"),
+    [
+        ("adr/0001-wood.md", "adr"),
+        ("docs/03 Meeting Notes/board.md", "meeting-notes"),
+        ("ops/Runbooks/db.md", "runbook"),
+        ("mail/inbox.eml", "mail"),
+        ("src/app.py", "source-code"),
+        # The format is more special than the folder.
+        ("runbooks/restart.sh", "source-code"),
+        # What is not plain.
+        ("decisions/wood.md", None),
+        ("api/client.md", None),
+        ("runbook.md", None),
+        ("deploy.yaml", None),
+        ("data.json", None),
+    ],
+)
+def test_types_only_where_they_are_plain(path: str, document_type: str | None) -> None:
+    types = draft(path).document_types
+    assert [*types] == ([document_type] if document_type else [])
+
+
+def test_no_type_is_that_of_decisions_that_bind() -> None:
+    # `decision` makes a document block actions; a guess must never do that.
+    from rolebundle.authoring.manifest_draft import FOLDER_TYPES, FORMAT_TYPES
+
+    assert "decision" not in {*FOLDER_TYPES.values(), *FORMAT_TYPES.values()}
