@@ -33,11 +33,10 @@ Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 
 BOOST_PHRASE = 0.15
 PREFERRED_TERM = 0.08
+"""Also the score at which the role's phrases count fully."""
 SUPPRESS_PHRASE = -0.2
 SATURATED_METADATA = 2.25
 """A higher metadata score counts as this one."""
-SATURATED_VOCABULARY = 0.08
-"""A higher score of the role's phrases counts as this: one preferred term."""
 DIVERSITY_STEP = 0.15
 
 KEPT_FIRST = 5
@@ -172,7 +171,7 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     passage = candidate.passage
     phrases, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
     by_expansion = request.policy.expansion_weight
-    vocabulary = (1 - by_expansion) * min(1.0, phrases / SATURATED_VOCABULARY)
+    vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
     vocabulary += by_expansion * candidate.expansion
     metadata = normalize_metadata(candidate.metadata_score)
     score = candidate.score.with_role(

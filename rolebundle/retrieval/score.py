@@ -25,9 +25,9 @@ MAX_ROLE_SHARE = 0.65
 """The most that the role's terms may weigh together, so that the task always counts."""
 VAGUE_FACTOR = 2.2
 """A role's share is multiplied with this for a task whose words choose no passage."""
-HALF_SPECIFIC = 3.8
+HALF_SPECIFIC = 3.65
 """The specificity in nats at which it is half of that."""
-STEEPNESS = 4
+STEEPNESS = 12
 """How quickly it falls there."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
@@ -38,7 +38,7 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     """The share of the role's terms in the final score, in [0, 1].
 
     It is the policy's share, times 2.2 for a vague task and less for a specific one:
-    ``2.2 / (1 + (s / 3.8)⁴)`` for a specificity of ``s`` nats. If many passages have the task's
+    ``2.2 / (1 + (s / 3.65)¹²)`` for a specificity of ``s`` nats. If many passages have the task's
     words equally, the task cannot choose among them, and the role does; if one stands out, the task
     decides. It is at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing.
     """
