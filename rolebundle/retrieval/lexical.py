@@ -135,7 +135,7 @@ def exact_words(corpus: Corpus, query: Query) -> ExactWords:
     """Which exact words and phrases of the task are rare, and which occur nowhere."""
     visible = compartments.searchable_compartments(corpus)
     counts = _frequencies(corpus, visible, [_literal(Term(words)) for words in query.exact])
-    counted = list(zip(query.exact, counts, strict=False))
+    counted = list(zip(query.exact, counts, strict=True))
     return ExactWords(
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
@@ -211,7 +211,7 @@ def score(
 def chunks_with(corpus: Corpus, word: str) -> tuple[int, int]:
     """How many visible chunks have a word, and how many visible chunks there are."""
     visible = compartments.searchable_compartments(corpus)
-    [having] = _frequencies(corpus, visible, [match_expression([Term(word)])]) or [0]
+    [having] = _frequencies(corpus, visible, [match_expression([Term(word)])])
     return having, sum(compartment.chunks for compartment in visible)
 
 
@@ -325,7 +325,7 @@ def _frequencies(
     counted = (
         lexical_index.frequencies(corpus, compartment.id, matches) for compartment in visible
     )
-    return [sum(counts) for counts in zip(*counted, strict=True)]
+    return [sum(counts) for counts in zip(*counted, strict=True)] or [0] * len(matches)
 
 
 def _statistics(
