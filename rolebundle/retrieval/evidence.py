@@ -5,9 +5,9 @@ of the task in itself: the share of the task's words, weighted by how rare they 
 and how close its meaning is, between the embedding model's noise and what it gives to related texts
 (*closeness*).
 
-A word's weight is ``ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks; a word that no
-chunk has weighs as much as a word of one chunk. A task with other wordings (``also``) is covered as
-well as the wording of which a passage has most.
+A word's weight is ``r · ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks and its rarity
+``r`` in English (``text/common_words.py``); a word that no chunk has counts as a word of one chunk.
+A task with other wordings (``also``) is covered as well as the wording of which a passage has most.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from rolebundle.contracts.terms import TaskSupport
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""
-WEAK_COVERAGE = 0.46
-"""The evidence is weak if none of them has this share of the task's words. docs/quality.md has how
-it was chosen."""
+WEAK_COVERAGE = 0.055
+"""The evidence is weak if the best of them has less than this share of the task's words, times
+``ln(1 + N)``: among many passages one has more of the words by chance. docs/quality.md has how it
+was chosen."""
 HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 COMPARED = 12
@@ -39,24 +40,28 @@ class TaskWords(NamedTuple):
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
         wordings: the positions of the words of each wording; the task's own comes first.
+        rarities: how rare each word is in English, in [0, 1].
     """
 
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
     wordings: Sequence[frozenset[int]] = (frozenset(),)
+    rarities: Sequence[float] = ()
 
     def weight(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
         return math.fsum(
-            math.log1p(self.chunks / max(1, self.frequencies[position])) for position in positions
+            self.rarities[position] * math.log1p(self.chunks / max(1, self.frequencies[position]))
+            for position in positions
         )
 
     def coverage(self, rowid: int, wording: frozenset[int]) -> float:
         """The share of a wording's weight that a chunk has, in [0, 1]."""
         total = self.weight(wording)
         matched = self.matches.get(rowid, frozenset())
-        return self.weight(matched & wording) / total if total else 0.0
+        # Words that are all as common as "the" choose no passage, and miss in none.
+        return self.weight(matched & wording) / total if total else 1.0
 
 
 class Support(NamedTuple):
@@ -120,7 +125,7 @@ class Evidence(NamedTuple):
         task: TaskSupport = "supported"
         if not any(self.words.frequencies) and not is_close:
             task = "off_topic"
-        elif best.coverage < WEAK_COVERAGE:
+        elif best.coverage < WEAK_COVERAGE * math.log1p(self.words.chunks):
             task = "weak"
         return self._replace(best=best, task=task)
 

@@ -19,8 +19,8 @@ from rolebundle.retrieval.answer.posture import trust_posture
 from rolebundle.retrieval.candidate import Candidate, Query
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.common_words import is_ordinary
 from rolebundle.text.counts import age, counted, first_of, words_found
-from rolebundle.text.stop_words import ORDINARY_WORDS
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
@@ -258,14 +258,11 @@ def _labels(query: Query, positions: Sequence[int]) -> str:
 
 def _labels_of(query: Query, positions: Sequence[int]) -> list[str]:
     """The words at these positions, without ordinary ones, of which it says little if they miss."""
+    words = [(place, query.content_words[place][0]) for place in positions]
     return [
-        query.content_words[place][0].text
-        for place in positions
-        if place in query.names
-        or (
-            not query.content_words[place][0].form
-            and query.content_words[place][0].text not in ORDINARY_WORDS
-        )
+        word.text
+        for place, word in words
+        if place in query.names or not (word.form or is_ordinary(word.text))
     ]
 
 
