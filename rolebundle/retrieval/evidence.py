@@ -49,12 +49,13 @@ class TaskWords(NamedTuple):
     wordings: Sequence[frozenset[int]] = (frozenset(),)
     rarities: Sequence[float] = ()
 
+    def information(self, position: int) -> float:
+        """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
+        return math.log1p(self.chunks / max(1, self.frequencies[position]))
+
     def weight(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
-        return math.fsum(
-            self.rarities[position] * math.log1p(self.chunks / max(1, self.frequencies[position]))
-            for position in positions
-        )
+        return math.fsum(self.rarities[place] * self.information(place) for place in positions)
 
     def coverage(self, rowid: int, wording: frozenset[int]) -> float:
         """The share of a wording's weight that a chunk has, in [0, 1]."""
@@ -92,7 +93,7 @@ class Evidence(NamedTuple):
         words: the task's words and who has them.
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: how much more of the task's words the best passage has than the best
+        specificity: how much more of the words' information the best passage has than the best
             ``COMPARED`` have on average, in nats, at least 0.
         best: the support of the best of the first passages.
         task: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
@@ -165,7 +166,10 @@ def weigh_evidence(
         noise: of the embedding model; ``None`` if meanings were not searched.
     """
     own = words.wordings[0]
-    masses = [words.weight(words.matches[rowid] & own) for rowid in best_by_words(bm25)]
+    masses = [
+        math.fsum(map(words.information, words.matches[rowid] & own))
+        for rowid in best_by_words(bm25)
+    ]
     # Rounding may make the mean of equal masses larger than each of them.
     specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
     return Evidence(words, noise, cosines, specificity)
