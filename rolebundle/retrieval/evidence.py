@@ -7,7 +7,8 @@ and how close its meaning is, between the embedding model's noise and what it gi
 
 A word's weight is ``r · ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks and its rarity
 ``r`` in English (``text/common_words.py``); a word that no chunk has counts as a word of one chunk.
-A task with other wordings (``also``) is covered as well as the wording of which a passage has most.
+With other wordings of the task (``also``) the coverage is the mean of all: an answer that fits one
+guessed wording alone is thin.
 """
 
 from __future__ import annotations
@@ -57,21 +58,24 @@ class TaskWords(NamedTuple):
         """The sum of the weights of these words, in nats."""
         return math.fsum(self.rarities[place] * self.information(place) for place in positions)
 
-    def coverage(self, rowid: int, wording: frozenset[int]) -> float:
-        """The share of a wording's weight that a chunk has, in [0, 1]."""
-        total = self.weight(wording)
+    def coverage(self, rowid: int) -> float:
+        """The share of the words' weight that a chunk has, in [0, 1]; the mean of all wordings."""
         matched = self.matches.get(rowid, frozenset())
-        # Words that are all as common as "the" choose no passage, and miss in none.
-        return self.weight(matched & wording) / total if total else 1.0
+        shares = []
+        for wording in self.wordings:
+            total = self.weight(wording)
+            # Words that are all as common as "the" choose no passage, and miss in none.
+            shares.append(self.weight(matched & wording) / total if total else 1.0)
+        return math.fsum(shares) / len(shares)
 
 
 class Support(NamedTuple):
-    """What one passage has of the task, by the wording of which it has most.
+    """What one passage has of the task.
 
     Attributes:
-        matched: how many of the wording's words it has.
-        words: how many words the wording has.
-        coverage: their share of the weight of all words, in [0, 1].
+        matched: how many of the task's own words it has.
+        words: how many words the task has.
+        coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
         closeness: of its meaning, in [0, 1]; ``None`` if meanings were not searched.
     """
 
@@ -110,11 +114,11 @@ class Evidence(NamedTuple):
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
         words = self.words
-        wording = max(words.wordings, key=lambda wording: words.coverage(rowid, wording))
+        own = words.wordings[0]
         return Support(
-            matched=len(words.matches.get(rowid, frozenset()) & wording),
-            words=len(wording),
-            coverage=words.coverage(rowid, wording),
+            matched=len(words.matches.get(rowid, frozenset()) & own),
+            words=len(own),
+            coverage=words.coverage(rowid),
             closeness=self._closeness(rowid),
         )
 
