@@ -125,16 +125,18 @@ def packet(
     details = [[part for part in parts if part not in same] for parts in details]
     blocks = [*map(_block, _with_title_once(values), details)]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
-    after = [one_line(line, most) for line in _after(bundle, same)]
+    after = [one_line(line, 2 * most) for line in _after(bundle, same)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
+    lines = len(before) + len(after) + len(brief)
 
+    after = _fitting(after, room / 3)
     room -= _size([*head, *after]) + 2 * _NOTE_CHARS
     told = _fitting(before, max(room / 2, room - _size(blocks)))
     room -= _size(told)
     shown = _fitting(blocks, room) or _cut_block(bundle, values, details, room)
     room -= _size(shown)
     brief_shown = _fitting(brief, room)
-    lines_left_out = len(before) - len(told) + len(brief) - len(brief_shown)
+    lines_left_out = lines - len(told) - len(after) - len(brief_shown)
     passages_left_out = len(bundle.selected) - len(shown)
 
     after = ["", *brief_shown, *after] if shown else [*brief_shown, *after]

@@ -18,6 +18,7 @@ from rolebundle.contracts.bundle import (
     BundleWarning,
     Constraint,
     KeptBack,
+    RequestEcho,
     RetrievalBundle,
 )
 from rolebundle.contracts.overlay import Overlay
@@ -166,6 +167,7 @@ def hostile_answers(draw: st.DrawFn) -> tuple[RetrievalBundle, Overlay | None]:
     return bundle.model_copy(
         update={
             "query": bundle.query.model_copy(update={"task_text": draw(hostile)}),
+            "request": RequestEcho(as_of=draw(st.none() | st.just("2026-11-01T00:00:00+00:00"))),
             "selected": selected,
             "warnings": [BundleWarning(code=code, message=draw(hostile)) for code in codes],
             "constraints": [constraint] * draw(st.integers(0, 2)) or None,
