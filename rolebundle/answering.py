@@ -149,11 +149,12 @@ class Answering:
     ) -> RetrievalBundle:
         if not files:
             return bundle
-        from rolebundle.retrieval.answer.source_files import with_paths, with_warning
+        from rolebundle.retrieval.answer.source_files import source_warnings, with_paths
 
         if shows_paths:
             bundle = with_paths(bundle, files)
-        return with_warning(bundle, files)
+        warnings = [*bundle.warnings, *source_warnings(files)]
+        return bundle.model_copy(update={"warnings": warnings})
 
     def _with_packet(
         self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
@@ -164,6 +165,7 @@ class Answering:
             CorpusBusy: the role's overlay was written in this moment.
         """
         from rolebundle.retrieval.answer.packet import packet
+        from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.access.overlay_folders)
@@ -173,7 +175,9 @@ class Answering:
                 f"the overlay of {overlay.overlay.role_id} was written just now",
                 "ask again",
             )
-        text = packet(bundle, overlay.overlay if overlay else None, request.token_budget)
+        budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
+        max_chars = min(filter(None, budgets), default=None)
+        text = packet(bundle, overlay.overlay if overlay else None, max_chars)
         return bundle.model_copy(update={"packet": text})
 
     @contextmanager
@@ -189,6 +193,11 @@ class Answering:
         )
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
+            if request.seen:
+                from rolebundle.retrieval.lookups.lookup import chunk_ids_of
+
+                seen = chunk_ids_of(corpus, request.seen, self.access.reference_scope(view))
+                request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000

@@ -235,7 +235,14 @@ class Engine:
                 for role in dict.fromkeys([*first, *roles])
             ]
 
-    def get(self, reference: str, agent: str | None = None) -> Lookup:
+    def get(
+        self,
+        reference: str,
+        agent: str | None = None,
+        *,
+        outline: bool = False,
+        section: str | None = None,
+    ) -> Lookup:
         """Look up the passage, document or lines that a reference names.
 
         Args:
@@ -243,20 +250,23 @@ class Engine:
                 ``#id:from:count``. A path is that of the corpus, or one on this machine if the
                 agent may learn where files lie.
             agent: the agent that asks.
+            outline: whether to give only the headings of its document.
+            section: the heading of the document whose text is wanted; ``None`` for no section.
 
         Raises:
-            UsageError: nothing has this reference, or the agent may not see it.
+            UsageError: nothing has this reference, the agent may not see it, or the document has
+                no such heading.
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookups.lookup import look_up
+        from rolebundle.retrieval.lookups.lookup import Part, look_up
 
         with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope)
+                lookup = look_up(corpus, reference, scope, Part(outline, section))
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -285,21 +295,31 @@ class Engine:
             self._record("get", agent, allowed=len(inspection.passages))
             return inspection
 
-    def multi_get(self, references: Sequence[str], agent: str | None = None) -> Lookups:
+    def multi_get(
+        self,
+        references: Sequence[str],
+        agent: str | None = None,
+        *,
+        outline: bool = False,
+        section: str | None = None,
+    ) -> Lookups:
         """Look up several references or globs, as :meth:`get` looks up each.
 
         Args:
             references: each as for :meth:`get`, or a glob of paths or document ids.
             agent: the agent that asks.
+            outline: as for :meth:`get`.
+            section: as for :meth:`get`.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.retrieval.lookups.listing import look_up_all
+        from rolebundle.retrieval.lookups.lookup import Part
 
         with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope)
+                answer = look_up_all(corpus, references, scope, Part(outline, section))
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -465,6 +485,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
+        from rolebundle.retrieval.lookups.lookup import chunk_ids_of
         from rolebundle.verification.draft.evidence import role_of_bundle
         from rolebundle.verification.draft.verify import verify
 
@@ -480,6 +501,10 @@ class Engine:
                 deadline_ms=request.deadline_ms,
             )
             with self.answering.inputs(as_retrieval, overlay) as inputs:
+                if request.chunk_ids:
+                    scope = self.access.reference_scope(inputs.view)
+                    chunk_ids = chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
+                    request = request.model_copy(update={"chunk_ids": chunk_ids})
                 answer = verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(
                 "verify",

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import PassageMark
+from rolebundle.contracts.bundle import BundleWarning, PassageMark
 from rolebundle.contracts.terms import ContentType, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
@@ -44,7 +44,7 @@ class FoundPassage(Contract):
         flags: kinds of the scan's findings in the document; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         content: the text.
-        truncated: true if ``content`` is only the beginning of the text; otherwise missing.
+        truncated: true if ``content`` is only a part of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``.
     """
 
@@ -61,6 +61,19 @@ class FoundPassage(Contract):
     content_chars: int | None = None
 
 
+class Heading(Contract):
+    """A heading of a document, and the lines from it to the end of its section.
+
+    Attributes:
+        level: 1 for the outermost.
+    """
+
+    heading: str
+    level: int
+    start_line: int
+    end_line: int
+
+
 class LookupReference(Contract):
     """The parameters of `get`."""
 
@@ -75,10 +88,10 @@ class LookupOmitted(Contract):
 
 
 class LookupMore(Contract):
-    """How to fetch the rest. ``params`` is missing if the reference does not fit in `max_chars`."""
+    """How to fetch the rest."""
 
     method: Literal["get"]
-    params: LookupReference | None = None
+    params: LookupReference
     omitted: LookupOmitted
 
 
@@ -88,7 +101,9 @@ class Lookup(Contract):
     Attributes:
         reference: what was asked for.
         kind: what the reference names.
-        passages: the passages, in the order of the document.
+        passages: the passages, in the order of the document; empty with `outline`.
+        outline: the document's headings, if the request asks for them; otherwise missing.
+        warnings: files that changed or vanished since they were read; missing if there are none.
         more: how to fetch the rest; missing if nothing was left out.
     """
 
@@ -96,6 +111,8 @@ class Lookup(Contract):
     kind: LookupKind
     document: FoundDocument
     passages: list[FoundPassage]
+    outline: list[Heading] | None = None
+    warnings: list[BundleWarning] | None = None
     more: LookupMore | None = None
 
 

@@ -9,7 +9,7 @@ from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupF
 from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.answer.source_files import shown_path
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookups.lookup import Part, ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName
@@ -66,13 +66,16 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     )
 
 
-def look_up_all(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> Lookups:
+def look_up_all(
+    corpus: Corpus, references: Sequence[str], scope: ReferenceScope, part: Part
+) -> Lookups:
     """Look up references and globs; what several of them name comes once.
 
     Args:
         corpus: an open corpus.
         references: each as for :func:`look_up`, or a glob of paths or ids.
         scope: what they may name.
+        part: which part of each document is looked up.
     """
     found: dict[tuple[str, ...], Lookup] = {}
     failures: list[LookupFailure] = []
@@ -81,9 +84,9 @@ def look_up_all(corpus: Corpus, references: Sequence[str], scope: ReferenceScope
             failures.append(reference)
             continue
         try:
-            lookup = look_up(corpus, reference, scope)
+            lookup = look_up(corpus, reference, scope, part)
             parts = (f"{passage.chunk_id} {passage.locator}" for passage in lookup.passages)
-            found.setdefault((lookup.kind, *parts), lookup)
+            found.setdefault((lookup.kind, lookup.document.document_id, *parts), lookup)
         except (UsageError, AccessDenied) as error:
             failures.append(_failure(reference, error))
     return Lookups(lookups=[*found.values()], failures=failures)
