@@ -73,7 +73,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
 
     tools = {tool.name: tool for tool in server.speak(talk)}
     assert " ".join(tools) == (
-        "retrieve get multi_get ls why compare replay verify check list_roles status"
+        "retrieve get multi_get ls grep why compare replay verify check list_roles status"
     )
     for tool in tools.values():
         assert tool.annotations.read_only_hint
@@ -127,6 +127,7 @@ def test_the_other_tools_answer_as_every_interface_does(
             "get": {"id": chunk_id},
             "multi_get": {"ids": [chunk_id, "product/*.md", "nothing"], "max_chars": 4000},
             "ls": {"prefix": "product", "limit": 2},
+            "grep": {"pattern": "token", "prefix": "product", "limit": 2},
             "why": {**fixed, "role": "mossline-security-reviewer", "id": chunk_id},
             "compare": {
                 **fixed,

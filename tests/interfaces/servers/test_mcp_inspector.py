@@ -24,6 +24,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("get", {"id": "product/brief-release-3.0.md:1-12"}),
     ("multi_get", {"ids": ["product/brief-release-3.0.md:1-12"]}),
     ("ls", {"prefix": "product", "limit": 2}),
+    ("grep", {"pattern": "token", "prefix": "product"}),
     ("why", {"task": TASK, "id": "product/brief-release-3.0.md", "lexical_only": True}),
     (
         "compare",
