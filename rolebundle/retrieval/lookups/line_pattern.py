@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import re2  # type: ignore[import-untyped, unused-ignore]
-
 from rolebundle.errors import UsageError
 from rolebundle.scan import linear
 from rolebundle.text.references import may_be_stored
 
 MAX_SHOWN = 300
 """So many characters of a longer line are shown."""
-_MAX_MEMORY_BYTES = 16_000_000
+_EACH_LINE = "(?m)"
+"""``^`` and ``$`` match at each line."""
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 
@@ -38,20 +37,22 @@ class LinePattern:
     """
 
     def __init__(self, pattern: str, *, is_regex: bool) -> None:
-        if problem := _problem(pattern, is_regex=is_regex):
+        letters = _ESCAPE.sub("", pattern) if is_regex else pattern
+        try:
+            _check_text(pattern, is_regex=is_regex)
+            self._regex = linear.check(
+                _EACH_LINE + pattern if is_regex else pattern,
+                literal=not is_regex,
+                case_sensitive=any(map(str.isupper, letters)),
+                never_nl=True,
+            )
+        except linear.PatternError as error:
             raise UsageError(
                 "bad_pattern",
-                f"pattern: {problem}",
+                f"pattern: {str(error).replace(_EACH_LINE, '')}",
                 "give an exact text"
-                + (", or an expression of RE2 such as E-\\d{4}" if is_regex else " of one line"),
-            )
-        options = re2.Options()
-        options.literal = not is_regex
-        letters = _ESCAPE.sub("", pattern) if is_regex else pattern
-        options.case_sensitive = any(map(str.isupper, letters))
-        options.never_nl = True
-        options.max_mem = _MAX_MEMORY_BYTES
-        self._regex = re2.compile(f"(?m){pattern}" if is_regex else pattern, options)
+                + (r", or an expression of RE2 such as E-\d{4}" if is_regex else " of one line"),
+            ) from None
 
     def find(self, text: str) -> Iterator[LineMatch]:
         """The lines of a text that have a match, in order."""
@@ -74,21 +75,14 @@ class LinePattern:
             number, start = number + 1, line_end + 1
 
 
-def _problem(pattern: str, *, is_regex: bool) -> str:
-    """Why a pattern cannot be searched for; empty if it can."""
+def _check_text(pattern: str, *, is_regex: bool) -> None:
     if not pattern.strip():
-        return "is empty"
+        raise linear.PatternError("is empty")
     if not may_be_stored(pattern):
-        return "holds unpaired surrogates, which are not Unicode text"
+        raise linear.PatternError("holds unpaired surrogates, which are not Unicode text")
     breaks = {"\n", "\r"} | ({r"\n", r"\r"} if is_regex else set())
     if breaks & {*pattern, *_ESCAPE.findall(pattern)}:
-        return "has a line break, and lines are searched one by one"
-    try:
-        if is_regex:
-            linear.check(pattern)
-    except linear.PatternError as error:
-        return str(error)
-    return ""
+        raise linear.PatternError("has a line break, and lines are searched one by one")
 
 
 def _shown(before: str, found: str, after: str) -> str:

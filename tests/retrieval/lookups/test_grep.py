@@ -98,6 +98,8 @@ def test_case_counts_only_if_a_capital_is_asked_for(
         (r"(?=a)", True, "invalid perl operator"),
         ("a*", True, "matches the empty text"),
         ("a{1000}{1000}", True, "bad repetition"),
+        (r"((\pL{0,30}){0,30}){0,30}z", True, "invalid repetition size"),
+        (r"(\pL{0,30}){0,30}" * 9 + "z", True, "too large"),
         ("\ud800", False, "surrogates"),
     ],
 )
