@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.facts import RememberedFact, RememberRequest
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.contracts.lookup import Listing, Lookup, Lookups
+    from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
-    from rolebundle.contracts.operation_requests import ListRequest
+    from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
@@ -347,6 +347,23 @@ class Engine:
                 listing = list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
+
+    def grep(self, request: GrepRequest) -> FoundLines:
+        """Find the lines with a text in what :meth:`get` would show to an agent.
+
+        Raises:
+            UsageError: ``bad_pattern``; or no document has the prefix, or the agent may not see it.
+            AccessDenied: the agent may see nothing of this corpus.
+            Interrupted: ``search_too_long``.
+        """
+        from rolebundle.retrieval.lookups.grep import find_lines
+
+        with self.access.call(request.agent):
+            with self.access.open_lookup(request.agent) as (corpus, scope):
+                found = find_lines(corpus, request, scope)
+            details = {"lines": len(found.lines)}
+            self._record("grep", request.agent, query=request.pattern, details=details)
+            return found
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
         """Compare what an agent is about to do with what was decided. The answer is advice.

@@ -182,6 +182,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "an ingest": ("ingest", {"paths": ["/a"]}, "read_only_server"),
     "a list": ("ls", {"agent": "nobody"}, "access_denied"),
+    "lines": ("grep", {"pattern": "a", "agent": "nobody"}, "access_denied"),
     "a state of the corpus": ("status", {"agent": "nobody"}, "access_denied"),
     "roles": ("roles.list", {"agent": "nobody"}, "access_denied"),
 }

@@ -1,4 +1,4 @@
-"""The answers to `get`, `multi_get` and `ls`."""
+"""The answers to `get`, `multi_get`, `ls` and `grep`."""
 
 from typing import Literal
 
@@ -172,4 +172,37 @@ class Listing(Contract):
     """
 
     documents: list[ListedDocument]
+    next: str | None = None
+
+
+class FoundLine(Contract):
+    """A line that `grep` found.
+
+    Attributes:
+        locator: ``path:line``; ``path:start-end`` of its passage if the text is not the file's own,
+            as that of a PDF or a page.
+        text: the line, without spaces at its end. Of a long line the part around the match, with
+            an ellipsis where it is cut.
+        flags: kinds of the scan's findings in the document; missing if there are none.
+        mark: what somebody has stated about the passage; missing if it has no mark.
+        superseded_by: ids of documents that replace its document; missing if there are none.
+    """
+
+    locator: str
+    document_id: str
+    chunk_id: str
+    text: str
+    flags: list[str] | None = None
+    mark: PassageMark | None = None
+    superseded_by: list[str] | None = None
+
+
+class FoundLines(Contract):
+    """The answer to `grep`: lines ordered by document id, then as in the document.
+
+    Attributes:
+        next: `after` of the next page; missing if there are no more lines.
+    """
+
+    lines: list[FoundLine]
     next: str | None = None

@@ -24,6 +24,10 @@ from rolebundle.contracts.request import (
 MAX_LISTED = 1_000
 """How many documents `ls` lists at most."""
 DEFAULT_LISTED = 100
+MAX_LINES = 1_000
+"""How many lines `grep` finds at most."""
+DEFAULT_LINES = 50
+MAX_PATTERN_CHARACTERS = 1_000
 MAX_ROLES = 10
 """How many roles `compare` compares at most."""
 MAX_REFERENCES = 100
@@ -109,6 +113,23 @@ class ListRequest(Contract):
     after: Reference | None = Field(
         None, description="The last document_id of the previous page: `next` of its answer."
     )
+
+
+class GrepRequest(Contract):
+    """A request for the lines with an exact text, or that a regular expression matches."""
+
+    pattern: Annotated[str, StringConstraints(max_length=MAX_PATTERN_CHARACTERS)] = Field(
+        description="Exact text. Case counts only if it has a capital letter."
+    )
+    regex: bool = Field(False, description="The pattern is an RE2 expression.")
+    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
+        None, description="A folder, path, source_id or glob."
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = Field(
+        None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
+    )
+    after: Reference | None = Field(None, description="`next` of the previous answer.")
 
 
 class MultiGetRequest(_Part):

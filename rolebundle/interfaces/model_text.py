@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
+from rolebundle.interfaces.layout import harmless
 from rolebundle.retrieval.answer.passage_text import (
     DATA,
     constraint_line,
     fenced,
     flag_note,
+    line_notes,
     mark_note,
     one_line,
     place_of,
@@ -33,6 +35,8 @@ def answer_text(method: str, answer: Values) -> str:
     match method:
         case "ls":
             return _listing(answer)
+        case "grep":
+            return _found_lines(answer)
         case "roles.list":
             return _roles(answer)
         case "why":
@@ -114,6 +118,18 @@ def _listing(answer: Values) -> str:
     if answer.get("next"):
         lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
     return "\n".join(lines) or "There are no documents."
+
+
+def _found_lines(answer: Values) -> str:
+    lines = [
+        f"{one_line(line['locator'], _LOCATOR_CHARS)}: {harmless(line['text'])}{line_notes(line)}"
+        for line in answer["lines"]
+    ]
+    if not lines:
+        return "No line matches. Its words may be written otherwise: call retrieve."
+    if answer.get("next"):
+        lines.append(f"There are more. Call grep with after {shown_id(answer['next'])}")
+    return "\n".join([DATA, *lines])
 
 
 def error_text(error: Values) -> str:

@@ -37,6 +37,7 @@ CALLS: list[tuple[str, Mapping[str, object]]] = [
     ("multi_get", {"ids": [f"{NEW}x"]}),
     ("multi_get", {"ids": [OLD, f"{OLD}x", NEW], "max_chars": 2000}),
     ("ls", {"limit": 1}),
+    ("grep", {"pattern": "token", "limit": 1}),
     ("why", {"task": TASK, "id": OLD, "lexical_only": True}),
     ("compare", {"task": TASK, "roles": ROLES, "lexical_only": True}),
 ]

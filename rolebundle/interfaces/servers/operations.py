@@ -22,6 +22,7 @@ from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import (
     CompareRequest,
     GetRequest,
+    GrepRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
@@ -207,6 +208,9 @@ class Operations:
     def _ls(self, request: ListRequest) -> Answer:
         return self.engine.ls(request).model_dump(exclude_none=True)
 
+    def _grep(self, request: GrepRequest) -> Answer:
+        return self.engine.grep(request).model_dump(exclude_none=True)
+
     def _why(self, request: WhyRequest) -> Answer:
         self._check_rerank(request)
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
@@ -323,6 +327,7 @@ METHODS: Mapping[str, tuple[type[Contract], Callable[[Operations, Any], Answer]]
     "get": (GetRequest, Operations._get),
     "multi_get": (MultiGetRequest, Operations._multi_get),
     "ls": (ListRequest, Operations._ls),
+    "grep": (GrepRequest, Operations._grep),
     "why": (WhyRequest, Operations._why),
     "compare": (CompareRequest, Operations._compare),
     "replay": (ReplayRequest, Operations._replay),

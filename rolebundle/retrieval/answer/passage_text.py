@@ -63,6 +63,14 @@ def mark_note(mark: Values | None) -> str:
     return one_line(f"{note}: {mark['reason']}" if mark.get("reason") else note)
 
 
+def line_notes(line: Values) -> str:
+    """What to beware of in a line that `grep` found, in brackets. Empty for nothing."""
+    newer = [f"superseded by {shown_id(name)}" for name in line.get("superseded_by", ())]
+    notes = [*newer, flag_note(line.get("flags")), mark_note(line.get("mark"))]
+    text = "; ".join(filter(None, notes))
+    return f" [{text}]" if text else ""
+
+
 def source_note(source: str | None) -> str:
     """What a remembered fact cites. Empty for other passages."""
     return f"remembered from {one_line(source, _LOCATOR_CHARS)}" if source else ""

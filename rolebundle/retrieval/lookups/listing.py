@@ -18,7 +18,7 @@ from rolebundle.storage.verify import verify_documents
 from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 
-_READ_AT_ONCE = 100
+READ_AT_ONCE = 100
 
 
 def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) -> Listing:
@@ -64,6 +64,18 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
         ],
         next=page[-1].document_id if len(readable) > limit else None,
     )
+
+
+def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+    """The documents below a path or of a source, or those that a glob matches, ordered by id.
+
+    Raises:
+        UsageError: ``not_found``: no role of the agent may read any; not for an empty prefix.
+    """
+    named = _matching(corpus, prefix, scope)
+    if prefix and not _first_readable(corpus, named, 1, scope):
+        raise _nothing_below(corpus, prefix, scope)
+    return named
 
 
 def look_up_all(
@@ -163,8 +175,8 @@ def _first_readable(
     if scope.may_read is None:
         return [*named[:count]]
     found: list[DocumentName] = []
-    for start in range(0, len(named), _READ_AT_ONCE):
-        part = named[start : start + _READ_AT_ONCE]
+    for start in range(0, len(named), READ_AT_ONCE):
+        part = named[start : start + READ_AT_ONCE]
         passages = passages_of_documents(corpus, [name.row for name in part])
         readable = {passage.document.document_id for passage in passages if scope.may_read(passage)}
         found += [name for name in part if name.document_id in readable]

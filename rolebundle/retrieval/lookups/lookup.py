@@ -342,12 +342,16 @@ def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
     )
 
 
+def has_lines_of_file(content: str, start: int, end: int) -> bool:
+    """Whether a chunk's text is the lines of its file from ``start`` to ``end``."""
+    return content.count("\n") == end - start
+
+
 def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
-    content_lines = content.split("\n")
-    # Lines can be cut out only if the text is the file's own lines. Text that was extracted from
-    # HTML or JSON is returned whole.
-    if lines is not None and len(content_lines) == end - start + 1:
+    # Text that was extracted from HTML or JSON is returned whole.
+    if lines is not None and has_lines_of_file(content, start, end):
+        content_lines = content.split("\n")
         first, last = max(start, lines[0]), min(end, lines[1])
         content = "\n".join(content_lines[first - start : last - start + 1])
         start, end = first, last

@@ -73,7 +73,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
         return (await session.list_tools()).tools
 
     tools = {tool.name: tool for tool in server.speak(talk)}
-    assert " ".join(tools) == ("retrieve get ls why compare verify check list_roles status")
+    assert " ".join(tools) == ("retrieve get ls grep why compare verify check list_roles status")
     for tool in tools.values():
         assert tool.annotations.read_only_hint
     assert tools["retrieve"].input_schema["required"] == ["task"]
@@ -139,6 +139,7 @@ def test_the_other_tools_answer_as_every_interface_does(
             ("get", "multi_get", {"ids": [chunk_id, "product/*.md", "nothing"]}, "[not_found]"),
             ("get", "multi_get", {"ids": [document_id], "outline": True}, "-"),
             ("ls", "ls", {"prefix": "product", "limit": 2}, "Call ls with after"),
+            ("grep", "grep", {"pattern": "token", "prefix": "product", "limit": 2}, "product/"),
             ("why", "why", {**fixed, "id": chunk_id}, chunk_id),
             (
                 "compare",

@@ -23,6 +23,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("retrieve", {"task": TASK, "limit": 2, "lexical_only": True}),
     ("get", {"id": "product/brief-release-3.0.md:1-12"}),
     ("ls", {"prefix": "product", "limit": 2}),
+    ("grep", {"pattern": "token", "prefix": "product"}),
     ("why", {"task": TASK, "id": "product/brief-release-3.0.md", "lexical_only": True}),
     (
         "compare",

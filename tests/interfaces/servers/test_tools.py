@@ -130,9 +130,9 @@ def a_right_answer(task: dict[str, Any]) -> dict[str, Any]:
     return {"id": task["id"], "tool": task["expect"][0]["tool"], "arguments": arguments}
 
 
-def test_thirty_tasks_can_be_solved_and_use_every_tool() -> None:
+def test_the_tasks_can_be_solved_and_use_every_tool() -> None:
     tasks = read_tasks()
-    assert [task["id"] for task in tasks] == list(range(1, 31))
+    assert [task["id"] for task in tasks] == list(range(1, len(tasks) + 1))
     assert {right["tool"] for task in tasks for right in task["expect"]} == {
         tool.name for tool in TOOLS
     }
