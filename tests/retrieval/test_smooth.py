@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.rank import rescore
 from rolebundle.retrieval.smooth import (
     AGREEMENT_COSINE,
     FEEDBACK_CANDIDATES,
@@ -206,25 +204,6 @@ class TestApplyFeedback:
         found = smoothed_with_feedback(pool)
         assert smoothed_with_feedback(random.Random(7).sample(pool, len(pool))) == found
         assert all(0 <= score <= 1 for pair in found.values() for score in pair)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_model_that_scores_again_changes_nothing_of_who_is_compared(seed: int) -> None:
-    numbers = random.Random(seed)
-    candidates = [
-        make_candidate(f"c{n}", "ink", numbers.random() ** 2, numbers.random())
-        for n in range(MAX_COMPARED + 30)
-    ]
-
-    def cosines(passages: Sequence[Passage]) -> dict[str, float]:
-        # A deadline has left some out.
-        return {
-            passage.chunk_id: numbers.random() for passage in passages[: numbers.randint(1, 50)]
-        }
-
-    rescored = rescore(candidates, cosines, weights())
-    assert rescored != candidates
-    assert compare(rescored, weights()).chunk_ids == compare(candidates, weights()).chunk_ids
 
 
 class TestFeedback:

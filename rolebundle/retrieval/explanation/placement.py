@@ -22,7 +22,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank.reranker import Reranker
+    from rolebundle.retrieval.rerank import Reranker
 
 Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 
@@ -75,7 +75,7 @@ class Execution:
             self.retrieval.weights,
             has_vectors=self.lanes.index is not None,
             is_off_topic=is_answered_off_topic(self.retrieval.evidence, request),
-            cosines=self.reranker.known if self.reranker else None,
+            scores=self.reranker.known if self.reranker else None,
             vagueness=self.retrieval.vagueness,
         )
 

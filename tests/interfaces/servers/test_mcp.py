@@ -167,15 +167,6 @@ def test_a_replay_needs_a_whole_bundle(server: SharedServer, bundle: Any, code: 
     assert error_of(server.call("replay", {"bundle": bundle}))["code"] == code
 
 
-def test_a_replayed_bundle_names_no_folder_to_load_a_model_from(
-    server: SharedServer, sample_db: Path, tmp_path: Path
-) -> None:
-    fields = {"task": TASK, "now": NOW, "lexical_only": True, "detail": "full"}
-    bundle = server.call("retrieve", fields).structured_content
-    bundle["request"]["rerank"] = f"sentence-transformers:{tmp_path}"
-    assert error_of(server.call("replay", {"bundle": bundle}))["code"] == "rerank_folder"
-
-
 def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
     guessed = {
         "query": TASK,
