@@ -48,7 +48,7 @@ class Engine:
         overlay_folders: the folders with overlays; the first match counts. See
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
-        rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
+        rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
         rerank_url: the address of the reranking model's server. Default: the workspace's
             ``embed_url``.
         approvals: where approvals come from. Default: the request, for a program that fills in the
@@ -58,7 +58,7 @@ class Engine:
             a caller that has no working folder.
 
     Raises:
-        ConfigurationError: ``rerank`` names no known provider.
+        ConfigurationError: ``rerank`` names no known API.
         UsageError: ``agent`` is blank.
     """
 
@@ -108,7 +108,7 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded; or
                 ``replica_expired``.
             Interrupted: the request's deadline has passed.
-            ConfigurationError: ``request.rerank`` names no model of a known provider.
+            ConfigurationError: ``request.rerank`` names no known API, or its address is missing.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.access.call(request.agent, request.role):

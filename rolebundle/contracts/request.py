@@ -162,8 +162,8 @@ class RetrievalRequest(Contract):
     )
     rerank: Name | None = Field(
         None,
-        description="The model that scores the best passages again, as PROVIDER:MODEL, for "
-        "example onnx; or none. Default: the configured model.",
+        description="The cross-encoder that scores the best passages again, as API:MODEL; the "
+        "API of its server is rerank or tei. Or none. Default: the configured model.",
     )
     evidence: EvidenceNeed | None = Field(
         None,
@@ -191,7 +191,7 @@ class RetrievalRequest(Contract):
     deadline_ms: Milliseconds | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
-        "retried. A model that reranks scores what it can in 60% of the time.",
+        "retried. Without reranking if its server is too slow for it.",
     )
 
     @model_validator(mode="after")

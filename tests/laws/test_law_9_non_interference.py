@@ -51,7 +51,6 @@ from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import marks
 from rolebundle.storage.records.marks import MarkKind
@@ -440,12 +439,10 @@ class Machine(RuleBasedStateMachine):
             packet=lexical_only,
             lexical_only=lexical_only,
             fusion=fusion,
-            # The copy has no cache; the cache of the corpus has every earlier request.
             rerank=rerank,
             now=NOW,
         )
         part = self._visible_part(agent or "")
-        rerank_cache.erase(part)
         draft = f'It says "{task}" [2]. And {task} ({reference}). So {task}, see {reference}.'
         # An answer with everything, as if it were this agent's.
         with open_reader(self.path) as corpus:
@@ -517,7 +514,6 @@ class Machine(RuleBasedStateMachine):
         # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
         copied = path.with_name(f"marked-{path.name}")
         remove_corpus(copied)
-        rerank_cache.erase(copied)
         shutil.copyfile(path, copied)
         with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
             fields = {"id": reference, "state": "rejected", "reason": "wrong"}

@@ -98,8 +98,6 @@ def retrieve(
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
     # Each form imports its modules, because the others need none of them.
-    if bundle.diagnostics.rerank_note:
-        click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.answer import answer_page

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,10 @@ from rolebundle.contracts.operation_requests import (
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import Role, RoleDetails, RoleList
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
-from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.model_text import answer_text, lookups_text
@@ -44,8 +43,6 @@ from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.overlays import list_overlays, load_role
-from rolebundle.retrieval.explanation.replay import request_of
-from rolebundle.retrieval.rerank.background import Warming
 from rolebundle.text.references import is_glob
 
 Answer = dict[str, Any]
@@ -65,7 +62,6 @@ class Operations:
         engine: the corpus, the overlays and the model.
         detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether `ingest` and the ``WRITING_METHODS`` may be called.
-        warming: fills the rerank cache after an `ingest`, and pauses during each call.
     """
 
     def __init__(
@@ -74,10 +70,8 @@ class Operations:
         *,
         detail: Detail = "compact",
         allow_write: bool = False,
-        warming: Warming | None = None,
     ) -> None:
         self.engine = engine
-        self.warming = warming
         self.detail: Detail = detail
         self.allow_write = allow_write
 
@@ -116,8 +110,7 @@ class Operations:
     @contextmanager
     def _answering(self) -> Iterator[None]:
         # A client of a server must not learn where files lie on this machine.
-        pause = self.warming.paused() if self.warming else nullcontext()
-        with self.engine.access.errors_without_paths(), pause:
+        with self.engine.access.errors_without_paths():
             yield
 
     @property
@@ -164,7 +157,6 @@ class Operations:
                     lookups = self._lookups(request)
                 return lookups_text(shaped_lookups(lookups, request.max_chars or MAX_TEXT_CHARS))
             if method == "retrieve" and isinstance(request, RetrievalRequest):
-                self._check_rerank(request)
                 bundle = self.engine.retrieve(request.model_copy(update={"packet": True}))
                 return bundle.packet or ""
             return answer_text(method, answer(self, request))
@@ -181,7 +173,6 @@ class Operations:
             yield request
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
-        self._check_rerank(request)
         bundle = self.engine.retrieve(request)
         # The packet has the passages' texts already, and ``max_chars`` bounds it.
         detail = request.detail or ("ids" if request.packet else self.detail)
@@ -212,39 +203,19 @@ class Operations:
         return self.engine.grep(request).model_dump(exclude_none=True)
 
     def _why(self, request: WhyRequest) -> Answer:
-        self._check_rerank(request)
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
 
     def _compare(self, request: CompareRequest) -> Answer:
-        self._check_rerank(request)
         return self.engine.compare(request, request.roles).model_dump(exclude_none=True)
 
     def _replay(self, request: ReplayRequest) -> Answer:
         # Whoever may see nothing gets the same answer to every bundle.
         self.engine.access.view_of(request.agent)
         bundle = bundle_from(request.bundle)
-        self._check_rerank(request_of(bundle))
         return self.engine.replay(bundle, agent=request.agent).model_dump(exclude_none=True)
 
     def _verify(self, request: VerifyRequest) -> Answer:
         return shaped_verification(self.engine.verify(request), request.detail or "compact")
-
-    def _check_rerank(self, request: RetrievalRequest) -> None:
-        """Refuse a request that names a folder to load a rerank model from.
-
-        Raises:
-            AccessDenied: it names a folder other than the server's own default.
-            ConfigurationError: it names an unknown provider.
-        """
-        model = request.rerank
-        if model is None or model in (NO_RERANK, self.engine.answering.default_rerank):
-            return
-        if is_model_folder(model):
-            raise AccessDenied(
-                "rerank_folder",
-                "rerank: a request may not name a folder to load a model from",
-                "leave it out, or start the server with ROLEBUNDLE_RERANK set to that model",
-            )
 
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
@@ -317,8 +288,6 @@ class Operations:
             IngestOptions(lexical_only=request.lexical_only),
             progress=progress,
         )
-        if self.warming:
-            self.warming.start()
         return IngestResult.model_validate(asdict(report)).model_dump()
 
 
