@@ -36,7 +36,6 @@ def definitions() -> str:
     tools = [
         {
             "name": tool.name,
-            "title": tool.title,
             "description": tool.text,
             "inputSchema": tool.input_schema(WITHHELD),
         }

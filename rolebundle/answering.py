@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.access_control import AccessControl
@@ -32,7 +30,8 @@ from rolebundle.storage.records.decisions import has_decisions
 
 # A one-shot `retrieve` imports only what it runs.
 if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank.reranker import Reranker, RerankModels
+    from rolebundle.embedding.registry import ProviderSpec
+    from rolebundle.retrieval.rerank import Reranker
 
 
 class Inputs(NamedTuple):
@@ -51,11 +50,11 @@ class Answering:
     Args:
         access: what agents may see.
         approvals: where approvals come from.
-        rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
+        rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
         rerank_url: the address of its server. Default: the workspace's ``embed_url``.
 
     Raises:
-        ConfigurationError: ``rerank`` names no known provider.
+        ConfigurationError: ``rerank`` names no known API.
     """
 
     def __init__(
@@ -67,19 +66,12 @@ class Answering:
         self._rerank_url = rerank_url or self._workspace.embed_url
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
-            self.rerank_models.check_model(self.default_rerank)
+            self._rerank_spec(self.default_rerank)
 
     def answer(self, request: RetrievalRequest, overlay: ResolvedOverlay | None) -> RetrievalBundle:
         """The answer to a request; see :meth:`rolebundle.engine.Engine.retrieve`."""
         bundle = self._approved_bundle(request, overlay)
         return self._with_packet(bundle, request, overlay) if request.packet else bundle
-
-    @cached_property
-    def rerank_models(self) -> RerankModels:
-        """The models that rerank; they are loaded on first use."""
-        from rolebundle.retrieval.rerank.reranker import RerankModels
-
-        return RerankModels(self._workspace.path, self._rerank_url, self._workspace.allow_host)
 
     def _approved_bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
@@ -149,11 +141,12 @@ class Answering:
     ) -> RetrievalBundle:
         if not files:
             return bundle
-        from rolebundle.retrieval.answer.source_files import with_paths, with_warning
+        from rolebundle.retrieval.answer.source_files import source_warnings, with_paths
 
         if shows_paths:
             bundle = with_paths(bundle, files)
-        return with_warning(bundle, files)
+        warnings = [*bundle.warnings, *source_warnings(files)]
+        return bundle.model_copy(update={"warnings": warnings})
 
     def _with_packet(
         self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
@@ -164,6 +157,7 @@ class Answering:
             CorpusBusy: the role's overlay was written in this moment.
         """
         from rolebundle.retrieval.answer.packet import packet
+        from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.access.overlay_folders)
@@ -173,7 +167,9 @@ class Answering:
                 f"the overlay of {overlay.overlay.role_id} was written just now",
                 "ask again",
             )
-        text = packet(bundle, overlay.overlay if overlay else None, request.token_budget)
+        budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
+        max_chars = min(filter(None, budgets), default=None)
+        text = packet(bundle, overlay.overlay if overlay else None, max_chars)
         return bundle.model_copy(update={"packet": text})
 
     @contextmanager
@@ -189,10 +185,14 @@ class Answering:
         )
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
+            if request.seen:
+                from rolebundle.retrieval.lookups.lookup import chunk_ids_of
+
+                seen = chunk_ids_of(corpus, request.seen, self.access.reference_scope(view))
+                request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
-            started = perf_counter()
             with corpus.interruptible(deadline):
                 yield Inputs(
                     corpus,
@@ -204,7 +204,7 @@ class Answering:
                         view,
                     ),
                     None if request.lexical_only else self._workspace.query_provider(corpus),
-                    self._reranker(corpus, request, deadline, started),
+                    self._reranker(corpus, request, deadline),
                     view,
                 )
 
@@ -214,12 +214,19 @@ class Answering:
         return None if model in ("", NO_RERANK) else model
 
     def _reranker(
-        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None, started: float
+        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None
     ) -> Reranker | None:
         if request.rerank is None:
             return None
-        model, task = request.rerank, request.task
-        return self.rerank_models.reranker(corpus, model, task, deadline, started)
+        from rolebundle.retrieval.rerank import Reranker
+
+        spec = self._rerank_spec(request.rerank)
+        return Reranker(spec, request.task, corpus.raise_if_interrupted, deadline)
+
+    def _rerank_spec(self, model: str) -> ProviderSpec:
+        from rolebundle.embedding.registry import parse_rerank_spec
+
+        return parse_rerank_spec(model, self._rerank_url, self._workspace.allow_host)
 
 
 def request_time(request: RetrievalRequest) -> datetime:

@@ -48,7 +48,6 @@ from rolebundle.storage.location import (
     heartbeat_path,
     is_there,
     published_folder,
-    rerank_cache_path,
 )
 from rolebundle.storage.opening import (
     corpus_format,
@@ -145,7 +144,6 @@ def _own_files(path: Path) -> list[Path]:
             path,
             audit_path(path),
             collected_audits_path(path),
-            rerank_cache_path(path),
             heartbeat_path(path),
         )
         for suffix in ("", *COMPANIONS)

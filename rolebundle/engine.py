@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.facts import RememberedFact, RememberRequest
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.contracts.lookup import Listing, Lookup, Lookups
+    from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
-    from rolebundle.contracts.operation_requests import ListRequest
+    from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
@@ -48,7 +48,7 @@ class Engine:
         overlay_folders: the folders with overlays; the first match counts. See
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
-        rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
+        rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
         rerank_url: the address of the reranking model's server. Default: the workspace's
             ``embed_url``.
         approvals: where approvals come from. Default: the request, for a program that fills in the
@@ -58,7 +58,7 @@ class Engine:
             a caller that has no working folder.
 
     Raises:
-        ConfigurationError: ``rerank`` names no known provider.
+        ConfigurationError: ``rerank`` names no known API.
         UsageError: ``agent`` is blank.
     """
 
@@ -108,7 +108,7 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded; or
                 ``replica_expired``.
             Interrupted: the request's deadline has passed.
-            ConfigurationError: ``request.rerank`` names no model of a known provider.
+            ConfigurationError: ``request.rerank`` names no known API, or its address is missing.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.access.call(request.agent, request.role):
@@ -235,7 +235,14 @@ class Engine:
                 for role in dict.fromkeys([*first, *roles])
             ]
 
-    def get(self, reference: str, agent: str | None = None) -> Lookup:
+    def get(
+        self,
+        reference: str,
+        agent: str | None = None,
+        *,
+        outline: bool = False,
+        section: str | None = None,
+    ) -> Lookup:
         """Look up the passage, document or lines that a reference names.
 
         Args:
@@ -243,20 +250,23 @@ class Engine:
                 ``#id:from:count``. A path is that of the corpus, or one on this machine if the
                 agent may learn where files lie.
             agent: the agent that asks.
+            outline: whether to give only the headings of its document.
+            section: the heading of the document whose text is wanted; ``None`` for no section.
 
         Raises:
-            UsageError: nothing has this reference, or the agent may not see it.
+            UsageError: nothing has this reference, the agent may not see it, or the document has
+                no such heading.
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookups.lookup import look_up
+        from rolebundle.retrieval.lookups.lookup import Part, look_up
 
         with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope)
+                lookup = look_up(corpus, reference, scope, Part(outline, section))
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -285,21 +295,31 @@ class Engine:
             self._record("get", agent, allowed=len(inspection.passages))
             return inspection
 
-    def multi_get(self, references: Sequence[str], agent: str | None = None) -> Lookups:
+    def multi_get(
+        self,
+        references: Sequence[str],
+        agent: str | None = None,
+        *,
+        outline: bool = False,
+        section: str | None = None,
+    ) -> Lookups:
         """Look up several references or globs, as :meth:`get` looks up each.
 
         Args:
             references: each as for :meth:`get`, or a glob of paths or document ids.
             agent: the agent that asks.
+            outline: as for :meth:`get`.
+            section: as for :meth:`get`.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.retrieval.lookups.listing import look_up_all
+        from rolebundle.retrieval.lookups.lookup import Part
 
         with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope)
+                answer = look_up_all(corpus, references, scope, Part(outline, section))
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -327,6 +347,23 @@ class Engine:
                 listing = list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
+
+    def grep(self, request: GrepRequest) -> FoundLines:
+        """Find the lines with a text in what :meth:`get` would show to an agent.
+
+        Raises:
+            UsageError: ``bad_pattern``; or no document has the prefix, or the agent may not see it.
+            AccessDenied: the agent may see nothing of this corpus.
+            Interrupted: ``search_too_long``.
+        """
+        from rolebundle.retrieval.lookups.grep import find_lines
+
+        with self.access.call(request.agent):
+            with self.access.open_lookup(request.agent) as (corpus, scope):
+                found = find_lines(corpus, request, scope)
+            details = {"lines": len(found.lines)}
+            self._record("grep", request.agent, query=request.pattern, details=details)
+            return found
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
         """Compare what an agent is about to do with what was decided. The answer is advice.
@@ -465,6 +502,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
+        from rolebundle.retrieval.lookups.lookup import chunk_ids_of
         from rolebundle.verification.draft.evidence import role_of_bundle
         from rolebundle.verification.draft.verify import verify
 
@@ -480,6 +518,10 @@ class Engine:
                 deadline_ms=request.deadline_ms,
             )
             with self.answering.inputs(as_retrieval, overlay) as inputs:
+                if request.chunk_ids:
+                    scope = self.access.reference_scope(inputs.view)
+                    chunk_ids = chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
+                    request = request.model_copy(update={"chunk_ids": chunk_ids})
                 answer = verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(
                 "verify",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
@@ -96,6 +96,9 @@ CALLS: dict[str, Callable[[Engine, str | None], object]] = {
     "compare": lambda engine, agent: engine.compare(ask(agent), ["mossline-docs-writer"]),
     "status": lambda engine, agent: engine.status(agent),
     "ls": lambda engine, agent: engine.ls(ListRequest.model_construct(agent=agent)),
+    "grep": lambda engine, agent: engine.grep(
+        GrepRequest.model_construct(pattern="token", agent=agent)
+    ),
     "view": lambda engine, agent: engine.access.view_of(agent),
     "an unknown role": lambda engine, agent: engine.retrieve(ask(agent, role="no-such-role")),
 }

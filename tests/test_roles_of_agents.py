@@ -150,11 +150,6 @@ def test_what_no_role_may_read_is_not_marked(bound: Engine) -> None:
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a role": ("retrieve", {"task": "token", "agent": "eva"}, "role_denied"),
-    "a folder": (
-        "retrieve",
-        {"task": "token", "agent": "dan", "rerank": "sentence-transformers:/m"},
-        "rerank_folder",
-    ),
     "a comparison": (
         "compare",
         {"task": "token", "agent": "eva", "roles": [ROLE, "x"]},
@@ -182,6 +177,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "an ingest": ("ingest", {"paths": ["/a"]}, "read_only_server"),
     "a list": ("ls", {"agent": "nobody"}, "access_denied"),
+    "lines": ("grep", {"pattern": "a", "agent": "nobody"}, "access_denied"),
     "a state of the corpus": ("status", {"agent": "nobody"}, "access_denied"),
     "roles": ("roles.list", {"agent": "nobody"}, "access_denied"),
 }

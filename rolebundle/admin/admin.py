@@ -7,7 +7,6 @@ No method here checks who asks. What agents may ask is in ``engine.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import OnReading
     from rolebundle.ingest.report import IngestReport
     from rolebundle.ingest.watch import Watcher, WatchOptions
-    from rolebundle.retrieval.rerank.background import Warming
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -163,7 +161,6 @@ class Admin:
         stop: Event,
         *,
         lexical_only: bool = False,
-        warming: Warming | None = None,
     ) -> Watcher:
         """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
 
@@ -172,7 +169,6 @@ class Admin:
             print_line: called with each line for a person.
             stop: ends the watch.
             lexical_only: do not embed.
-            warming: fills the rerank cache at the start and after changes; a pass pauses it.
 
         Raises:
             CorpusBusy: ``watch_running``: another process watches.
@@ -193,11 +189,7 @@ class Admin:
             return [*(root.location for root in known), *sorted(patterns)]
 
         def update(run: IngestOptions) -> IngestReport:
-            with warming.paused() if warming else nullcontext():
-                report = self.update(run, lexical_only=lexical_only)
-            if warming and (report.added or report.updated):
-                warming.start()
-            return report
+            return self.update(run, lexical_only=lexical_only)
 
         watched = WatchedCorpus(
             path,
@@ -205,8 +197,6 @@ class Admin:
             paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
         )
-        if warming and path.exists():
-            warming.start()  # An earlier watch may have left it incomplete.
         return Watcher(watched, options, heartbeat, print_line, stop)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,10 +10,8 @@ from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_js
 from rolebundle.ingest import approximate_indexes, indexes
 from rolebundle.ingest.approximate_indexes import Optimized
 from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
-from rolebundle.retrieval.rerank.fill_cache import WarmReport, warm_cache
 from rolebundle.storage.indexes import vector_cache
 from rolebundle.storage.indexes.vector_index import active_index
-from rolebundle.storage.location import rerank_cache_path
 from rolebundle.workspace import Workspace
 
 
@@ -88,26 +85,3 @@ class Indexes:
             count, _ = vector_cache.cache_size(corpus)
             vector_cache.clear_cache(corpus)
             return count
-
-    def warm(
-        self,
-        spec: ProviderSpec,
-        *,
-        progress: Progress | None = None,
-        pause: Callable[[], None] | None = None,
-    ) -> WarmReport:
-        """Fill the rerank cache with the vectors of all chunks. The corpus is only read.
-
-        Args:
-            spec: the model that reranks.
-            progress: as for :meth:`embed`.
-            pause: see :func:`rolebundle.retrieval.rerank.fill_cache.warm_cache`.
-
-        Raises:
-            EmbedderError: the model is not available. Vectors that were stored before are kept.
-            StorageError, WrongFile, CorpusCorrupt, CorpusBusy: the cache cannot be used.
-        """
-        cache = rerank_cache_path(self.workspace.path)
-        return warm_cache(
-            self.workspace.corpus, cache, provider_for(spec), progress or no_progress, pause
-        )

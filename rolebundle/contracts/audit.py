@@ -9,6 +9,7 @@ QueryMode = Literal["text", "digest", "off"]
 AuditKind = Literal[
     "retrieve",
     "get",
+    "grep",
     "why",
     "verify",
     "compare",

@@ -305,8 +305,7 @@ class Diagnostics(Contract):
     """Numbers of candidates, and timings in milliseconds.
 
     Fields are ``None`` if the step did not run. Equal calls give equal values, except for the
-    fields in ``VOLATILE_DIAGNOSTICS``. Under a policy ``rerank_embedded``, ``rerank_cached`` and
-    ``rerank_question_embedded`` are ``None``, because they would reveal what other agents asked.
+    fields in ``VOLATILE_DIAGNOSTICS``.
 
     Attributes:
         candidate_pool_size: number of candidates; equals selected + rejected (law 1).
@@ -314,11 +313,6 @@ class Diagnostics(Contract):
         dropped_forbidden_count: candidates rejected as ``forbidden_source``.
         dropped_stale_count: candidates rejected as ``stale``.
         refills: how often the lanes were asked for more candidates.
-        rerank_embedded: passages that had to be embedded for the rerank.
-        rerank_cached: passages whose vectors were in the rerank cache.
-        rerank_question_embedded: whether the question had to be embedded for the rerank.
-        rerank_note: why the rerank cache could not be used. This costs time but does not change
-            the answer.
     """
 
     latency_ms: float
@@ -330,10 +324,6 @@ class Diagnostics(Contract):
     semantic_ms: float | None = None
     refills: int | None = None
     rerank_ms: float | None = None
-    rerank_embedded: int | None = None
-    rerank_cached: int | None = None
-    rerank_question_embedded: bool | None = None
-    rerank_note: str | None = None
 
 
 VOLATILE_DIAGNOSTICS = (
@@ -341,10 +331,6 @@ VOLATILE_DIAGNOSTICS = (
     "lexical_ms",
     "semantic_ms",
     "rerank_ms",
-    "rerank_embedded",
-    "rerank_cached",
-    "rerank_question_embedded",
-    "rerank_note",
 )
 """The fields of ``Diagnostics`` that may differ between equal calls."""
 VOLATILE_WARNINGS: frozenset[WarningCode] = frozenset({"SOURCE_CHANGED", "SOURCE_UNCHECKED"})
@@ -387,19 +373,12 @@ class RerankState(Contract):
     """The reranking model, and the candidates that it scored.
 
     Attributes:
-        digest: identifies the version of the model; empty for a cross-encoder in a server.
-        dimensions: of its vectors; 0 for a cross-encoder.
         scored: number of candidates that it scored, the best by the lanes.
-        complete: false if the request's deadline left out others of the best candidates. Then the
-            answer depends on the time, and an equal request may have another one.
     """
 
     provider: str
     model: str
-    digest: str
-    dimensions: int
     scored: int
-    complete: bool = True
 
 
 class ReplicaState(Contract):

@@ -69,7 +69,6 @@ CompactQuery: Any = _part(
     QueryTrace,
     "The task, on one line, and the time that ages are measured against.",
     "task_text generated_at",
-    optional="task_text",
 )
 CompactSummary: Any = _part(
     "CompactSummary",
@@ -91,13 +90,12 @@ CompactMark: Any = _part(
     PassageMark,
     "What somebody has stated about the passage.",
     "state marked_by reason",
-    optional="marked_by reason",
 )
 CompactMetadata: Any = _part(
     "CompactMetadata",
     ChunkMetadata,
     "How far the passage can be trusted, its age, and what the scan found. Missing if there is "
-    "none of it; ``flags`` and the state of a ``mark`` are never left out.",
+    "none of it.",
     "trust_tier freshness flags mark remembered_from",
     optional="trust_tier freshness remembered_from",
     freshness=CompactFreshness,
@@ -116,7 +114,6 @@ CompactProvenance: Any = _part(
     Provenance,
     "How far the selected passages together can be trusted. Their ids are in the passages.",
     "trust_posture freshness_posture",
-    optional="freshness_posture",
 )
 CompactConstraint: Any = _part(
     "CompactConstraint",
@@ -129,14 +126,12 @@ CompactWarning: Any = _part(
     BundleWarning,
     "A warning about the answer.",
     "code message",
-    optional="message",
 )
 CompactFallback: Any = _part(
     "CompactFallback",
     Fallback,
     "What the caller should do with the answer, and why.",
     "state states action message verdict",
-    optional="states message",
 )
 CompactCorpus: Any = _part(
     "CompactCorpus",
@@ -158,7 +153,7 @@ class CompactPassage(Contract):
     Attributes:
         rank: place in the answer, from 1.
         content: the text; not with detail `ids`.
-        truncated: true if ``content`` is only the beginning of the text; otherwise missing.
+        truncated: true if ``content`` is only a part of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``. `get` with the
             ``chunk_id`` returns the whole text.
         evidence_kinds: as in the full bundle; missing if the passage shows none.
@@ -222,16 +217,15 @@ class More(Contract):
     """How to fetch the full bundle.
 
     Attributes:
-        method: the method to call; missing with ``params``.
-        params: its parameters. Missing if they did not fit in ``max_chars``; then send the
-            parameters of this request again, with detail `full`.
+        method: the method to call.
+        params: its parameters.
         repeat: parameters that are too long to be in ``params``: copy them from this request.
         omitted: how much is not in this answer.
         notes: what was left out or shortened, in words.
     """
 
-    method: Literal["retrieve"] | None = None
-    params: SameRequest | None = None
+    method: Literal["retrieve"]
+    params: SameRequest
     repeat: list[str] | None = None
     omitted: Omitted
     notes: list[str] | None = None
@@ -242,13 +236,13 @@ class CompactBundle(Contract):
 
     Attributes:
         role_id: the role; empty if there was none.
-        constraints: as in the full bundle; missing if it does not fit.
+        constraints: as in the full bundle, shortened.
         selected: the selected passages, best first.
-        rejected: some of the rejected candidates; missing with detail `ids`, and if none fits.
+        rejected: some of the rejected candidates; missing with detail `ids`.
         rejected_summary: number of rejected candidates of the full bundle by rejection code.
-        kept_back: as in the full bundle; missing if it does not fit.
+        kept_back: as in the full bundle.
         approvals: as in the full bundle, with the ids of passages that are in this answer.
-        packet: as in the full bundle; missing if it does not fit in `max_chars`.
+        packet: as in the full bundle.
     """
 
     version: Literal["1.0"]

@@ -118,8 +118,8 @@ class CheckRequest(Contract):
     )
     action: Action | None = Field(
         None,
-        description="The kind of action: read, analyze, suggest, execute (it changes something), "
-        "external_send (it leaves the organization).",
+        description="The kind of action: execute changes something, external_send leaves the "
+        "organization.",
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     role: RoleId | None = Field(

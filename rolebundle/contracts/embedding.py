@@ -5,7 +5,7 @@ from rolebundle.contracts.status import IndexStatus
 
 
 class EmbedResult(Contract):
-    """`embed`; with `--warm` its vectors are those of the rerank cache.
+    """`embed`.
 
     Attributes:
         embedded: number of chunks that were embedded in this run.

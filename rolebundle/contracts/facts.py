@@ -38,8 +38,7 @@ class RememberRequest(Contract):
         description="The fact, in one or a few sentences that can be understood alone."
     )
     source: Reference = Field(
-        description="Where the fact comes from: a chunk_id or path:start-end from an answer, or "
-        "the http(s) address of a page."
+        description="A path:start-end or chunk_id from an answer, or the http(s) address of a page."
     )
     scope: Annotated[Name, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = Field(
         None,

@@ -1,9 +1,9 @@
-"""The answers to `get`, `multi_get` and `ls`."""
+"""The answers to `get`, `multi_get`, `ls` and `grep`."""
 
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import PassageMark
+from rolebundle.contracts.bundle import BundleWarning, PassageMark
 from rolebundle.contracts.terms import ContentType, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
@@ -44,7 +44,7 @@ class FoundPassage(Contract):
         flags: kinds of the scan's findings in the document; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         content: the text.
-        truncated: true if ``content`` is only the beginning of the text; otherwise missing.
+        truncated: true if ``content`` is only a part of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``.
     """
 
@@ -61,6 +61,19 @@ class FoundPassage(Contract):
     content_chars: int | None = None
 
 
+class Heading(Contract):
+    """A heading of a document, and the lines from it to the end of its section.
+
+    Attributes:
+        level: 1 for the outermost.
+    """
+
+    heading: str
+    level: int
+    start_line: int
+    end_line: int
+
+
 class LookupReference(Contract):
     """The parameters of `get`."""
 
@@ -75,10 +88,10 @@ class LookupOmitted(Contract):
 
 
 class LookupMore(Contract):
-    """How to fetch the rest. ``params`` is missing if the reference does not fit in `max_chars`."""
+    """How to fetch the rest."""
 
     method: Literal["get"]
-    params: LookupReference | None = None
+    params: LookupReference
     omitted: LookupOmitted
 
 
@@ -88,7 +101,9 @@ class Lookup(Contract):
     Attributes:
         reference: what was asked for.
         kind: what the reference names.
-        passages: the passages, in the order of the document.
+        passages: the passages, in the order of the document; empty with `outline`.
+        outline: the document's headings, if the request asks for them; otherwise missing.
+        warnings: files that changed or vanished since they were read; missing if there are none.
         more: how to fetch the rest; missing if nothing was left out.
     """
 
@@ -96,6 +111,8 @@ class Lookup(Contract):
     kind: LookupKind
     document: FoundDocument
     passages: list[FoundPassage]
+    outline: list[Heading] | None = None
+    warnings: list[BundleWarning] | None = None
     more: LookupMore | None = None
 
 
@@ -155,4 +172,37 @@ class Listing(Contract):
     """
 
     documents: list[ListedDocument]
+    next: str | None = None
+
+
+class FoundLine(Contract):
+    """A line that `grep` found.
+
+    Attributes:
+        locator: ``path:line``; ``path:start-end`` of its passage if the text is not the file's own,
+            as that of a PDF or a page.
+        text: the line, without spaces at its end. Of a long line the part around the match, with
+            an ellipsis where it is cut.
+        flags: kinds of the scan's findings in the document; missing if there are none.
+        mark: what somebody has stated about the passage; missing if it has no mark.
+        superseded_by: ids of documents that replace its document; missing if there are none.
+    """
+
+    locator: str
+    document_id: str
+    chunk_id: str
+    text: str
+    flags: list[str] | None = None
+    mark: PassageMark | None = None
+    superseded_by: list[str] | None = None
+
+
+class FoundLines(Contract):
+    """The answer to `grep`: lines ordered by document id, then as in the document.
+
+    Attributes:
+        next: `after` of the next page; missing if there are no more lines.
+    """
+
+    lines: list[FoundLine]
     next: str | None = None

@@ -36,10 +36,12 @@ PersonName = Annotated[Name, AfterValidator(one_line)]
 class MarkRequest(Contract):
     """A request to mark a passage or a document."""
 
-    id: Reference = Field(description="The chunk_id or document_id to mark, from an answer.")
+    id: Reference = Field(
+        description="path:start-end, path, chunk_id or document_id, from an answer."
+    )
     state: MarkState | Literal["unverified"] = Field(
-        description="disputed: it may be wrong. rejected: it is wrong and must not be used. "
-        "unverified: remove your own mark. Only the owner marks what is verified: tool_verified, "
+        description="disputed (it may be wrong), rejected (it is wrong and must not be used) or "
+        "unverified (removes your own mark). Only the owner marks what is verified: tool_verified, "
         "supervisor_verified."
     )
     reason: Statement = Field(description="Why, in a sentence. Other readers see it.")

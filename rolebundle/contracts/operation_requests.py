@@ -6,7 +6,7 @@ one-shot `retrieve` needs none of these.
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
@@ -18,17 +18,20 @@ from rolebundle.contracts.request import (
     Name,
     Reference,
     RetrievalRequest,
+    as_list,
 )
 
 MAX_LISTED = 1_000
 """How many documents `ls` lists at most."""
 DEFAULT_LISTED = 100
+MAX_LINES = 1_000
+"""How many lines `grep` finds at most."""
+DEFAULT_LINES = 50
+MAX_PATTERN_CHARACTERS = 1_000
 MAX_ROLES = 10
 """How many roles `compare` compares at most."""
 MAX_REFERENCES = 100
 """How many references `multi_get` takes, and how many documents each of its globs may match."""
-MIN_MULTI_CHARS = 2_000
-"""The smallest ``max_chars`` of `multi_get`."""
 
 
 class WhyRequest(RetrievalRequest):
@@ -65,7 +68,24 @@ class ReplayRequest(Contract):
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
 
 
-class GetRequest(Contract):
+class _Part(Contract):
+    """Which part of a document is asked for."""
+
+    outline: bool = Field(
+        False, description="Return only the headings of the document, with their lines."
+    )
+    section: Name | None = Field(
+        None, description="Return only the text below this heading of the document."
+    )
+
+    @model_validator(mode="after")
+    def _check_part(self) -> Self:
+        if self.outline and self.section is not None:
+            raise ValueError("give outline or section, not both")
+        return self
+
+
+class GetRequest(_Part):
     """A request for a passage or document by its reference."""
 
     id: Reference = Field(
@@ -95,16 +115,36 @@ class ListRequest(Contract):
     )
 
 
-class MultiGetRequest(Contract):
-    """A request for several passages or documents."""
+class GrepRequest(Contract):
+    """A request for the lines with an exact text, or that a regular expression matches."""
 
-    ids: Annotated[list[Reference], Field(min_length=1, max_length=MAX_REFERENCES)] = Field(
-        description="References as for `get`, or globs of paths, such as notes/*.txt."
+    pattern: Annotated[str, StringConstraints(max_length=MAX_PATTERN_CHARACTERS)] = Field(
+        description="Exact text. Case counts only if it has a capital letter."
+    )
+    regex: bool = Field(False, description="The pattern is an RE2 expression.")
+    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
+        None, description="A folder, path, source_id or glob."
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
-    max_chars: Annotated[int, Field(ge=MIN_MULTI_CHARS)] | None = Field(
-        None,
-        description="Upper bound on the characters of the whole answer as JSON, at least 2000.",
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = Field(
+        None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
+    )
+    after: Reference | None = Field(None, description="`next` of the previous answer.")
+
+
+class MultiGetRequest(_Part):
+    """A request for several passages or documents."""
+
+    ids: Annotated[
+        list[Reference],
+        Field(min_length=1, max_length=MAX_REFERENCES),
+        BeforeValidator(as_list, json_schema_input_type=list[Reference]),
+    ] = Field(
+        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
+        None, description=MAX_CHARS_DESCRIPTION
     )
 
 

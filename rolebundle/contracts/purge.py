@@ -5,7 +5,7 @@ from typing import Literal
 from rolebundle.contracts.base import Contract
 
 PurgeState = Literal["pending", "done"]
-Obstacle = Literal["", "reader", "writer", "disk", "cache", "publisher", "staging"]
+Obstacle = Literal["", "reader", "writer", "disk", "publisher", "staging"]
 
 
 class PublishedCopy(Contract):

@@ -31,7 +31,7 @@ NO_RERANK = "none"
 MAX_DEADLINE_MS = 86_400_000
 """One day."""
 MIN_MAX_CHARS = 1_000
-"""The smallest ``max_chars``: the smallest answer has nearly as many characters."""
+"""The smallest ``max_chars``, so that at least a part of a passage fits in a packet."""
 MIN_PACKET_TOKENS = 400
 """The smallest ``token_budget`` of a packet: its fixed parts have more than half as many."""
 
@@ -49,7 +49,8 @@ def _parse_moment(value: object) -> object:
     return moment
 
 
-def _as_list(value: object) -> object:
+def as_list(value: object) -> object:
+    """A list as it is, and a text as a list of one."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, (list, tuple)):
@@ -63,32 +64,28 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
-Alternatives = Annotated[_Values, BeforeValidator(_as_list, json_schema_input_type=Name | _Values)]
+Alternatives = Annotated[_Values, BeforeValidator(as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
 
 
 AGENT_DESCRIPTION = (
     "Id of the agent that asks. Required if the corpus has a scopes policy. Never make one up."
 )
-MAX_CHARS_DESCRIPTION = "Upper bound on the characters of the whole answer as JSON, at least 1000."
+MAX_CHARS_DESCRIPTION = "Upper bound on the characters of the text, at least 1000."
 
 
 class Where(Contract):
     """Which documents are searched: those that match every key that is given."""
 
-    source: Alternatives | None = Field(None, description="source_id")
-    document_type: Alternatives | None = Field(None, description="document_type")
-    domain: Alternatives | None = Field(None, description="domain")
-    tags: Alternatives | None = Field(None, description="Tags; one of them is enough.")
+    source: Alternatives | None = None
+    document_type: Alternatives | None = None
+    domain: Alternatives | None = None
+    tags: Alternatives | None = None
     path: Alternatives | None = Field(
         None, description="Glob of the path or uri, such as manual/**."
     )
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
-        Field(
-            None,
-            description="Other keys of front matter, and properties of a format, such as "
-            '{"status": "draft"}; each key must match.',
-        )
+        Field(None, description='Other keys of front matter, such as {"status": "draft"}.')
     )
     updated_after: Moment | None = Field(None, description="ISO 8601; this time or later.")
     updated_before: Moment | None = Field(None, description="ISO 8601; before this time.")
@@ -123,14 +120,13 @@ class RetrievalRequest(Contract):
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     action: Action | None = Field(
         None,
-        description="What the passages are for: read (default), analyze, suggest, execute (it "
-        "changes something), external_send (it leaves the organization). Ask again with that "
-        "action before you use them for more.",
+        description="What the passages are for: execute changes something, external_send leaves "
+        "the organization. Default: read. Ask again with that action before you use them for more.",
     )
     approval: Name | None = Field(
         None,
-        description="Name of the person who approved the action. Counts only if the host takes "
-        "approvals from requests. Never make one up.",
+        description="Name of the person who approved the action; never make one up. Counts only if "
+        "the host takes approvals from requests.",
     )
     where: Where | None = Field(
         None,
@@ -139,7 +135,8 @@ class RetrievalRequest(Contract):
     )
     seen: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
         None,
-        description="The chunk_ids of passages that you already have. Others take their places.",
+        description="path:start-end or chunk_ids of passages that you already have. Others take "
+        "their places.",
     )
     limit: Count | None = Field(
         None, description=f"Number of passages, 1 to {MAX_LIMIT}. Default: the overlay's."
@@ -165,8 +162,8 @@ class RetrievalRequest(Contract):
     )
     rerank: Name | None = Field(
         None,
-        description="The model that scores the best passages again, as PROVIDER:MODEL, for "
-        "example onnx; or none. Default: the configured model.",
+        description="The cross-encoder that scores the best passages again, as API:MODEL; the "
+        "API of its server is rerank or tei. Or none. Default: the configured model.",
     )
     evidence: EvidenceNeed | None = Field(
         None,
@@ -175,7 +172,7 @@ class RetrievalRequest(Contract):
     )
     as_of: Moment | None = Field(
         None,
-        description="ISO 8601 time. Answer as at that time: leave out later and expired documents. "
+        description="Answer as at this ISO 8601 time: leave out later and expired documents. "
         "Those without a declared date stay.",
     )
     now: Moment | None = Field(
@@ -194,7 +191,7 @@ class RetrievalRequest(Contract):
     deadline_ms: Milliseconds | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
-        "retried. A model that reranks scores what it can in 60% of the time.",
+        "retried. Without reranking if its server is too slow for it.",
     )
 
     @model_validator(mode="after")
@@ -214,7 +211,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "where": ("filter", "filters"),
     "source": ("source_id",),
     "id": ("reference", "ref", "locator", "path", "target", "chunk_id", "document_id"),
-    "ids": ("references",),
+    "ids": ("references", "id", "reference", "path", "locator", "chunk_id", "document_id"),
     "prefix": ("path", "folder"),
 }
 """Fields and the other names that models use for them. camelCase is accepted, too."""

@@ -68,7 +68,7 @@ class VerifyRequest(Contract):
     )
     chunk_ids: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
         None,
-        description="The chunk_ids that the draft was written from; [1] in the draft is the first. "
+        description="path:start-end or chunk_ids of its passages; [1] in the draft is the first. "
         "Without a bundle and chunk_ids the whole visible corpus is the evidence.",
     )
     role: RoleId | None = Field(
@@ -85,8 +85,8 @@ class VerifyRequest(Contract):
     )
     publish: bool = Field(
         False,
-        description="Also check that the draft may leave the machine: no secrets, no personal "
-        "data, only public sources that may be sent.",
+        description="Also check that the draft may leave the machine. It may have no secrets, no "
+        "personal data, and only public sources that may be sent.",
     )
     redact: bool = Field(
         False, description="Return the draft without what fails, instead of with marks."

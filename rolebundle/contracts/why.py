@@ -93,8 +93,6 @@ class ScoreTrace(Contract):
         code: rejection code of the selection; missing if the passage is selected.
         supposed: whether the passage was not ranked, so that these are the values that it would
             have if it had been proposed and allowed.
-        rerank_note: why the reranking model did not score this passage; empty if it did or if there
-            was no reranking.
     """
 
     scores: Scores
@@ -108,7 +106,6 @@ class ScoreTrace(Contract):
     rank: int | None = None
     code: RejectionCode | None = None
     supposed: bool
-    rerank_note: str = ""
 
 
 class Rival(Contract):

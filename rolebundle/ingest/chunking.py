@@ -272,8 +272,9 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
     """The atoms of a document in order.
 
-    Headings stay with the block after them, if it has the same anchor. A heading that would make a
-    row of headings longer than ``maximum`` begins a new row.
+    Headings stay with the block after them, if it has the same anchor and begins within a third of
+    ``maximum``. A heading that would make a row of headings longer than ``maximum`` begins a new
+    row.
     """
     rows: list[_Row] = []
     headings_start = -1  # start of the headings right above; −1 if there are none
@@ -288,7 +289,9 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
             is_elsewhere = False
         is_below_heading = headings_start >= 0
         is_heading = kind == "heading"
-        is_too_long = is_heading and end - headings_start > maximum
+        # What has no block, such as a comment, may be long and counts, too.
+        row_length = (end if is_heading else start) - headings_start
+        is_too_long = row_length > (maximum if is_heading else maximum // 3)
         rank = _NEVER if is_below_heading and not is_too_long else level or _BLOCK
         if is_elsewhere:
             rank = _ELSEWHERE

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.render import bundle_cautions, named_states, place_line, replica_note
+from rolebundle.interfaces.render import named_states, place_line, replica_note
 from rolebundle.retrieval.answer.passage_text import (
+    caution,
     constraint_line,
     fenced,
     flag_note,
@@ -17,7 +18,7 @@ from rolebundle.retrieval.answer.passage_text import (
     mark_note,
     one_line,
     source_note,
-    trust_and_age,
+    standing,
 )
 
 _LONG = 1_000
@@ -36,9 +37,9 @@ def markdown(bundle: RetrievalBundle) -> str:
         *filter(None, [replica_note(bundle)]),
     ]
     lines = [f"# {_escaped(bundle.query.task_text)}", "", _escaped(" · ".join(about))]
-    before = bundle_cautions(bundle)
+    before = [*filter(None, [caution(bundle)])]
     before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]
-    lines += [line for caution in before for line in ("", f"> {_escaped(caution)}")]
+    lines += [line for note in before for line in ("", f"> {_escaped(note)}")]
     if not bundle.selected:
         verdict = fallback.verdict if fallback else None
         lines += ["", f"No passage was found{f' ({verdict})' if verdict else ''}."]
@@ -58,7 +59,7 @@ def _passage(chunk: SelectedChunk) -> Iterator[str]:
     notes = (
         chunk.source_id,
         f"score {chunk.scores.final:.3f}",
-        trust_and_age(metadata),
+        *standing(metadata),
         flag_note(chunk.metadata.flags),
         mark_note(metadata.get("mark")),
         source_note(chunk.metadata.remembered_from),
@@ -68,7 +69,7 @@ def _passage(chunk: SelectedChunk) -> Iterator[str]:
     yield ""
     yield _escaped(f"Why: {'; '.join(chunk.reasons_selected)}")
     yield ""
-    yield from fenced({"content": harmless(chunk.content), "chunk_id": chunk.chunk_id})
+    yield from fenced(harmless(chunk.content))
 
 
 def _link(chunk: SelectedChunk) -> str:

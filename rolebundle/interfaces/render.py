@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from shlex import quote
-from typing import Any
 
 from rolebundle.contracts.bundle import (
     Citation,
@@ -19,7 +18,10 @@ from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, 
 from rolebundle.interfaces.matches import Terms, covered
 from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.retrieval.answer.passage_text import (
+    FOR_OWNERS,
+    NOTES,
     bridge_note,
+    caution,
     constraint_line,
     flag_note,
     limited_use,
@@ -33,13 +35,6 @@ _BAR_WIDTH = 10
 _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LONG = 1_000
-_FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
-NOTES = frozenset({"EVIDENCE_KIND_MISSING", "WORDS_MISSING"})
-"""Warnings of answers that are sound in all else."""
-_IN_THE_MESSAGE = frozenset(
-    {"NO_HIGH_TRUST_MATCH", "STALE_DOMINANT", "WEAK_EVIDENCE", "NAMES_MISSING"}
-)
-"""Warnings that add nothing to the fallback's message."""
 _INDENT = " " * 5
 _TRUST: Mapping[str, Kind] = {"strong": "good", "mixed": "caution", "weak": "rejected"}
 
@@ -62,9 +57,9 @@ def text(
     """
     role = bundle.role_id or "(no role)"
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
-    before = bundle_cautions(bundle)
+    before = [*filter(None, [caution(bundle)])]
     before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]
-    lines += [style("caution", line) for caution in before for line in wrapped(caution, width)]
+    lines += [style("caution", line) for note in before for line in wrapped(note, width)]
     lines.append("")
     if not bundle.selected:
         verdict = bundle.fallback.verdict if bundle.fallback else None
@@ -94,42 +89,6 @@ def text(
         f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
     )
     return "\n".join(lines)
-
-
-def cautions(answer: Mapping[str, Any]) -> list[str]:
-    """What the reader should know before the first passage: at most two lines, none if it is sound.
-
-    The first line is the message of the fallback, if its action is not ``continue``. The second one
-    has the warnings that concern the reader.
-
-    Args:
-        answer: a bundle or a part of one as plain values, with ``fallback`` and ``warnings``.
-    """
-    fallback = answer.get("fallback") or {}
-    lines = []
-    if fallback.get("action", "continue") != "continue":
-        lines.append(
-            fallback.get("message") or ", ".join(fallback.get("states") or [fallback["state"]])
-        )
-    warnings = [
-        warning.get("message") or warning["code"]
-        for warning in answer["warnings"]
-        if warning["code"] not in _FOR_OWNERS | NOTES | _IN_THE_MESSAGE
-    ]
-    if warnings:
-        lines.append("; ".join(warnings))
-    return [f"Caution: {one_line(line, _LONG)}." for line in lines]
-
-
-def bundle_cautions(bundle: RetrievalBundle) -> list[str]:
-    """:func:`cautions` of a bundle."""
-    # Without `model_dump`: building the whole bundle's serializer takes a tenth of the search.
-    return cautions(
-        {
-            "fallback": bundle.fallback and dict(bundle.fallback),
-            "warnings": [dict(warning) for warning in bundle.warnings],
-        }
-    )
 
 
 def replica_note(bundle: RetrievalBundle) -> str:
@@ -236,7 +195,7 @@ def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator
     # Without a role, the state `no_overlay` says the same.
     has_role = bool(bundle.role_id)
     warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
-    has_message = {warning.code for warning in warnings if verbose} | _FOR_OWNERS | NOTES
+    has_message = {warning.code for warning in warnings if verbose} | FOR_OWNERS | NOTES
     codes = [warning.code for warning in warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)

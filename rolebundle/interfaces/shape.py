@@ -1,106 +1,69 @@
 """How much of an answer comes back: detail `ids`, `compact` or `full`, within `max_chars`.
 
 The details `ids` and `compact` are projections of the full bundle. ``_PROJECTION`` lists their
-fields. If an answer must fit a number of characters, it is shortened in this order:
-
-1. contents, down to a snippet each, those of the last passages first;
-2. the list of rejections;
-3. the snippets, down to half their length;
-4. passages, from the end.
-
-If not even the first passage fits, other texts (titles, messages, the echo of the request) are
-shortened and then left out before that passage is. The smallest answer has only codes and counts.
-Counts are always those of the whole bundle, ids are never shortened, and every cut is marked.
+fields. `max_chars` bounds the text of the passages, which is what a model reads: whole passages
+come, the best first. If the first one does not fit, a part of it comes. Titles, messages and the
+like have bounds of their own. Counts are always those of the whole bundle, and every cut is marked.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
-from rolebundle.interfaces.character_budget import (
-    Answer,
-    CharacterBudget,
-    characters,
-    cut_contents,
-    cut_line,
-    largest_fitting,
-    with_content,
-)
+from rolebundle.interfaces.character_budget import Answer, cut_line, filled, with_content
 from rolebundle.text.counts import counted
 
-COMPACT_CHARS = 8_000
-"""Contents of a compact answer are shortened, so that it has this size without its absolute paths,
-if the request has no `max_chars`."""
 _MAX_LISTED_REJECTIONS = 5
+_MAX_TEXT = 200
 _MAX_LINE = 100
+_MAX_FIELD = 1_000
+"""A longer field of the request is not repeated."""
 _MAX_HEADINGS = 2
 _DATE_LENGTH = len("2026-11-15")
-
-
-_MIN_BUDGETS = (
-    CharacterBudget(text=200, snippet=45),
-    CharacterBudget(text=200, snippet=20),
-    CharacterBudget(text=60, snippet=30),
-    CharacterBudget(text=0),
-)
-_OF_SHOWN_PASSAGES = frozenset(
-    {"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING", "NAMES_MISSING", "WORDS_MISSING"}
-)
-"""Warnings about what the passages have. They are left out if no passage fits."""
 
 
 # -- the fields of the smaller details ---------------------------------------------------------
 
 
-def _text(text: str, budget: CharacterBudget) -> str | None:
-    return cut_line(text, budget.text)
+def _text(text: str) -> str:
+    return cut_line(text, _MAX_TEXT)
 
 
-def _sentences(text: str, budget: CharacterBudget) -> str | None:
+def _sentences(text: str) -> str:
     """A text of several sentences, which has twice the space of one."""
-    return cut_line(text, 2 * budget.text)
+    return cut_line(text, 2 * _MAX_TEXT)
 
 
-def _texts(texts: Sequence[str], budget: CharacterBudget) -> list[str | None]:
-    return [cut_line(text, budget.text) for text in texts]
+def _texts(texts: Sequence[str]) -> list[str]:
+    return [cut_line(text, _MAX_TEXT) for text in texts]
 
 
-def _short_text(text: str, budget: CharacterBudget) -> str | None:
-    return cut_line(text, min(_MAX_LINE, budget.text))
+def _short_text(text: str) -> str:
+    return cut_line(text, _MAX_LINE)
 
 
-def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
+def _first_texts(texts: Sequence[str]) -> list[str]:
     """As many texts as fit on one line, but at least one."""
-    width, cut_texts = min(_MAX_LINE, budget.text), list[str]()
+    cut_texts = list[str]()
     for text in texts:
-        if cut_texts and sum(map(len, cut_texts)) + len(text) > width:
+        if cut_texts and sum(map(len, cut_texts)) + len(text) > _MAX_LINE:
             break
-        cut_texts.append(cut_line(text, width) or "")
+        cut_texts.append(cut_line(text, _MAX_LINE))
     return cut_texts
 
 
-def _short_fields(fields: Answer, budget: CharacterBudget) -> Answer:
+def _short_fields(fields: Answer) -> Answer:
     """The fields of a request but those that are too long to be repeated."""
-    return {name: value for name, value in fields.items() if characters(value) <= _longest(budget)}
+    return {name: value for name, value in fields.items() if len(json.dumps(value)) <= _MAX_FIELD}
 
 
-def _longest(budget: CharacterBudget) -> int:
-    """The characters that one repeated field of a request may have."""
-    return 5 * budget.text
-
-
-def _uncut(text: str, budget: CharacterBudget) -> str | None:
-    """A text that is of no use if it is cut."""
-    return text if len(text) <= _longest(budget) else None
-
-
-def _date(moment: str, _: CharacterBudget) -> str:
+def _date(moment: str) -> str:
     return moment[:_DATE_LENGTH]
 
 
@@ -110,24 +73,13 @@ class _Field:
 
     Attributes:
         path: names in the bundle, joined by dots. A list's name stands for each of its items.
+        shorten: makes the value short.
         details: the details that have it.
-        is_optional: left out if the budget has no characters for texts.
-        shorten: makes the value fit the budget.
     """
 
     path: str
+    shorten: Callable[[Any], Any] | None = None
     details: tuple[Detail, ...] = ("ids", "compact")
-    is_optional: bool = False
-    shorten: Callable[[Any, CharacterBudget], Any] | None = None
-
-
-def _optional(
-    path: str,
-    shorten: Callable[[Any, CharacterBudget], Any] | None = None,
-    *,
-    details: tuple[Detail, ...] = ("ids", "compact"),
-) -> _Field:
-    return _Field(path, details, True, shorten)
 
 
 _COMPACT: tuple[Detail, ...] = ("compact",)
@@ -135,83 +87,82 @@ _PROJECTION = (
     _Field("version"),
     _Field("detail"),
     _Field("role_id"),
-    _optional("query.task_text", _text),
-    _optional("query.generated_at"),
+    _Field("query.task_text", _text),
+    _Field("query.generated_at"),
     _Field("summary.total_candidates"),
     _Field("summary.selected_count"),
     # What the reader must know of all passages comes before them.
     _Field("provenance.trust_posture"),
-    _optional("provenance.freshness_posture"),
+    _Field("provenance.freshness_posture"),
     _Field("warnings.code"),
-    _Field("warnings.message", shorten=_text),
+    _Field("warnings.message", _text),
     _Field("fallback.state"),
-    _optional("fallback.states"),
+    _Field("fallback.states"),
     _Field("fallback.action"),
-    _Field("fallback.message", shorten=_sentences),
+    _Field("fallback.message", _sentences),
     _Field("fallback.verdict"),
-    _optional("constraints.id"),
-    _optional("constraints.text", _sentences),
-    _optional("constraints.effect"),
-    _optional("constraints.reason", _text),
-    _optional("constraints.decided_at", _date),
-    _optional("constraints.locator"),
+    _Field("constraints.id"),
+    _Field("constraints.text", _sentences),
+    _Field("constraints.effect"),
+    _Field("constraints.reason", _text),
+    _Field("constraints.decided_at", _date),
+    _Field("constraints.locator"),
     _Field("selected.rank"),
     _Field("selected.chunk_id"),
     _Field("selected.document_id"),
-    _optional("selected.source_id"),
-    _optional("selected.title", _text),
-    _optional("selected.headings", _texts, details=_COMPACT),
-    _Field("selected.content", _COMPACT),
-    _Field("selected.truncated", _COMPACT),
-    _Field("selected.content_chars", _COMPACT),
+    _Field("selected.source_id"),
+    _Field("selected.title", _text),
+    _Field("selected.headings", _texts, details=_COMPACT),
+    _Field("selected.content", details=_COMPACT),
+    _Field("selected.truncated", details=_COMPACT),
+    _Field("selected.content_chars", details=_COMPACT),
     _Field("selected.scores.final"),
-    _optional("selected.evidence_kinds", _texts, details=_COMPACT),
-    _optional("selected.bridge_role"),
-    _optional("selected.reasons_selected", _first_texts, details=_COMPACT),
-    _optional("selected.metadata.trust_tier", details=_COMPACT),
-    _optional("selected.metadata.freshness.status", details=_COMPACT),
-    _optional("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
-    _optional("selected.metadata.freshness.inferred_at", _date, details=_COMPACT),
-    # Flags and actions are never left out: the reader must know what the passage may be used for.
+    _Field("selected.evidence_kinds", _texts, details=_COMPACT),
+    _Field("selected.bridge_role"),
+    _Field("selected.reasons_selected", _first_texts, details=_COMPACT),
+    _Field("selected.metadata.trust_tier", details=_COMPACT),
+    _Field("selected.metadata.freshness.status", details=_COMPACT),
+    _Field("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
+    _Field("selected.metadata.freshness.inferred_at", _date, details=_COMPACT),
     _Field("selected.metadata.flags"),
     _Field("selected.metadata.mark.state"),
-    _optional("selected.metadata.mark.marked_by", _text),
-    _optional("selected.metadata.mark.reason", _text),
-    _optional("selected.metadata.remembered_from", _text),
+    _Field("selected.metadata.mark.marked_by", _text),
+    _Field("selected.metadata.mark.reason", _text),
+    _Field("selected.metadata.remembered_from", _text),
     _Field("selected.citation.locator"),
-    _optional("selected.citation.anchor"),
-    _optional("selected.citation.absolute_path", _uncut, details=_COMPACT),
+    _Field("selected.citation.anchor"),
+    _Field("selected.citation.absolute_path", details=_COMPACT),
     _Field("selected.allowed_actions"),
-    _Field("rejected.chunk_id", _COMPACT),
-    _Field("rejected.reason", _COMPACT),
-    _Field("rejected.notes", _COMPACT, shorten=_short_text),
+    _Field("rejected.chunk_id", details=_COMPACT),
+    _Field("rejected.reason", details=_COMPACT),
+    _Field("rejected.notes", _short_text, details=_COMPACT),
     _Field("rejected_summary"),
-    _optional("kept_back"),
-    _optional("approvals.approved_by", _text),
-    _optional("approvals.action"),
-    _optional("approvals.chunk_ids"),
-    _optional("request", _short_fields),
-    _optional("overlay"),
-    _optional("corpus.file", _text),
-    _optional("corpus.corpus_id"),
-    _optional("corpus.generation"),
-    _optional("corpus.documents"),
-    _optional("corpus.chunks"),
-    _optional("corpus.replica.publisher", _text),
-    _optional("corpus.replica.generation"),
-    _optional("corpus.replica.published_at"),
-    _optional("corpus.replica.expires_at"),
-    _optional("corpus.replica.age_hours"),
-    _optional("diagnostics.candidate_pool_size"),
+    _Field("kept_back"),
+    _Field("approvals.approved_by", _text),
+    _Field("approvals.action"),
+    _Field("approvals.chunk_ids"),
+    _Field("request", _short_fields),
+    _Field("overlay"),
+    _Field("corpus.file", _text),
+    _Field("corpus.corpus_id"),
+    _Field("corpus.generation"),
+    _Field("corpus.documents"),
+    _Field("corpus.chunks"),
+    _Field("corpus.replica.publisher", _text),
+    _Field("corpus.replica.generation"),
+    _Field("corpus.replica.published_at"),
+    _Field("corpus.replica.expires_at"),
+    _Field("corpus.replica.age_hours"),
+    _Field("diagnostics.candidate_pool_size"),
 )
 _Tree = Mapping[str, Any]
 
 
-def _tree(detail: Detail, has_texts: bool) -> _Tree:
+def _tree(detail: Detail) -> _Tree:
     """The fields of one detail as nested mappings, with a ``_Field`` at each leaf."""
     tree: dict[str, Any] = {}
     for field in _PROJECTION:
-        if detail in field.details and (has_texts or not field.is_optional):
+        if detail in field.details:
             *names, last = field.path.split(".")
             branch = tree
             for name in names:
@@ -220,27 +171,23 @@ def _tree(detail: Detail, has_texts: bool) -> _Tree:
     return tree
 
 
-_TREES = {
-    (detail, has_texts): _tree(detail, has_texts)
-    for detail in ("ids", "compact")
-    for has_texts in (False, True)
-}
+_TREES: Mapping[Detail, _Tree] = {"ids": _tree("ids"), "compact": _tree("compact")}
 
 
-def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
+def _projected(values: Any, tree: _Tree) -> Any:
     """What the tree names of the values. A name that is missing, or has nothing, is left out."""
     if isinstance(values, list):
-        return [_projected(item, tree, budget) for item in values]
+        return [_projected(item, tree) for item in values]
     fields: Answer = {}
     for name, branch in tree.items():
         if name not in values:
             continue
         value = values[name]
         if not isinstance(branch, _Field):
-            value = _projected(value, branch, budget)
+            value = _projected(value, branch)
             value = None if value == {} else value
         elif branch.shorten is not None:
-            value = branch.shorten(value, budget)
+            value = branch.shorten(value)
         if value is not None:
             fields[name] = value
     return fields
@@ -250,190 +197,76 @@ def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
 
 
 def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None = None) -> Answer:
-    """The bundle as plain values, in the given detail, with its packet.
-
-    A packet is never shortened. If it does not fit in ``max_chars``, it is left out.
-
-    Args:
-        bundle: what was retrieved.
-        detail: as for :func:`_shaped_bundle`.
-        max_chars: as for :func:`_shaped_bundle`.
-    """
-    if bundle.packet is None:
-        return _shaped_bundle(bundle, detail, max_chars)
-    without_packet, part = bundle.model_copy(update={"packet": None}), {"packet": bundle.packet}
-    # Its braces are one character more than the comma before it.
-    chars_left = None if max_chars is None else max_chars - characters(part) + 1
-    if chars_left is not None and chars_left < MIN_MAX_CHARS:
-        note = f"the packet of {counted(len(bundle.packet), 'character')} did not fit in max_chars"
-        return _shaped_bundle(without_packet, detail, max_chars, [note])
-    return _shaped_bundle(without_packet, detail, chars_left) | part
-
-
-def _shaped_bundle(
-    bundle: RetrievalBundle, detail: Detail, max_chars: int | None, notes: Sequence[str] = ()
-) -> Answer:
-    """The bundle without its packet as plain values, in the given detail.
+    """The bundle as plain values, in the given detail.
 
     Args:
         bundle: what was retrieved.
         detail: `full` is the bundle itself. The others fit the contract `CompactBundle`.
-        max_chars: upper bound on the answer as compact JSON, 1,000 or more. A full bundle that does
-            not fit comes as a compact one, whose ``detail`` says so, with all rejections that fit.
-            Without a bound no passage is left out.
-        notes: what was left out already, in words.
+        max_chars: upper bound on the characters of the passages' text. A full bundle that does not
+            fit comes as a compact one, whose ``detail`` says so. A packet has been bounded already,
+            and nothing else is shortened for it.
     """
+    if bundle.packet is not None:
+        without_packet = bundle.model_copy(update={"packet": None})
+        return shaped_bundle(without_packet, detail) | {"packet": bundle.packet}
     values = bundle.model_dump(exclude_none=True)
+    all_contents = [passage["content"] for passage in values["selected"]]
+    words = {word.casefold() for term in bundle.query.lexical_query for word in term.split()}
+    contents = all_contents if detail == "ids" else filled(all_contents, max_chars, words)
     if detail == "full":
-        if max_chars is None or characters(values) <= max_chars:
+        if contents == all_contents:
             return values
-        return _BundleShaper(values, "compact", notes).within(max_chars, len(bundle.rejected))
-    listed = min(_MAX_LISTED_REJECTIONS, len(bundle.rejected)) if detail == "compact" else 0
-    shaper = _BundleShaper(values, detail, notes)
-    if max_chars is not None:
-        return shaper.within(max_chars, listed)
-    paths = shaper.take_paths()
-    for smallest in _MIN_BUDGETS[:2]:
-        budget = replace(smallest, passages=len(bundle.selected))
-        answer = shaper.answer(shaper.largest_budget(budget, COMPACT_CHARS, listed))
-        if characters(answer) <= COMPACT_CHARS:
-            break
-    if detail == "compact":
-        for passage, path in zip(answer["selected"], paths, strict=False):
-            passage["citation"] |= {"absolute_path": path} if path else {}
+        detail = "compact"
+    for rank, passage in enumerate(values["selected"], 1):
+        _prepare(passage, rank)
+    shown = [
+        with_content(passage, content)
+        for passage, content in zip(values["selected"], contents, strict=False)
+    ]
+    rejected = _nearest(values["rejected"], _MAX_LISTED_REJECTIONS if detail == "compact" else 0)
+    omitted = {
+        "passages": len(all_contents) - len(shown),
+        "rejections": len(values["rejected"]) - len(rejected),
+        "content_chars": sum(map(len, all_contents))
+        - (sum(map(len, contents)) if detail == "compact" else 0),
+    }
+    fields = {**values, "detail": detail, "selected": shown, "rejected": rejected}
+    if "approvals" in values:
+        shown_ids = {passage["chunk_id"] for passage in shown}
+        fields["approvals"] = [
+            {**approval, "chunk_ids": [name for name in approval["chunk_ids"] if name in shown_ids]}
+            for approval in values["approvals"]
+        ]
+    answer: Answer = _projected(fields, _TREES[detail])
+    answer["more"] = _more(values, omitted, is_cut=any("truncated" in p for p in shown))
     return answer
 
 
-class _BundleShaper:
-    """Shapes one bundle.
-
-    Args:
-        values: the full bundle as plain values, without nulls. They are changed.
-        detail: `ids` or `compact`.
-        notes: what was left out already, in words.
-    """
-
-    def __init__(self, values: Answer, detail: Detail, notes: Sequence[str]) -> None:
-        self._values = values
-        self._notes = notes
-        self._detail = detail
-        self._has_contents = detail == "compact"
-        for rank, passage in enumerate(values["selected"], 1):
-            _prepare(passage, rank)
-        for rejection in values["rejected"]:
-            rejection.setdefault("notes", "")
-
-    def take_paths(self) -> list[str | None]:
-        """Remove the absolute paths of the passages, and return them.
-
-        So what is shown of the passages does not depend on where their files lie.
-        """
-        return [
-            passage["citation"].pop("absolute_path", None) for passage in self._values["selected"]
-        ]
-
-    def within(self, max_chars: int, listed: int) -> Answer:
-        """The largest answer of at most ``max_chars``, with up to ``listed`` rejections."""
-        for smallest in _MIN_BUDGETS:
-            budget = self.largest_budget(smallest, max_chars, listed)
-            answer = self.answer(budget)
-            if (budget.passages or not self._values["selected"]) and (
-                characters(answer) <= max_chars
-            ):
-                break
-        return answer
-
-    def largest_budget(
-        self, smallest: CharacterBudget, max_chars: int, listed: int
-    ) -> CharacterBudget:
-        """The budget, grown as far as the answer fits: first what is cut last."""
-
-        def fits(budget: CharacterBudget) -> bool:
-            return characters(self.answer(budget)) <= max_chars
-
-        passages = self._values["selected"]
-        budget = largest_fitting(smallest, "passages", len(passages), fits)
-        if not fits(budget):
-            return budget
-        if budget.passages < len(passages):
-            listed = 0
-        budget = largest_fitting(budget, "snippet", 2 * budget.snippet, fits)
-        budget = largest_fitting(budget, "rejections", listed, fits)
-        content = sum(len(passage["content"]) for passage in passages) if self._has_contents else 0
-        return largest_fitting(budget, "content", min(content, max_chars), fits)
-
-    def answer(self, budget: CharacterBudget) -> Answer:
-        """The answer that a budget gives."""
-        bundle_values = self._values
-        passages = bundle_values["selected"][: budget.passages]
-        contents = cut_contents([passage["content"] for passage in passages], budget)
-        shown_ids = {passage["chunk_id"] for passage in passages}
-        rejected = _nearest(bundle_values["rejected"], budget.rejections)
-        approvals = [
-            {**approval, "chunk_ids": [name for name in approval["chunk_ids"] if name in shown_ids]}
-            for approval in bundle_values.get("approvals", ())
-        ]
-        values = {
-            **bundle_values,
-            "detail": self._detail,
-            "selected": [
-                with_content(passage, content)
-                for passage, content in zip(passages, contents, strict=True)
-            ],
-            "rejected": rejected,
-            "warnings": [
-                warning
-                for warning in bundle_values["warnings"]
-                if passages or warning["code"] not in _OF_SHOWN_PASSAGES
-            ],
-            **({"approvals": approvals} if approvals else {}),
-        }
-        content_chars = sum(map(len, contents)) if self._has_contents else 0
-        if not (rejected or budget.text):
-            del values["rejected"]
-        answer: Answer = _projected(values, _TREES[self._detail, budget.text > 0], budget)
-        answer["more"] = self._more(budget, len(passages), len(rejected), content_chars)
-        return answer
-
-    def _more(
-        self, budget: CharacterBudget, passages: int, rejections: int, content_chars: int
-    ) -> Answer:
-        """How to fetch the whole bundle. A long field is not repeated but named in ``repeat``."""
-        bundle_values = self._values
-        fields = {"task": bundle_values["query"]["task_text"], **bundle_values.get("request", {})}
-        repeated = _short_fields(fields, budget)
-        contents = sum(len(passage["content"]) for passage in bundle_values["selected"])
-        omitted = {
-            "passages": len(bundle_values["selected"]) - passages,
-            "rejections": len(bundle_values["rejected"]) - rejections,
-            "content_chars": contents - content_chars,
-        }
-        more: Answer = {}
-        if budget.text:
-            more["method"] = "retrieve"
-            task = {name: repeated.pop(name) for name in ("task",) if name in repeated}
-            more["params"] = {
-                **task,
-                **({"role": bundle_values["role_id"]} if bundle_values["role_id"] else {}),
-                **repeated,
-                "now": bundle_values["query"]["generated_at"],
-                "detail": "full",
-            }
-            if left_out := [name for name in fields if name not in more["params"]]:
-                more["repeat"] = left_out
-        more["omitted"] = omitted
-        notes = [*self._notes]
-        if omitted["passages"]:
-            notes.append(f"{counted(omitted['passages'], 'passage')} did not fit in max_chars")
-        if content_chars and omitted["content_chars"]:
-            notes.append("get with a chunk_id gives a passage whole")
-        if notes and budget.text:
-            more["notes"] = notes
-        return more
+def _more(values: Answer, omitted: Mapping[str, int], *, is_cut: bool) -> Answer:
+    """How to fetch the whole bundle. A long field is not repeated but named in ``repeat``."""
+    fields = {"task": values["query"]["task_text"], **values.get("request", {})}
+    role = {"role": values["role_id"]} if values["role_id"] else {}
+    repeated = _short_fields(fields)
+    params = {
+        **repeated,
+        **role,
+        "now": values["query"]["generated_at"],
+        "detail": "full",
+    }
+    more: Answer = {"method": "retrieve", "params": params}
+    if left_out := [name for name in fields if name not in params]:
+        more["repeat"] = left_out
+    more["omitted"] = omitted
+    notes = list[str]()
+    if omitted["passages"]:
+        notes.append(f"{counted(omitted['passages'], 'passage')} did not fit in max_chars")
+    if is_cut:
+        notes.append("get with a chunk_id gives a passage whole")
+    return more | ({"notes": notes} if notes else {})
 
 
 def _prepare(passage: Answer, rank: int) -> None:
-    """Drop what a smaller detail would repeat, whatever the budget is."""
+    """Drop what a smaller detail would repeat."""
     title, metadata = passage.setdefault("title", ""), passage["metadata"]
     passage["rank"] = passage.get("rank") or rank
     headings = [heading for heading in passage.pop("headings") if heading != title]

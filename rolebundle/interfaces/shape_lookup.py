@@ -3,113 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
-from rolebundle.contracts.request import MIN_MAX_CHARS
-from rolebundle.interfaces.character_budget import (
-    Answer,
-    CharacterBudget,
-    characters,
-    cut_contents,
-    cut_line,
-    largest_fitting,
-    with_content,
+from rolebundle.contracts.lookup import (
+    FoundPassage,
+    Lookup,
+    LookupMore,
+    LookupOmitted,
+    LookupReference,
+    Lookups,
 )
+from rolebundle.interfaces.character_budget import cut_line, filled
 
-_MAX_LINE = 100
-_TEXT_CHARS = (200, 40, 12)
-"""Of each text of a lookup that does not fit, one after the other."""
-_LOOKUPS_CHARS = 300
-"""Of an answer with several lookups, without them: its keys, counts and one reference."""
+_MIN_CHARS = 200
+"""With less room, a document is named and not begun."""
+_MAX_REFERENCE = 100
 
 
-def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
-    """A lookup as plain values, and how to fetch what did not fit.
+def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Lookup:
+    """A lookup, and how to fetch what did not fit.
 
     Args:
         lookup: what was looked up.
-        max_chars: upper bound on the answer as compact JSON, 1,000 or more. Attributes are left
-            out, and passages from the end. A first passage that does not fit is shortened. If that
-            is not enough, texts and ids are shortened, too, and end in an ellipsis.
+        max_chars: upper bound on the characters of its text. Whole passages come, from the first
+            on. If the first does not fit, a part of it comes.
     """
-    answer = lookup.model_dump(exclude_none=True)
-    if max_chars is None or characters(answer) <= max_chars:
-        return answer
-    # The text of a passage is worth more than the attributes of its document.
-    answer["document"].pop("attributes", None)
-    content = sum(len(passage.content) for passage in lookup.passages)
-    for text in (None, *_TEXT_CHARS):
-        head = answer if text is None else _short_head(lookup, text)
-
-        def fits(budget: CharacterBudget, head: Answer = head) -> bool:
-            return characters(_lookup_answer(lookup, head, budget)) <= max_chars
-
-        budget = CharacterBudget(text=text or 0, content=content)
-        budget = largest_fitting(budget, "passages", len(lookup.passages), fits)
-        if not budget.passages:
-            budget = replace(budget, passages=1, content=0)
-            budget = largest_fitting(budget, "content", min(content, max_chars), fits)
-        if fits(budget):
-            break
-    return _lookup_answer(lookup, head, budget)
+    contents = filled([passage.content for passage in lookup.passages], max_chars)
+    if sum(map(len, contents)) == sum(len(passage.content) for passage in lookup.passages):
+        return lookup
+    rest = lookup.passages[len(contents) :]
+    omitted = LookupOmitted(
+        passages=len(rest),
+        content_chars=sum(len(passage.content) for passage in lookup.passages)
+        - sum(map(len, contents)),
+    )
+    more = LookupMore(
+        method="get", params=LookupReference(id=_reference(lookup, rest)), omitted=omitted
+    )
+    passages = [
+        _with_content(passage, content)
+        for passage, content in zip(lookup.passages, contents, strict=False)
+    ]
+    return lookup.model_copy(update={"passages": passages, "more": more})
 
 
-def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Answer:
-    """Several lookups as plain values.
+def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Lookups:
+    """Several lookups, of which as many come as fit. The last one may be shortened.
 
     Args:
         lookups: what was looked up.
-        max_chars: upper bound on the answer as compact JSON, 2,000 or more. As many lookups come
-            as fit, and the last one may be shortened. Of the texts of failures the beginning comes.
+        max_chars: upper bound on the characters of their texts.
     """
-    if max_chars is None or characters(lookups.model_dump(exclude_none=True)) <= max_chars:
-        return lookups.model_dump(exclude_none=True)
-    answer: Answer = {"lookups": [], "failures": []}
-    chars_left = max_chars - _LOOKUPS_CHARS
-    for failure in lookups.failures:
-        values = {key: cut_line(value, _MAX_LINE) for key, value in failure.model_dump().items()}
-        size = characters(values) + 1
-        if chars_left - size < (MIN_MAX_CHARS if lookups.lookups else 0):
-            break
-        answer["failures"].append(values)
-        chars_left -= size
+    if max_chars is None:
+        return lookups
+    shown, room = list[Lookup](), max_chars
     for lookup in lookups.lookups:
-        if chars_left < MIN_MAX_CHARS:
+        if room < _MIN_CHARS:
             break
-        answer["lookups"].append(shaped_lookup(lookup, chars_left))
-        chars_left -= characters(answer["lookups"][-1]) + 1
-    remaining: list[Lookup | LookupFailure] = [
-        *lookups.lookups[len(answer["lookups"]) :],
-        *lookups.failures[len(answer["failures"]) :],
-    ]
-    answer["omitted"] = len(remaining)
-    return answer | ({"next": cut_line(remaining[0].reference, _MAX_LINE)} if remaining else {})
-
-
-def _lookup_answer(lookup: Lookup, head: Answer, budget: CharacterBudget) -> Answer:
-    shown_passages, omitted_passages = (
-        lookup.passages[: budget.passages],
-        lookup.passages[budget.passages :],
-    )
-    contents = cut_contents([passage.content for passage in shown_passages], budget)
-    passages = [
-        _lookup_passage(passage, content, budget.text)
-        for passage, content in zip(shown_passages, contents, strict=True)
-    ]
-    omitted_chars = sum(len(passage.content) for passage in lookup.passages) - sum(
-        map(len, contents)
-    )
-    omitted = {"passages": len(omitted_passages), "content_chars": omitted_chars}
-    more: Answer = {
-        "method": "get",
-        "params": {"id": _reference(lookup, omitted_passages)},
-        "omitted": omitted,
-    }
-    if budget.text and len(more["params"]["id"]) > 5 * budget.text:
-        # The caller knows a long id already, and a part of it would be no id.
-        del more["params"]
-    return {**head, "passages": passages, "more": more}
+        shown.append(shaped_lookup(lookup, room))
+        room -= sum(len(passage.content) for passage in shown[-1].passages)
+    rest = lookups.lookups[len(shown) :]
+    update: dict[str, object] = {"lookups": shown, "omitted": len(rest)}
+    if rest:
+        update["next"] = cut_line(rest[0].reference, _MAX_REFERENCE)
+    return lookups.model_copy(update=update)
 
 
 def _reference(lookup: Lookup, passages: Sequence[FoundPassage]) -> str:
@@ -121,27 +77,9 @@ def _reference(lookup: Lookup, passages: Sequence[FoundPassage]) -> str:
     return f"#{lookup.document.document_id}:{first}:{last - first + 1}"
 
 
-def _lookup_passage(passage: FoundPassage, content: str, text: int) -> Answer:
-    values = passage.model_dump(exclude_none=True)
-    if text:
-        values |= {
-            "chunk_id": cut_line(passage.chunk_id, text),
-            "locator": cut_line(passage.locator, text),
-            "headings": [cut_line(heading, text) for heading in passage.headings[-1:]],
-        }
-    return with_content(values, content)
-
-
-def _short_head(lookup: Lookup, text: int) -> Answer:
-    document = lookup.document.model_dump(exclude_none=True)
-    document.pop("attributes", None)
-    newer = [cut_line(document_id, text) for document_id in document.pop("superseded_by")[:1]]
-    short = {
-        name: value if name == "trust_tier" else cut_line(value, text)
-        for name, value in document.items()
-    }
-    return {
-        "reference": cut_line(lookup.reference, text),
-        "kind": lookup.kind,
-        "document": {**short, "superseded_by": newer},
-    }
+def _with_content(passage: FoundPassage, content: str) -> FoundPassage:
+    length = len(passage.content)
+    if len(content) == length:
+        return passage
+    update = {"content": content, "truncated": True, "content_chars": length}
+    return passage.model_copy(update=update)

@@ -32,7 +32,6 @@ from rolebundle.storage.files.partial import (
     sync_folder,
 )
 from rolebundle.storage.files.sqlite_file import is_missing_or_empty
-from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.location import expected_manifest, fetched_replica, pulled_state
 from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
 from rolebundle.storage.records import replica as replicas
@@ -201,16 +200,6 @@ def _fetch(
             _discard(path)
             raise
         break
-    is_successor = (
-        accepted is not None
-        and path.exists()
-        and accepted.built_generation == signed.manifest.built_generation
-        and not _is_purged(signed.manifest, accepted)
-    )
-    if not is_successor:
-        # The cache may have vectors of what may not be seen any more. Before the file is replaced:
-        # a later pull would not do it any more.
-        rerank_cache.erase(path)
     is_current = signed.manifest == accepted and path.exists()
     _replace(path)
     if state is not None:
@@ -301,7 +290,6 @@ def _erase_purged(path: Path, manifest: bytes) -> None:
                 Path(f"{file}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise _not_written(path, error) from error
-    rerank_cache.erase(path)
     sync_folder(path.parent)
 
 

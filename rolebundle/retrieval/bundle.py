@@ -194,8 +194,4 @@ def _diagnostics(
         semantic_ms=round(pool.semantic_seconds * 1000, 3),
         refills=pool.refills,
         rerank_ms=rerank.milliseconds if rerank else None,
-        rerank_embedded=rerank.embedded if rerank else None,
-        rerank_cached=rerank.cached if rerank else None,
-        rerank_question_embedded=rerank.question_embedded if rerank else None,
-        rerank_note=rerank.note if rerank else None,
     )

@@ -5,9 +5,10 @@ of the task in itself: the share of the task's words, weighted by how rare they 
 and how close its meaning is, between the embedding model's noise and what it gives to related texts
 (*closeness*).
 
-A word's weight is ``ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks; a word that no
-chunk has weighs as much as a word of one chunk. A task with other wordings (``also``) is covered as
-well as the wording of which a passage has most.
+A word's weight is ``r · ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks and its rarity
+``r`` in English (``text/common_words.py``); a word that no chunk has counts as a word of one chunk.
+With other wordings of the task (``also``) the coverage is the mean of all: an answer that fits one
+guessed wording alone is thin.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from rolebundle.contracts.terms import TaskSupport
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""
-WEAK_COVERAGE = 0.46
-"""The evidence is weak if none of them has this share of the task's words. docs/quality.md has how
-it was chosen."""
+WEAK_COVERAGE = 0.055
+"""The evidence is weak if the best of them has less than this share of the task's words, times
+``ln(1 + N)``: among many passages one has more of the words by chance. docs/quality.md has how it
+was chosen."""
 HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 COMPARED = 12
@@ -39,33 +41,41 @@ class TaskWords(NamedTuple):
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
         wordings: the positions of the words of each wording; the task's own comes first.
+        rarities: how rare each word is in English, in [0, 1].
     """
 
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
     wordings: Sequence[frozenset[int]] = (frozenset(),)
+    rarities: Sequence[float] = ()
+
+    def information(self, position: int) -> float:
+        """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
+        return math.log1p(self.chunks / max(1, self.frequencies[position]))
 
     def weight(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
-        return math.fsum(
-            math.log1p(self.chunks / max(1, self.frequencies[position])) for position in positions
-        )
+        return math.fsum(self.rarities[place] * self.information(place) for place in positions)
 
-    def coverage(self, rowid: int, wording: frozenset[int]) -> float:
-        """The share of a wording's weight that a chunk has, in [0, 1]."""
-        total = self.weight(wording)
+    def coverage(self, rowid: int) -> float:
+        """The share of the words' weight that a chunk has, in [0, 1]; the mean of all wordings."""
         matched = self.matches.get(rowid, frozenset())
-        return self.weight(matched & wording) / total if total else 0.0
+        shares = []
+        for wording in self.wordings:
+            total = self.weight(wording)
+            # Words that are all as common as "the" choose no passage, and miss in none.
+            shares.append(self.weight(matched & wording) / total if total else 1.0)
+        return math.fsum(shares) / len(shares)
 
 
 class Support(NamedTuple):
-    """What one passage has of the task, by the wording of which it has most.
+    """What one passage has of the task.
 
     Attributes:
-        matched: how many of the wording's words it has.
-        words: how many words the wording has.
-        coverage: their share of the weight of all words, in [0, 1].
+        matched: how many of the task's own words it has.
+        words: how many words the task has.
+        coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
         closeness: of its meaning, in [0, 1]; ``None`` if meanings were not searched.
     """
 
@@ -87,7 +97,7 @@ class Evidence(NamedTuple):
         words: the task's words and who has them.
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: how much more of the task's words the best passage has than the best
+        specificity: how much more of the words' information the best passage has than the best
             ``COMPARED`` have on average, in nats, at least 0.
         best: the support of the best of the first passages.
         task: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
@@ -104,11 +114,11 @@ class Evidence(NamedTuple):
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
         words = self.words
-        wording = max(words.wordings, key=lambda wording: words.coverage(rowid, wording))
+        own = words.wordings[0]
         return Support(
-            matched=len(words.matches.get(rowid, frozenset()) & wording),
-            words=len(wording),
-            coverage=words.coverage(rowid, wording),
+            matched=len(words.matches.get(rowid, frozenset()) & own),
+            words=len(own),
+            coverage=words.coverage(rowid),
             closeness=self._closeness(rowid),
         )
 
@@ -120,7 +130,7 @@ class Evidence(NamedTuple):
         task: TaskSupport = "supported"
         if not any(self.words.frequencies) and not is_close:
             task = "off_topic"
-        elif best.coverage < WEAK_COVERAGE:
+        elif best.coverage < WEAK_COVERAGE * math.log1p(self.words.chunks):
             task = "weak"
         return self._replace(best=best, task=task)
 
@@ -160,7 +170,10 @@ def weigh_evidence(
         noise: of the embedding model; ``None`` if meanings were not searched.
     """
     own = words.wordings[0]
-    masses = [words.weight(words.matches[rowid] & own) for rowid in best_by_words(bm25)]
+    masses = [
+        math.fsum(map(words.information, words.matches[rowid] & own))
+        for rowid in best_by_words(bm25)
+    ]
     # Rounding may make the mean of equal masses larger than each of them.
     specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
     return Evidence(words, noise, cosines, specificity)

@@ -26,6 +26,8 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.indexes.ties import first_by_score
+from rolebundle.text.common_words import is_english, rarity
+from rolebundle.text.stop_words import ENGLISH
 
 SCORE_ALL_UP_TO = 20_000
 """A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
@@ -40,7 +42,7 @@ RARE = 50
 """An exact term that at most so many chunks have is shown in a passage that has it."""
 EXACT_PROPOSED = 5
 """So many of the best chunks with a rare exact term are proposed."""
-OFTEN = 3
+OFTEN = 2
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MAX_CORRECTED = 4
@@ -145,9 +147,10 @@ def exact_words(corpus: Corpus, query: Query) -> ExactWords:
 def with_corrections(corpus: Corpus, query: Query) -> Query:
     """The query in which each misspelled word of the task is searched as a known one as well.
 
-    A word counts as misspelled if no visible chunk has it, and one change of a letter turns it into
-    a word that at least ``OFTEN`` of them have; the most frequent of these is taken. Names and
-    identifiers are as they are.
+    A word counts as misspelled if English and the visible chunks do not have it, and one change of
+    a letter turns it into a word that at least ``OFTEN`` of them have. Of several, English words
+    come first, then the more frequent. Names are as they are, and so is what is a function word
+    with one change.
     """
     visible = compartments.searchable_compartments(corpus)
     own = sorted(query.wordings[0] - query.names)
@@ -163,9 +166,16 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     for place in unknown[:MAX_CORRECTED]:
         word = content_words[place][0].text
         changed = one_change_away(word)
+        if not ENGLISH.isdisjoint(changed):
+            continue
         known = _frequencies(corpus, visible, [_literal(Term(other)) for other in changed])
-        count, other = max(zip(known, changed, strict=True), key=lambda pair: (pair[0], pair[1]))
-        if count >= OFTEN:
+        often = [
+            (is_english(other), count, other)
+            for count, other in zip(known, changed, strict=True)
+            if count >= OFTEN
+        ]
+        if often:
+            _, _, other = max(often)
             corrected[word] = other
             content_words[place] = (*content_words[place], Term(other))
     terms = tuple(Term(other) for other in corrected.values())
@@ -177,7 +187,8 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
 
 
 def _may_be_misspelled(word: str) -> bool:
-    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
+    is_plain = MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
+    return is_plain and not is_english(word)
 
 
 def one_change_away(word: str) -> list[str]:
@@ -223,6 +234,7 @@ def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords
         chunks=sum(compartment.chunks for compartment in visible),
         matches=matching_words(corpus, query.content_words, rowids),
         wordings=query.wordings,
+        rarities=[rarity(word.text) for word, *_ in query.content_words],
     )
 
 

@@ -53,10 +53,6 @@ class RerankReport(NamedTuple):
     state: RerankState | None
     warnings: Sequence[tuple[WarningCode, str]]
     milliseconds: float
-    embedded: int | None
-    cached: int | None
-    question_embedded: bool | None
-    note: str | None
 
 
 class Retrieval(NamedTuple):

@@ -24,7 +24,7 @@ from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.forbidden import forbidden_hits
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
-from rolebundle.retrieval.outcome import RerankReport, Retrieval, Selection
+from rolebundle.retrieval.outcome import Retrieval, Selection
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
@@ -35,7 +35,7 @@ from rolebundle.storage.content.documents import has_trusted
 from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank.reranker import Reranker
+    from rolebundle.retrieval.rerank import Reranker
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
@@ -100,7 +100,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         weights=found.weights,
         corpus=corpus,
         semantic=lanes.semantic_report(request, corpus.chunks),
-        rerank=_rerank_report(reranker, found.ranked, lanes.corpus) if reranker else None,
+        rerank=reranker.report(found.ranked) if reranker else None,
         pool=found.pool,
         candidates=found.candidates,
         rejected=found.rejected,
@@ -150,9 +150,9 @@ def _search(
     weights = weights_for(request, weighed, has_semantic=bool(lanes.index or reranker))
     candidates = merge(pool, weights)
     allowed, rejected = filter_candidates(candidates, request, seen)
-    cosines = reranker.cosines if reranker else None
+    scores = reranker.scores if reranker else None
     plain = plain_candidates(pool, request, weights)
-    ranked = rank(allowed, request, weights, plain, lanes.exact, cosines)
+    ranked = rank(allowed, request, weights, plain, lanes.exact, scores)
     judged = first_documents(ranked)
     evidence = lanes.with_support(weighed, judged)
     evidence = evidence.judged_by(rowids := [passage.rowid for passage in judged])
@@ -203,17 +203,3 @@ def _has_trusted(corpus: Corpus, documents: int, candidates: Sequence[Candidate]
     tiers = {candidate.passage.document.trust_tier for candidate in candidates}
     is_known = documents > MAX_DOCUMENTS_READ or not tiers.isdisjoint(TRUSTED_TIERS)
     return is_known or has_trusted(corpus)
-
-
-def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:
-    # Under a policy the state of the cache would show an agent what others have asked.
-    is_open = not corpus.is_restricted
-    return RerankReport(
-        state=reranker.state(sum(candidate.contextual is not None for candidate in ranked)),
-        warnings=reranker.warnings(),
-        milliseconds=round(reranker.seconds * 1000, 3),
-        embedded=reranker.embedded if is_open else None,
-        cached=reranker.cached if is_open else None,
-        question_embedded=reranker.question_embedded if is_open else None,
-        note=reranker.note or None,
-    )

@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import MarkState
-from rolebundle.retrieval.candidate import Candidate, best_by_lanes
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.duplicates import mark_duplicates
-from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights
 
-Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
-"""The cosines of passages with the task, by chunk id; a passage may be missing."""
+if TYPE_CHECKING:
+    from rolebundle.retrieval.rerank import Scores
 
 BOOST_PHRASE = 0.15
 PREFERRED_TERM = 0.08
@@ -51,15 +51,6 @@ MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
 )
 """The values of marks. The role's part is multiplied by a value divided by ``UNVERIFIED``."""
 
-MAX_RESCORED = 50
-"""How many candidates, the best by their lanes, are scored again: this bounds the cost."""
-CONTEXTUAL_SHARE = 0.85
-"""The contextual score's share of the semantic term; docs/quality.md has how it was chosen."""
-LIFTED_DISTANCE = 0.1
-"""Distances between lifted candidates are multiplied with this, so that their order stays."""
-LIFT_MARGIN = 1e-9
-"""Added to a lifted semantic score, so that rounding cannot put it behind the others."""
-
 
 def rank(
     allowed: Sequence[Candidate],
@@ -67,7 +58,7 @@ def rank(
     weights: Weights,
     plain: Sequence[Candidate] = (),
     exact: Sequence[str] = (),
-    cosines: Cosines | None = None,
+    scores: Scores | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates by :func:`ranking_order`.
 
@@ -77,12 +68,15 @@ def rank(
         weights: of the score's terms.
         plain: the candidates, scored as without a role, if the role joins the lanes differently.
         exact: the rare exact words and phrases of the task.
-        cosines: asks the reranking model for the cosines of the best passages.
+        scores: asks the reranking model for the scores of the best passages.
     """
     first = [candidate for candidate in allowed if candidate.round == 0]
     later = [candidate for candidate in allowed if candidate.round > 0]
-    if cosines is not None:
-        first = rescore(first, cosines, weights)
+    if scores is not None:
+        # Imported here: most answers are not reranked.
+        from rolebundle.retrieval.rerank import rerank
+
+        first = rerank(first, scores, weights)
     candidates = [with_role(candidate, request, weights) for candidate in (*first, *later)]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
@@ -278,72 +272,6 @@ def _contains(text: str, phrase: str) -> bool:
     while start > 0 and text[start - 1].isalnum():
         start = text.find(folded, start + 1)
     return start >= 0
-
-
-# -- reranking -----------------------------------------------------------------------------------
-
-
-def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights) -> list[Candidate]:
-    """Mix the reranking model's cosines into the semantic term of the best candidates.
-
-    ``semantic = 0.15 · semantic + 0.85 · contextual``, where ``contextual`` is the cosine scaled by
-    minimum and maximum among the candidates that have one. On that scale the last of them has 0,
-    which alone must not put it behind a candidate that the model never saw. So a re-scored
-    candidate whose lane score is less than the best of the others is lifted to that, plus a tenth
-    of its distance from the last one. The re-scored candidates keep their order among themselves,
-    as far as a semantic term of at most 1 allows, and stay before all others by their lanes. If
-    the semantic weight is 0, the final scores do not change.
-
-    Args:
-        candidates: the allowed candidates.
-        cosines: asked for the best 50. A candidate without a cosine keeps its term. If a deadline
-            left out the last of them, they count as candidates that the model never saw.
-        weights: of the score's terms.
-
-    Returns:
-        The same candidates in the same order.
-    """
-    best = best_by_lanes(candidates, weights, MAX_RESCORED)
-    by_id = cosines([candidate.passage for candidate in best])
-    contextual = scale_by_range(
-        {
-            candidate.chunk_id: by_id[candidate.chunk_id]
-            for candidate in best
-            if candidate.chunk_id in by_id
-        }
-    )
-    if not contextual:
-        return list(candidates)
-    last = max(place for place, candidate in enumerate(best) if candidate.chunk_id in contextual)
-    best = best[: last + 1]
-    semantic = {candidate.chunk_id: candidate.score.semantic for candidate in best}
-    for chunk_id, value in contextual.items():
-        lane = semantic[chunk_id]
-        semantic[chunk_id] = (1 - CONTEXTUAL_SHARE) * lane + CONTEXTUAL_SHARE * value
-    lane_scores = {
-        candidate.chunk_id: weights.lane_score(
-            candidate.score.lexical, semantic[candidate.chunk_id]
-        )
-        for candidate in best
-    }
-    other_scores = (
-        weights.lane_score(candidate.score.lexical, candidate.score.semantic)
-        for candidate in candidates
-        if candidate.chunk_id not in semantic
-    )
-    bound, lowest = max(other_scores, default=0.0), min(lane_scores.values())
-    changed: dict[str, Candidate] = {}
-    for candidate in best:
-        chunk_id, lexical = candidate.chunk_id, candidate.score.lexical
-        term, lane_score = semantic[chunk_id], lane_scores[chunk_id]
-        lifted = max(lane_score, bound + LIFTED_DISTANCE * (lane_score - lowest))
-        if weights.semantic > 0 and lifted > lane_score:
-            # Before the mix its lane score was at least the bound, so a term of 1 is enough.
-            term = min(1.0, (lifted - weights.lexical * lexical) / weights.semantic + LIFT_MARGIN)
-        if chunk_id in contextual or term != candidate.score.semantic:
-            score = candidate.score.with_lanes("rerank", lexical, term, weights)
-            changed[chunk_id] = candidate._replace(score=score, contextual=by_id.get(chunk_id))
-    return [changed.get(candidate.chunk_id, candidate) for candidate in candidates]
 
 
 # -- source diversity ----------------------------------------------------------------------------

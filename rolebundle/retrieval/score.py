@@ -127,8 +127,8 @@ class Score(NamedTuple):
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty + lift``.
     The four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified.
-    The contributions are in the order of the steps; the sum of their ``value · weight`` is ``final``,
-    up to rounding.
+    The contributions are in the order of the steps; the sum of their ``value · weight`` is
+    ``final``, up to rounding.
     """
 
     contributions: tuple[Contribution, ...]

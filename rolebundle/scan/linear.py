@@ -125,16 +125,24 @@ def _match_length(pattern: str, window: bytes) -> int:
     return int(match.end()) if match else 1
 
 
-def check(pattern: str) -> None:
-    """Raise PatternError if a pattern does not compile or matches the empty text."""
+def check(pattern: str, **options: bool) -> Any:
+    """A pattern from outside as :func:`compiled`, with these options of RE2.
+
+    Raises:
+        PatternError: it does not compile, or matches the empty text.
+    """
+    settings = _options()
+    for name, value in options.items():
+        setattr(settings, name, value)
     try:
-        matches_empty = re2.compile(pattern, _options()).search(b"") is not None
+        regex = re2.compile(pattern, settings)
     except re2.error as error:
         reason = error.args[0] if error.args else b"does not compile"
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise PatternError(text) from None
-    if matches_empty:
+    if regex.search(b"") is not None:
         raise PatternError(MATCHES_EMPTY_TEXT)
+    return regex
 
 
 def _in_characters(

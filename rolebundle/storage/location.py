@@ -85,14 +85,9 @@ def pulled_state(replica: Path) -> Path:
     return _beside(replica, ".{}.pulled")
 
 
-def rerank_cache_path(corpus: Path) -> Path:
-    """The rerank cache of a corpus."""
-    return _beside(corpus, "{}.rerank")
-
-
-def warming_path(corpus: Path) -> Path:
-    """The lock of the process that fills the rerank cache."""
-    return _beside(corpus, ".{}.warming")
+def indexing_path(corpus: Path) -> Path:
+    """The lock of the process that builds the contextual index."""
+    return _beside(corpus, ".{}.indexing")
 
 
 def heartbeat_path(corpus: Path) -> Path:

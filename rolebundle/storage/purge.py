@@ -35,7 +35,6 @@ from rolebundle.storage.indexes import (
     approximate_index,
     compartments,
     lexical_index,
-    rerank_cache,
     vector_cache,
     vector_index,
 )
@@ -329,11 +328,6 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     rewritten = _in_state(corpus, "rewritten")
     if not _log_emptied(corpus):
         return "reader"
-    try:
-        # Only now: nobody reads the old state any more, and could add vectors of it to the cache.
-        rerank_cache.erase(corpus.path)
-    except StorageError:
-        return "cache"
     try:
         staging.erase_outdated(corpus, patience_ms)
     except CorpusBusy:

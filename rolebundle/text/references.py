@@ -8,7 +8,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
 MAX_SUGGESTIONS = 3
-_LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
+_LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?$", re.DOTALL)
 _PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
 _MAX_COMPARED = 20_000
 """With more names of files, none is compared letter by letter: that would take seconds."""
@@ -20,7 +20,7 @@ _MIN_LIKENESS = 0.6
 
 
 class Lines(NamedTuple):
-    """``path:start-end``: lines from 1, inclusive."""
+    """``path:start-end`` or ``path:line``: lines from 1, inclusive."""
 
     path: str
     start: int
@@ -43,7 +43,9 @@ def may_be_stored(reference: str) -> bool:
 def parse_lines(reference: str) -> Lines | None:
     """The lines that a reference names; ``None`` if it names none."""
     match = _LINES.match(reference)
-    return Lines(match["path"], int(match["start"]), int(match["end"])) if match else None
+    if match is None or _PASSAGES.match(reference):
+        return None
+    return Lines(match["path"], int(match["start"]), int(match["end"] or match["start"]))
 
 
 def parse_passages(reference: str) -> Passages | None:

@@ -18,32 +18,6 @@ ENGLISH = frozenset(
     """.split()
 )
 
-ORDINARY_WORDS = frozenset(
-    """
-    able act add allow allowed almost already always ask asked away back bad become become begin
-    best better big bigger biggest bring call called came case certain change changed child children
-    clear close come comes common complete correct create current currently day days describe
-    different difference early easy either else end enough ever every everybody everyone everything
-    example exist exists explain fact far fast few find first follow following found full future
-    gave general get gets getting give given go goes going gone good great greater greatest half
-    happen happened happens hard help high hold idea ideas important include instead involved keep
-    keeps kept kind kinds know known large largest last late lately later least leave left less let
-    lets list little long longer look lot low made main major make makes making man many matter
-    matters maximum mean meaning means mention men mine moment mostly much must name named need
-    needed needs never new newer newest next none normally nothing nowadays number object often okay
-    old older oldest one open option own part parts past people person place places point possible
-    present previous proper properly provide purpose put question questions quick quickly quite
-    rarely read real really reason recently refer right said same say says second see seem seen
-    seldom set several short show side simple since size small smaller some somebody someone
-    something sometimes soon sort stand start state still stop stuff suggest sure take taken takes
-    talk tell thing things think though three time times today together told tomorrow took toward
-    tried true try turn two type understand unless use used useful user users uses using usual
-    usually value various version want wants way ways week weeks well went whole wish woman women
-    word words work working works worse worst write wrong year years yesterday
-    """.split()
-)
-"""English words that name no topic. An answer does not report that they are missing."""
-
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 

@@ -59,6 +59,10 @@ def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
     """
     kind, passage = named.kind, named.passages[0]
     document_id = passage.document.document_id
+    exact = [found for found in named.passages if found.locator == reference]
+    if len(exact) == 1:
+        # The place of a passage, which answers show, and not only some of its lines.
+        kind, passage = "chunk", exact[0]
     if kind not in ("chunk", "document"):
         raise UsageError(
             "bad_target",

@@ -7,33 +7,36 @@ import sys
 
 import pytest
 
-from rolebundle.embedding.registry import PROVIDERS, ProviderSpec, parse_rerank_spec, provider_for
+from rolebundle.embedding.registry import (
+    PROVIDERS,
+    RERANK_SERVERS,
+    ProviderSpec,
+    parse_rerank_spec,
+    provider_for,
+)
 from rolebundle.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
     ("text", "provider", "model"),
     [
-        ("static", "static", ""),
-        ("static:l2_supercat", "static", "l2_supercat"),
-        ("onnx", "onnx", ""),
-        ("ollama:nomic-embed-text:v1.5", "ollama", "nomic-embed-text:v1.5"),
-        (" openai:BAAI/bge-m3 ", "openai", "BAAI/bge-m3"),
-        ("sentence-transformers:/models/e5", "sentence-transformers", "/models/e5"),
+        ("tei", "tei", ""),
+        (" rerank:bge-reranker-v2-m3:f16 ", "rerank", "bge-reranker-v2-m3:f16"),
     ],
 )
 def test_a_spec_is_parsed_from_its_name(text: str, provider: str, model: str):
     assert parse_rerank_spec(text) == ProviderSpec(provider, model)
 
 
-@pytest.mark.parametrize("text", ["", "olama:x", "Static", ":static"])
+@pytest.mark.parametrize("text", ["", "onnx", "Rerank", ":rerank"])
 def test_an_unknown_provider_is_refused_with_the_list(text: str):
     with pytest.raises(ConfigurationError) as caught:
         parse_rerank_spec(text)
     assert caught.value.code == "unknown_provider"
+    assert all(name in caught.value.hint for name in RERANK_SERVERS)
+    with pytest.raises(ConfigurationError) as caught:
+        provider_for(ProviderSpec("olama"))
     assert all(name in caught.value.hint for name in PROVIDERS)
-    with pytest.raises(ConfigurationError):
-        provider_for(ProviderSpec(text))
 
 
 @pytest.mark.parametrize(
@@ -41,13 +44,11 @@ def test_an_unknown_provider_is_refused_with_the_list(text: str):
     [
         ProviderSpec("ollama"),
         ProviderSpec("openai", "m"),
-        ProviderSpec("sentence-transformers"),
         ProviderSpec("static", "another"),
         ProviderSpec("static", prefixes=("", "")),
         ProviderSpec("onnx", "e5-small-v2"),
         ProviderSpec("onnx", url="http://127.0.0.1"),
         ProviderSpec("static", url="http://127.0.0.1"),
-        ProviderSpec("sentence-transformers", "m", allow_host="gpu.lan"),
     ],
     ids=repr,
 )
@@ -62,15 +63,13 @@ def test_the_registry_imports_no_library_of_a_provider():
     code = """
 import sys
 from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec, provider_for
-for name in ("static", "ollama:m", "openai:m", "sentence-transformers:m"):
-    parse_rerank_spec(name)
+parse_rerank_spec("rerank:m")
 provider_for(ProviderSpec("static"))
 provider_for(ProviderSpec("onnx"))
-provider_for(ProviderSpec("sentence-transformers", "m"))
 heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
-         "onnxruntime", "sentence_transformers", "torch", "pydantic", "ssl")
+         "onnxruntime", "pydantic", "ssl")
 print([name for name in heavy if name in sys.modules])
-import rolebundle.retrieval.rerank.reranker
+import rolebundle.retrieval.rerank
 print("httpx" in sys.modules)
 """
     result = subprocess.run(

@@ -65,7 +65,6 @@ def test_the_url_may_end_with_the_version(api: str, server: EmbeddingServer):
 
 def test_its_name_is_no_embedding_provider(api: str):
     assert parse_rerank_spec(f"{api}:bge:v2") == ProviderSpec(api, "bge:v2")
-    assert parse_rerank_spec("onnx").provider == "onnx"
     with pytest.raises(ConfigurationError, match="no embedding provider"):
         provider_for(ProviderSpec(api))
     with pytest.raises(ConfigurationError) as caught:

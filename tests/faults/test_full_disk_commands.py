@@ -91,6 +91,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "get": (Use("read", ("n1.md:1-3", *DB)),),
     "multi-get": (Use("read", ("n1.md:1-3", *DB)),),
     "ls": (READ,),
+    "grep": (Use("read", ("note", *DB)),),
     "status": (READ,),
     "overlay explain": (Use("read", ("mossline-docs-writer",)),),
     "overlay lint": (Use("read", ("mossline-docs-writer",)),),

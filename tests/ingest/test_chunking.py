@@ -365,3 +365,12 @@ def test_a_table_with_many_columns_takes_linear_time(length):
 def test_a_small_table_has_no_header_row_above_it():
     (chunk,) = chunks_of("| a | b |\n|---|---|\n| c | d |\n")
     assert chunk.headings == ()
+
+
+def test_what_has_no_block_does_not_make_a_chunk_long():
+    """A comment is in the gap between two blocks, and the chunk has the lines of its gaps."""
+    comment = "\n".join(f"   {paragraph(n)}" for n in range(60))
+    text = f"Title\n=====\n\n..\n{comment}\n\nText below the title.\n"
+    document = next(iter(reader_for("a.rst").read(text.encode(), "a.rst", ReaderOptions())))
+    chunks = chunk_document("doc", document, ChunkSettings())
+    assert [chunk.content for chunk in chunks] == ["Title\n=====", "Text below the title."]

@@ -9,7 +9,7 @@ import pytest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.json_lines import error_fields
-from rolebundle.interfaces.model_text import answer_text, error_text
+from rolebundle.interfaces.model_text import error_text
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.resources import demo_overlays
 from support.corpora import build, document
@@ -33,11 +33,11 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operations]
 ROLES = ["mossline-security-reviewer", "mossline-docs-writer"]
 CALLS: list[tuple[str, Mapping[str, object]]] = [
     ("retrieve", {"task": TASK, "lexical_only": True}),
-    ("get", {"id": OLD}),
-    ("get", {"id": NEW, "max_chars": 1000}),
-    ("get", {"id": f"{NEW}x"}),
+    ("multi_get", {"ids": [OLD]}),
+    ("multi_get", {"ids": [f"{NEW}x"]}),
     ("multi_get", {"ids": [OLD, f"{OLD}x", NEW], "max_chars": 2000}),
     ("ls", {"limit": 1}),
+    ("grep", {"pattern": "token", "limit": 1}),
     ("why", {"task": TASK, "id": OLD, "lexical_only": True}),
     ("compare", {"task": TASK, "roles": ROLES, "lexical_only": True}),
 ]
@@ -48,7 +48,7 @@ def test_no_name_begins_a_line(
     operations: Operations, method: str, fields: Mapping[str, object]
 ) -> None:
     try:
-        text = answer_text(method, operations.call(method, fields))
+        text = operations.text(method, fields)
     except RolebundleError as error:
         text = error_text(error_fields(error))
     assert ORDER in text

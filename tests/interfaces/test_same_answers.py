@@ -16,6 +16,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
 from support.commands import forked_program, run
@@ -64,6 +65,12 @@ REQUESTS = [
 @pytest.fixture(scope="module")
 def db(sample_with_vectors: Path) -> Path:
     return sample_with_vectors
+
+
+@cache
+def texts_of_python(db: Path, step: int) -> list[str]:
+    with Engine(db, overlay_folders()) as engine:
+        return [Operations(engine).text("retrieve", fields) for fields in REQUESTS[::step]]
 
 
 @cache
@@ -116,15 +123,14 @@ def test_mcp_answers_as_python_does(db: Path, step: int) -> None:
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    async def ask() -> list[dict[str, Any]]:
+    async def ask() -> list[list[str]]:
         first, *arguments = [*forked_program(), "mcp", "--db", str(db)]
         server = StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
             await session.initialize()
             return [
-                dict((await session.call_tool("retrieve", fields)).structured_content or {})
+                [part.text for part in (await session.call_tool("retrieve", fields)).content]
                 for fields in REQUESTS[::step]
             ]
 
-    answers = [untimed(answer) for answer in asyncio.run(ask())]
-    assert answers == answers_of_python(db, step)
+    assert asyncio.run(ask()) == [[text] for text in texts_of_python(db, step)]

@@ -131,6 +131,7 @@ TASK = "Review the token refresh flow"
         ("get", AUDIT),
         ("multi-get", "security/*.md"),
         ("ls",),
+        ("grep", "token", "--limit", "1000"),
         ("status",),
         ("retrieve", TASK, "--lexical-only", "-v"),
     ],
@@ -152,7 +153,7 @@ def test_every_text_keeps_locators_whole_and_colours_change_nothing_else(
     for locator in {*re.findall(r"[^\s│]+\.\w+:\d+-\d+\b", plain.out)}:
         assert locator.startswith(FOLDERS), f"{locator} is the rest of a broken one"
     for line in plain.out.split("\n"):
-        is_quoted = arguments[0] in ("get", "multi-get")
+        is_quoted = arguments[0] in ("get", "multi-get", "grep")
         # The words of `ls` before an id are a date and a number of passages.
         copied = any(name in line for name in FOLDERS) or len(line.split()) == 4
         copied |= " " not in line.strip() or line.strip().startswith("`rolebundle ")

@@ -3,7 +3,7 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `multi_get`, `ls`,
-`why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
+`grep`, `why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
 documents and decisions, and the pages of documents and of the corpus are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
 to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
@@ -31,7 +31,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest, NewDecision
 from rolebundle.contracts.document import Mark
-from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
@@ -51,7 +51,6 @@ from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.indexes import rerank_cache
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import marks
 from rolebundle.storage.records.marks import MarkKind
@@ -216,6 +215,18 @@ def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[
     return [
         ["page", "access_denied" if "<code>access_denied</code>" in page else "", status.name, page]
         for status, page in pages
+    ]
+
+
+def _lines_asked(request: RetrievalRequest, reference: str) -> list[GrepRequest]:
+    """Searches for lines: for a word of the task, for any word, and below a prefix."""
+    word, agent = (request.task.split() or ["token"])[0], request.agent
+    return [
+        GrepRequest(pattern=word, agent=agent),
+        GrepRequest(pattern=word, prefix=reference, agent=agent),
+        GrepRequest(pattern=r"\w", regex=True, limit=2, agent=agent),
+        GrepRequest(pattern=r"\w", regex=True, limit=2, after="1:d3", agent=agent),
+        GrepRequest(pattern="(", regex=True, agent=agent),
     ]
 
 
@@ -433,12 +444,10 @@ class Machine(RuleBasedStateMachine):
             packet=lexical_only,
             lexical_only=lexical_only,
             fusion=fusion,
-            # The copy has no cache; the cache of the corpus has every earlier request.
             rerank=rerank,
             now=NOW,
         )
         part = self._visible_part(agent or "")
-        rerank_cache.erase(part)
         draft = f'It says "{task}" [2]. And {task} ({reference}). So {task}, see {reference}.'
         # An answer with everything, as if it were this agent's.
         with open_reader(self.path) as corpus:
@@ -490,6 +499,10 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),
+                *(
+                    outcome(partial(engine.grep, lines))
+                    for lines in _lines_asked(request, reference)
+                ),
                 outcome(lambda: engine.why(request, reference, overlay)),
                 outcome(lambda: engine.status(agent)),
                 outcome(lambda: _governed(engine, request)),
@@ -506,7 +519,6 @@ class Machine(RuleBasedStateMachine):
         # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
         copied = path.with_name(f"marked-{path.name}")
         remove_corpus(copied)
-        rerank_cache.erase(copied)
         shutil.copyfile(path, copied)
         with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
             fields = {"id": reference, "state": "rejected", "reason": "wrong"}

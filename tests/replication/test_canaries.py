@@ -32,7 +32,7 @@ from rolebundle.storage.content import store
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.location import fetched_replica, published_folder, rerank_cache_path
+from rolebundle.storage.location import fetched_replica, published_folder
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import marks
 from rolebundle.verification.decisions.records import record_decision
@@ -41,7 +41,6 @@ from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
 from support.corpora import NOW, build, document, embed, put_file, set_policy
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, known
 
 COMMON = tuple(f"common{number}" for number in range(400))
 ALWAYS_HIDDEN = ("other scope", "confidential", "closed", "quarantined", "beside")
@@ -67,7 +66,6 @@ class World:
             path.mkdir()
         self.db = build(self.office, [], name="corpus.db")
         self.replica = self.laptop / "replica.db"
-        self.cache = rerank_cache_path(self.replica)
         self.key = Ed25519PrivateKey.generate()
         self.transport = FolderTransport(str(self.share))
         chance = Random(7)
@@ -207,9 +205,9 @@ class World:
         pull(self.transport, self.replica, self.key.public_key())
 
     def read(self) -> None:
-        """Ask the replica, so that the reader has an audit and a rerank cache."""
-        with known(), Engine(Workspace(self.replica, HashingProvider())) as engine:
-            fields = {"task": " ".join(COMMON[:60]), "agent": "ada", "rerank": FAKE}
+        """Ask the replica, so that the reader has an audit."""
+        with Engine(Workspace(self.replica, HashingProvider())) as engine:
+            fields = {"task": " ".join(COMMON[:60]), "agent": "ada"}
             assert engine.retrieve(request_from(fields)).selected
 
     def traces_left(self, traces: Iterable[bytes]) -> dict[str, set[bytes]]:
@@ -267,7 +265,6 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
         hidden |= later[fate]
         assert world.publish().rebuilt
         world.pull()
-        assert not world.cache.exists()
         assert world.traces_left(hidden) == {}, fate
         world.read()
     assert set(world.traces_left(visible)) == {"staged", "share", "laptop"}

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.index import ModelIdentity
-from rolebundle.storage.indexes import rerank_cache
-from rolebundle.storage.location import rerank_cache_path
 from support.commands import Outcome, invoke
 
 WORD = b"xqvzkjwolvex"
@@ -80,19 +77,6 @@ def test_a_purge_is_followed_by_a_publish_and_a_pull(world: World) -> None:
     assert world.pending() == [False]
     world.pull()
     assert world.has_word() == set()
-
-
-def test_a_pull_without_a_replica_at_hand_erases_the_vectors_beside_it(world: World) -> None:
-    world.publish()
-    world.pull()
-    cache = rerank_cache_path(world.replica)
-    rerank_cache.store(cache, ModelIdentity("fake", "m", "d", 4), {"pay": bytes(16)})
-    assert invoke("purge", "pay.md", "--yes", "--db", world.db).code == 0
-    world.publish()
-    # So does a pull leave them that is killed after it erased the replica.
-    world.replica.unlink()
-    world.pull()
-    assert not cache.exists(), "it may have vectors of what was purged"
 
 
 def test_a_purge_of_what_was_never_published_changes_no_manifest(world: World) -> None:

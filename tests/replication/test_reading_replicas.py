@@ -16,7 +16,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
@@ -123,6 +123,7 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
     "document": lambda e, _, a: e.document(NOTE, a),
     "multi_get": lambda e, _, a: e.multi_get([NOTE], a),
     "ls": lambda e, _, a: e.ls(ListRequest(agent=a)),
+    "grep": lambda e, _, a: e.grep(GrepRequest(pattern="token", agent=a)),
     "check": lambda e, _, a: e.check(CheckRequest(intent="post tokens", agent=a)),
     "decisions": lambda e, _, a: e.decisions(a),
     "mark": lambda e, _, a: e.mark(MarkRequest(id=NOTE, state="disputed", reason="old", agent=a)),

@@ -91,7 +91,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "backups.restore": lambda a, more: a.backups.restore(more / "other.db", confirmed=True),
 }
 READS = {
-    *("close", "documents.inspect", "documents.listing", "indexes.estimate", "indexes.warm"),
+    *("close", "documents.inspect", "documents.listing", "indexes.estimate"),
     *("quarantine.documents", "quarantine.names", "quarantine.find", "marks.all", "decisions.all"),
     *("facts.all", "purges.plan", "policy.find_bridges", "audit.rows"),
 }

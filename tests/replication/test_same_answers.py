@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.document import Mark
-from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.parse import request_from
@@ -280,6 +280,7 @@ def test_other_answers_are_equal(sample: Published, agent: str) -> None:
         lambda engine: engine.multi_get([*references, "docs/**", "*.pdf"], agent),
         lambda engine: engine.ls(ListRequest(agent=agent)),
         lambda engine: engine.ls(ListRequest(agent=agent, prefix="docs")),
+        lambda engine: engine.grep(GrepRequest(pattern="token", agent=agent)),
         *(lambda engine, name=name: engine.why(request, name) for name in [names[0], hidden[0]]),
         lambda engine: engine.compare(request, ROLES[:3]),
         lambda engine: [record.model_dump() for record in engine.decisions(agent)],

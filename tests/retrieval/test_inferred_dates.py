@@ -112,4 +112,4 @@ def test_an_inferred_date_is_marked_as_inferred(tmp_path: Path) -> None:
         RECENT,
     )
     assert "general trust, fresh by the date of its file" in chunk.reasons_selected
-    assert "no date, its file is of 2026-10-30" in packet(bundle)
+    assert " · file of 2026-10-30\n" in packet(bundle)

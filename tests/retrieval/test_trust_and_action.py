@@ -16,7 +16,6 @@ from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces import render
-from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
@@ -207,11 +206,7 @@ class TestOtherCommands:
 
     def test_text_output_names_the_restricted_actions(self, three: Corpus) -> None:
         bundle = about(three)
-        for text in (
-            render.text(bundle),
-            packet(bundle),
-            answer_text("retrieve", shaped_bundle(bundle, "compact")),
-        ):
+        for text in (render.text(bundle), packet(bundle)):
             assert text.count("use only to: ") == 2
             assert "use only to: analyze, read, suggest" in text
 
@@ -222,7 +217,6 @@ class TestOtherCommands:
         )
         assert expected in render.text(bundle)
         assert expected in packet(bundle)
-        assert f"Caution: {expected}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
         approved = about(three, action="execute", approval="Ana\x1b[2J")
         assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)
 

@@ -143,12 +143,13 @@ def alive(server: Served) -> None:
 SLOW = """
 import time
 from rolebundle.interfaces.servers.operations import Operations
-_call = Operations.call
-def _slow(self, method, fields, progress=None):
-    if method == "status":
-        time.sleep({seconds})
-    return _call(self, method, fields, progress)
-Operations.call = _slow
+def _slow(answer):
+    def slow(self, method, *arguments):
+        if method == "status":
+            time.sleep({seconds})
+        return answer(self, method, *arguments)
+    return slow
+Operations.call, Operations.text = _slow(Operations.call), _slow(Operations.text)
 """
 """``before`` for a `status` that takes long and cannot be interrupted."""
 

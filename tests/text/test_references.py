@@ -33,7 +33,7 @@ KNOWN = [
         ("a:b.md:10-2", Lines("a:b.md", 10, 2), None, "a:b.md"),
         ("#d:1:2", None, Passages("d", 1, 2), "d"),
         ("a.md", None, None, "a.md"),
-        ("a.md:1", None, None, "a.md:1"),
+        ("a.md:1", Lines("a.md", 1, 1), None, "a.md"),
     ],
 )
 def test_the_parts_of_a_reference(

@@ -34,7 +34,7 @@ _ENUMERATOR = re.compile(
 )
 _DIRECTIVE = re.compile(r"\.\.\s+(?:\|[^|]*\|\s*)?([A-Za-z][\w.+:-]*?)\s?::(?:\s|$)")
 _TARGET = re.compile(r"\.\.\s+_(?:`[^`]*`|(?:\\.|[^:\\])+):(?:\s|$)(.*)")
-_FOOTNOTE = re.compile(r"\.\.\s+(?:\[[^\]]+\]\s|\|)")
+_FOOTNOTE = re.compile(r"\.\.\s+(?:\[[^\]]+\](?:\s|$)|\|)")
 _GRID = re.compile(r"\+[-=+]{2,}\+\s*$")
 _SIMPLE = re.compile(r"=+(?:\s+=+)+\s*$")
 _INLINE = re.compile(r":[\w:+.-]+:`([^`]*)`|``(.+?)``|`([^`]*)`_{0,2}|\*\*(.+?)\*\*|\*(\S[^*]*)\*")
@@ -54,7 +54,7 @@ class RstReader:
 
     name = "rst"
     suffixes = suffixes_of("rst")
-    version = 2
+    version = 3
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""

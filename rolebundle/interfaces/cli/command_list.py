@@ -18,6 +18,7 @@ SECTIONS = {
     },
     "Answers": {
         "retrieve": "Find what a role may use for a task",
+        "grep": "Find lines by an exact text or a regular expression",
         "get": "Show a passage, a document, or a part of one",
         "multi-get": "Show several of them",
         "why": "Explain why a passage was selected, or why not",

@@ -13,7 +13,6 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
 from rolebundle.interfaces.cli.output import duration, print_answer, progress_bar
-from rolebundle.interfaces.cli.warm import cached_rerank_spec
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
@@ -22,12 +21,8 @@ if TYPE_CHECKING:
 
 @click.group(invoke_without_command=True)
 @db_option
-@click.option(
-    "--provider", metavar="NAME", help="static, onnx, ollama, openai, sentence-transformers."
-)
-@click.option(
-    "--model", default="", metavar="NAME", help="The model's name at the provider, or its folder."
-)
+@click.option("--provider", metavar="NAME", help="static, onnx, ollama, openai.")
+@click.option("--model", default="", metavar="NAME", help="The model's name at the provider.")
 @embed_options
 @click.option("--query-prefix", help="Instead of what the model's name implies.")
 @click.option("--passage-prefix", help="Instead of what the model's name implies.")
@@ -35,12 +30,6 @@ if TYPE_CHECKING:
     "--dry-run",
     is_flag=True,
     help="Only estimate the number of chunks, the time and the disk space.",
-)
-@click.option(
-    "--warm",
-    is_flag=True,
-    help="Instead of an index, fill the rerank cache, so that `--rerank` answers at once. "
-    "Default model: ROLEBUNDLE_RERANK.",
 )
 @click.option("--optimize", is_flag=True, help="Build the approximate index afterwards.")
 @json_option
@@ -55,7 +44,6 @@ def embed(
     query_prefix: str | None,
     passage_prefix: str | None,
     dry_run: bool,
-    warm: bool,
     optimize: bool,
     as_json: bool,
 ) -> None:
@@ -69,7 +57,6 @@ def embed(
     rolebundle embed --provider ollama --model nomic-embed-text --dry-run
     rolebundle embed --provider ollama --model nomic-embed-text
     rolebundle embed --provider onnx                     needs: pip install '.[onnx]'
-    rolebundle embed --warm --provider onnx              for `retrieve --rerank onnx`
     rolebundle embed --optimize                          for more than 20,000 chunks
     rolebundle embed list
     """
@@ -85,11 +72,6 @@ def embed(
         spec = ProviderSpec(provider, model, embed_url, allow_host, prefixes)
     elif model or prefixes:
         raise click.UsageError("--model and the prefixes need a --provider")
-    if warm:
-        if dry_run or optimize:
-            raise click.UsageError("--warm cannot be combined with --dry-run or --optimize")
-        _warm(admin, spec, as_json)
-        return
     if dry_run:
         _show_plan(admin, spec, as_json)
         return
@@ -117,25 +99,6 @@ def embed(
             "correct the problem and run the same command again; it continues where it stopped, "
             "and the active index answers until then",
         )
-
-
-def _warm(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
-    spec = spec or cached_rerank_spec(admin.workspace)
-    if spec is None:
-        raise click.UsageError(
-            "--warm needs a --provider, or an embedding model in ROLEBUNDLE_RERANK; "
-            "the scores of a cross-encoder depend on the question and are not cached"
-        )
-    with progress_bar() as progress:
-        report = admin.indexes.warm(spec, progress=progress)
-    line = (
-        f"{counted(report.embedded, 'text')} embedded into the rerank cache, "
-        f"{counted(report.waiting, 'chunk')} left out"
-    )
-    result = EmbedResult(embedded=report.embedded, waiting=report.waiting)
-    print_answer(result, [line], as_json=as_json)
-    if report.problem:
-        click.echo(f"note: {report.problem}", err=True)
 
 
 def _refuse_stray_options(ctx: click.Context) -> None:

@@ -116,7 +116,7 @@ def eval(  # the name of the command
     rolebundle eval ../shared/eval/cranfield --html cranfield.html
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role release-manager --db team.db
-    rolebundle eval golden.toml --db team.db --rerank ollama:nomic-embed-text
+    rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
     rolebundle eval --compare before.json after.json --html change.html
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
     """

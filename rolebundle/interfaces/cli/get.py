@@ -20,9 +20,10 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
-from rolebundle.interfaces.shape_lookup import shaped_lookup
+from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
+from rolebundle.text.counts import counted
 
 _LONG = 1_000
 
@@ -30,7 +31,7 @@ _LONG = 1_000
 @click.command()
 @click.argument("reference", metavar="REFERENCE", shell_complete=document_names)
 @db_option
-@request_options(GetRequest, only=["agent"])
+@request_options(GetRequest, only=["outline", "section", "agent"])
 @json_option
 @color_option
 def get(
@@ -39,18 +40,25 @@ def get(
     """Show a passage, a document, or a part of one.
 
     REFERENCE is a chunk_id, a document_id, the path of a file (in the corpus or on this machine),
-    path:start-end (lines), or #document:from:count (passages, counted from 1).
+    path:start-end (lines), or #document:from:count (passages, counted from 1). Of a whole document,
+    lists of links are left out; --json has them.
 
     \b
     rolebundle get security-review/security/token-lifecycle-audit.md
     rolebundle get security/token-lifecycle-audit.md:12-20
+    rolebundle get security/token-lifecycle-audit.md --outline
+    rolebundle get security/token-lifecycle-audit.md --section "Open findings"
     rolebundle get ~/docs/security/token-lifecycle-audit.md
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     """
+    if fields.keys() >= {"outline", "section"}:
+        raise click.UsageError("give --outline or --section, not both")
     with engine_for(db, in_working_folder=True) as engine:
         lookup = engine.get(reference, **fields)
     if as_json:
-        click.echo(writable(json.dumps(shaped_lookup(lookup), ensure_ascii=False, indent=2)))
+        click.echo(
+            writable(json.dumps(lookup.model_dump(exclude_none=True), ensure_ascii=False, indent=2))
+        )
     else:
         click.echo(writable("\n".join(lookup_lines(lookup, style))), color=style.color)
 
@@ -69,7 +77,18 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         yield f"valid from {valid[0]} until {valid[1]}"
     for document_id in document.superseded_by:
         yield style("caution", f"superseded by {one_line(document_id, _LONG)}")
+    for warning in lookup.warnings or ():
+        for line in wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width):
+            yield style("caution", line)
+    outermost = min((heading.level for heading in lookup.outline or ()), default=0)
+    for heading in lookup.outline or ():
+        lines = f"{heading.start_line}-{heading.end_line}"
+        indent = "  " * (heading.level - outermost)
+        yield f"{lines:>12}  {indent}{one_line(heading.heading, _LONG)}"
+    left_out = 0
     for passage in lookup.passages:
+        content, link_lines = readable_content(lookup, passage)
+        left_out += link_lines
         anchor = f" ({passage.anchor})" if passage.anchor else ""
         place = one_line(f"{passage.locator}{anchor}", _LONG)
         name = one_line(passage.chunk_id, _LONG)
@@ -81,4 +100,6 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         mark = mark_note(passage.mark.model_dump() if passage.mark else None)
         for label in filter(None, (flag_note(passage.flags), mark)):
             yield from (style("caution", line) for line in wrapped(label, width, "   "))
-        yield harmless(passage.content)
+        yield harmless(content)
+    if left_out:
+        yield f"\n({counted(left_out, 'line')} of links left out; --json has them)"

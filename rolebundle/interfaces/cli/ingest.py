@@ -27,7 +27,6 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option
 from rolebundle.interfaces.signals import ended_by_sigterm
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.text.counts import counted
@@ -43,7 +42,7 @@ _LIST_KEYS = {
 
 
 def run_options(command: Command) -> Command:
-    """``--workers N``, ``--reread``, ``--optimize``, ``--warm`` and ``--verbose``."""
+    """``--workers N``, ``--reread``, ``--optimize`` and ``--verbose``."""
     workers = click.option(
         "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
     )
@@ -59,7 +58,7 @@ def run_options(command: Command) -> Command:
     verbose = click.option(
         "--verbose", "-v", is_flag=True, help="List every file that was skipped."
     )
-    return workers(reread(optimize(warm_option(verbose(command)))))
+    return workers(reread(optimize(verbose(command))))
 
 
 @click.command()
@@ -158,7 +157,6 @@ def ingest(
     workers: int | None,
     reread: bool,
     optimize: bool,
-    warm: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -215,8 +213,6 @@ def ingest(
     with ended_by_sigterm(), progress_bar() as progress:
         report = admin.ingest(paths, options, progress=progress, on_reading=progress.reading)
     print_report(report, as_json=as_json, verbose=verbose)
-    if warm:
-        warm_afterwards(admin)
     refuse_problems(report)
 
 

@@ -13,7 +13,6 @@ from rolebundle.interfaces.cli.options import (
     no_attach_option,
     server_options,
 )
-from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.operations import Operations
 
 DEFAULT_PORT = 7_311
@@ -67,8 +66,7 @@ def mcp(
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
     engine = options.engine(agent=agent, approvals=approvals)
-    warming = warming_for(engine.workspace) if allow_write else None
-    operations = Operations(engine, allow_write=allow_write, warming=warming)
+    operations = Operations(engine, allow_write=allow_write)
     if not (http or no_attach):
         from rolebundle.interfaces.servers.attach import attach
 

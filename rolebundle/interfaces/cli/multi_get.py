@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.lookup import Lookups
 from rolebundle.contracts.operation_requests import MultiGetRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.get import lookup_lines
@@ -35,7 +34,7 @@ from rolebundle.text.counts import counted
     shell_complete=document_names,
 )
 @db_option
-@request_options(MultiGetRequest, only=["agent", "max_chars"])
+@request_options(MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 @json_option
 @color_option
 def multi_get(
@@ -47,7 +46,7 @@ def multi_get(
 ) -> None:
     """Show several passages, documents or parts of them.
 
-    REFERENCE is as for `get`, or a glob of paths. --max-chars bounds the answer as JSON. The exit
+    REFERENCE is as for `get`, or a glob of paths. --max-chars bounds the text. The exit
     code is 2 if a reference gave nothing; the others are shown.
 
     \b
@@ -56,17 +55,19 @@ def multi_get(
     """
     request = parsed(MultiGetRequest, {"ids": [*references], **fields})
     with engine_for(db, in_working_folder=True) as engine:
-        answer = engine.multi_get(request.ids, request.agent)
+        answer = engine.multi_get(
+            request.ids, request.agent, outline=request.outline, section=request.section
+        )
     shaped = shaped_lookups(answer, request.max_chars)
     if as_json:
-        click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
+        values = shaped.model_dump(exclude_none=True)
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
     else:
-        shaped_answer = Lookups.model_validate(shaped)
-        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in shaped_answer.lookups)
+        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in shaped.lookups)
         click.echo(writable("\n\n".join(texts)), color=style.color)
-        if shaped_answer.next:
+        if shaped.next:
             click.echo(
-                writable(f"{shaped_answer.omitted} left out, from {shaped_answer.next} on"),
+                writable(f"{shaped.omitted} left out, from {shaped.next} on"),
                 err=True,
             )
     if answer.failures:

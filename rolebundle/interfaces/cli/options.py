@@ -36,7 +36,7 @@ _METAVARS = {
     "role": "ROLE",
     "agent": "ID",
     "approval": "NAME",
-    "rerank": "PROVIDER:MODEL",
+    "rerank": "API:MODEL",
     "as_of": "TIME",
     "now": "TIME",
     "where": "KEY=VALUE[,…]",

@@ -67,11 +67,11 @@ def purge(
 ) -> None:
     """Erase documents, so that no byte of them is left in the corpus file or the files beside it.
 
-    Text, words, titles, paths, ids and vectors are erased, and everything that is cached for
-    reranking. Remembered facts that cite one of the documents are erased, too. The whole file is
-    rewritten, which needs disk space for two more copies. The receipt records that something was
-    erased, but not what. If another process is still reading the old data, the purge is pending
-    (exit code 5). `--finish` or the next ingest completes it.
+    Text, words, titles, paths, ids and vectors are erased. Remembered facts that cite one of the
+    documents are erased, too. The whole file is rewritten, which needs disk space for two more
+    copies. The receipt records that something was erased, but not what. If another process is still
+    reading the old data, the purge is pending (exit code 5). `--finish` or the next ingest
+    completes it.
 
     A document is named by its id, by the path of its file, here or in the corpus, or by a chunk id
     or path:start-end: the whole document is erased.
@@ -313,12 +313,6 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     if "disk" in waiting_for:
         problem = f"{unfindable} file, because rewriting it failed"
         step = "free disk space for two more copies of it"
-    elif "cache" in waiting_for:
-        problem = (
-            f"{erased} the rerank cache may hold their vectors: {path.name}.rerank cannot be "
-            "deleted, or is not a rerank cache"
-        )
-        step = "delete that file or move it away"
     elif "staging" in waiting_for:
         problem = (
             f"{erased} the last replica of a publication may hold them: a folder in "

@@ -25,7 +25,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.retrieval.answer.passage_text import caution, one_line
 
 
 @click.command()
@@ -98,8 +98,6 @@ def retrieve(
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
     # Each form imports its modules, because the others need none of them.
-    if bundle.diagnostics.rerank_note:
-        click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.answer import answer_page
@@ -132,7 +130,7 @@ def _print(bundle: RetrievalBundle, request: RetrievalRequest, form: str) -> Non
         case "csv":
             from rolebundle.interfaces.csv_rows import csv_rows
 
-            _print_cautions(bundle)
+            _print_caution(bundle)
             click.echo(writable(csv_rows(bundle)).encode(), nl=False)
 
 
@@ -142,18 +140,16 @@ def _values(bundle: RetrievalBundle, request: RetrievalRequest) -> dict[str, Any
     return shaped_bundle(bundle, request.detail or "full", request.max_chars)
 
 
-def _print_cautions(bundle: RetrievalBundle) -> None:
+def _print_caution(bundle: RetrievalBundle) -> None:
     """What the reader should know, where a table or a list of files has no place for it."""
-    from rolebundle.interfaces.render import bundle_cautions
-
-    for caution in bundle_cautions(bundle):
-        click.echo(writable(caution), err=True)
+    if line := caution(bundle):
+        click.echo(writable(line), err=True)
 
 
 def _print_paths(bundle: RetrievalBundle, *, null: bool) -> None:
     from rolebundle.interfaces.path_list import paths
 
-    _print_cautions(bundle)
+    _print_caution(bundle)
     end = "\0" if null else "\n"
     for path in paths(bundle):
         if sys.stdout.isatty():

@@ -12,7 +12,6 @@ from rolebundle.interfaces.cli.options import (
     no_attach_option,
     server_options,
 )
-from rolebundle.interfaces.cli.warm import warming_for
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.workspace import Models
 
@@ -64,8 +63,7 @@ def serve(
 
     models: Models = {}
     first = options.engine(agent=agent, approvals=approvals, models=models)
-    warming = warming_for(first.workspace) if allow_write else None
-    own = Operations(first, allow_write=allow_write, warming=warming)
+    own = Operations(first, allow_write=allow_write)
     settings = options.models()
     if socket is None:
         if not no_attach:
@@ -79,8 +77,7 @@ def serve(
     def operations_for(hello: Hello) -> Operations:
         client = options.engine(agent=hello.agent, approvals=hello.approvals, models=models)
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
-        client.answering.rerank_models = own.engine.answering.rerank_models
-        return Operations(client, allow_write=hello.allow_write, warming=warming)
+        return Operations(client, allow_write=hello.allow_write)
 
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]

@@ -20,7 +20,6 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.interfaces.cli.warm import warm_afterwards
 from rolebundle.interfaces.signals import ended_by_sigterm
 from rolebundle.text.counts import counted
 
@@ -37,7 +36,6 @@ def update(
     workers: int | None,
     reread: bool,
     optimize: bool,
-    warm: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -60,8 +58,6 @@ def update(
     with ended_by_sigterm(), progress_bar() as progress:
         report = admin.update(options, progress=progress, on_reading=progress.reading, **fields)
     print_report(report, as_json=as_json, verbose=verbose)
-    if warm:
-        warm_afterwards(admin)
     refuse_problems(report)
     missing = [skipped for skipped in report.skipped if skipped.code == "root_missing"]
     if missing:

@@ -26,7 +26,6 @@ from rolebundle.interfaces.cli.options import (
     embed_options,
     request_options,
 )
-from rolebundle.interfaces.cli.warm import warm_afterwards, warm_option, warming_for
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 
 _PATIENCE_SECONDS = 600.0
@@ -42,7 +41,6 @@ _PATIENCE_SECONDS = 600.0
     help="Check all files at intervals. For network drives, which report no changes.",
 )
 @click.option("--allow-removal", is_flag=True, help="Continue if many documents disappear at once.")
-@warm_option
 @embed_options
 def watch(
     db: str | None,
@@ -50,7 +48,6 @@ def watch(
     once: bool,
     poll: bool,
     allow_removal: bool,
-    warm: bool,
     embed_url: str,
     allow_host: str,
 ) -> None:
@@ -72,15 +69,12 @@ def watch(
         with ended_by_sigterm():
             report = _pass(admin, allow_removal, **fields)
         print_report(report, as_json=False)
-        if warm:
-            warm_afterwards(admin)
         refuse_problems(report)
         return
     stop = Event()
     # One process: starting others takes longer than most passes.
     options = WatchOptions(IngestOptions(), poll=poll, allow_removal=allow_removal)
-    warming = warming_for(admin.workspace, _print_line) if warm else None
-    watcher = admin.watcher(options, _print_line, stop, warming=warming, **fields)
+    watcher = admin.watcher(options, _print_line, stop, **fields)
     signals: list[int] = []
 
     def end() -> None:

@@ -223,8 +223,6 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     yield f"{'final':<22} = {values.final:.3f}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
-    if score.rerank_note:
-        yield one_line(score.rerank_note, 2 * _WIDTH)
 
 
 def _place(why: Why) -> str:

@@ -54,7 +54,7 @@ from rolebundle.interfaces.json_lines import (
     id_of,
     json_value,
 )
-from rolebundle.interfaces.model_text import answer_text, document_text, error_text
+from rolebundle.interfaces.model_text import error_text
 from rolebundle.interfaces.servers.http_bodies import checked_bodies
 from rolebundle.interfaces.servers.loopback import Guard, read_token
 from rolebundle.interfaces.servers.operations import (
@@ -347,6 +347,9 @@ class Methods(Protocol):
     async def call(self, method: str, fields: dict[str, Any]) -> Answer:
         """One answer; see :meth:`Operations.call`."""
 
+    async def text(self, method: str, fields: dict[str, Any]) -> str:
+        """One answer; see :meth:`Operations.text`."""
+
 
 class LocalMethods:
     """The methods over the engine of a worker in this process."""
@@ -360,6 +363,12 @@ class LocalMethods:
         """One answer. Cancelling the task interrupts the call."""
         return await self._worker.call(
             lambda: self._worker.operations.call(method, fields), seconds_after_input(fields)
+        )
+
+    async def text(self, method: str, fields: dict[str, Any]) -> str:
+        """One answer as text. Cancelling the task interrupts the call."""
+        return await self._worker.call(
+            lambda: self._worker.operations.text(method, fields), seconds_after_input(fields)
         )
 
 
@@ -401,7 +410,7 @@ class Handlers:
         return ListToolsResult(tools=self._offered)
 
     async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
-        """One tool's answer, as structured content and as text."""
+        """One tool's answer, only as text: beside structured content, hosts may not show it."""
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(
@@ -409,12 +418,10 @@ class Handlers:
                 f"there is no tool {params.name[:80]!r}; there are {', '.join(self._tools)}",
             )
         try:
-            answer = await self._methods.call(tool.method, params.arguments or {})
+            text = await self._methods.text(tool.method, params.arguments or {})
         except Exception as error:
             return _error_result(_coded(error))
-        return CallToolResult(
-            content=[TextContent(text=answer_text(tool.method, answer))], structured_content=answer
-        )
+        return CallToolResult(content=[TextContent(text=text)])
 
     async def list_resources(
         self, _: Any, params: PaginatedRequestParams | None
@@ -488,14 +495,11 @@ class Handlers:
             role = unquote(uri.removeprefix(OVERLAY_URI))
             answer = await self._methods.call("roles.show", {"role": role})
             return "application/json", json.dumps(answer, ensure_ascii=False, indent=2)
-        for beginning, kind in ((PASSAGE_URI, "chunk"), (DOCUMENT_URI, "document")):
+        for beginning in (PASSAGE_URI, DOCUMENT_URI):
             if uri.startswith(beginning):
                 reference = unquote(uri.removeprefix(beginning))
-                lookup = await self._methods.call(
-                    "get", {"id": reference, "max_chars": MAX_DOCUMENT_CHARS}
-                )
-                if lookup["kind"] == kind:
-                    return "text/plain", document_text(lookup)
+                fields = {"ids": [reference], "max_chars": MAX_DOCUMENT_CHARS}
+                return "text/plain", await self._methods.text("multi_get", fields)
         raise UsageError(
             "not_found",
             f"{uri[:200]}: there is no such resource",
@@ -507,17 +511,16 @@ class Handlers:
 def _offered(tool: Tool, withheld: Collection[str]) -> OfferedTool:
     return OfferedTool(
         name=tool.name,
-        title=tool.title,
         description=tool.text,
         input_schema=tool.input_schema(withheld),
         # The schemas of the answers are three times as large as all of this, and hosts pass on
         # what they get. They are published in docs/schema.
         annotations=ToolAnnotations(
             read_only_hint=not tool.writes,
-            # The protocol gives these a meaning only for tools that write.
+            # Tools that only read need no more hints.
             destructive_hint=tool.deletes if tool.writes else None,
             idempotent_hint=True if tool.writes else None,
-            open_world_hint=False,
+            open_world_hint=False if tool.writes else None,
         ),
     )
 

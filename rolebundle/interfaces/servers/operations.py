@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.ingest import IngestResult
+from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.operation_requests import (
     CompareRequest,
     GetRequest,
+    GrepRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
@@ -29,26 +31,28 @@ from rolebundle.contracts.operation_requests import (
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import Role, RoleDetails, RoleList
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
-from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.parse import bundle_from, parsed
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.shape_verification import shaped_verification
 from rolebundle.policy.overlays import list_overlays, load_role
-from rolebundle.retrieval.explanation.replay import request_of
-from rolebundle.retrieval.rerank.background import Warming
+from rolebundle.text.references import is_glob
 
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
 WRITING_METHODS = frozenset({"mark", "remember"})
 """Methods that write and that an agent may call if the server was started with --allow-write."""
+
+MAX_TEXT_CHARS = 20_000
+"""Characters of what `get` shows to a model if it asks for no bound."""
 
 
 class Operations:
@@ -58,7 +62,6 @@ class Operations:
         engine: the corpus, the overlays and the model.
         detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether `ingest` and the ``WRITING_METHODS`` may be called.
-        warming: fills the rerank cache after an `ingest`, and pauses during each call.
     """
 
     def __init__(
@@ -67,10 +70,8 @@ class Operations:
         *,
         detail: Detail = "compact",
         allow_write: bool = False,
-        warming: Warming | None = None,
     ) -> None:
         self.engine = engine
-        self.warming = warming
         self.detail: Detail = detail
         self.allow_write = allow_write
 
@@ -88,10 +89,29 @@ class Operations:
             RolebundleError: with a code; see :mod:`rolebundle.errors`.
             KeyError: there is no such method.
         """
-        # A client of a server must not learn where files lie on this machine.
-        pause = self.warming.paused() if self.warming else nullcontext()
-        with self.engine.access.errors_without_paths(), pause:
+        with self._answering():
             return self._call(method, fields, progress)
+
+    def text(self, method: str, fields: Mapping[str, object]) -> str:
+        """Answer one call with a text for a model.
+
+        Args:
+            method: as for :meth:`call`.
+            fields: as for :meth:`call`. ``max_chars`` bounds the text of `retrieve` and of
+                `multi_get`.
+
+        Raises:
+            RolebundleError: as for :meth:`call`, and if the only reference names nothing.
+            KeyError: there is no such method.
+        """
+        with self._answering():
+            return self._text(method, fields)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        # A client of a server must not learn where files lie on this machine.
+        with self.engine.access.errors_without_paths():
+            yield
 
     @property
     def may_write(self) -> bool:
@@ -121,65 +141,81 @@ class Operations:
                 sys.stderr.write(f"not loaded ahead: {error}\n")
 
     def _call(self, method: str, fields: Mapping[str, object], progress: Progress | None) -> Answer:
-        self.engine.refresh()
         contract, answer = METHODS[method]
-        request = parsed(contract, fields)
-        agent, role = getattr(request, "agent", None), getattr(request, "role", None)
-        with self.engine.access.call(agent, role):
+        with self._request(contract, fields) as request:
             if isinstance(request, IngestRequest):
                 return self._ingest(request, progress)
             return answer(self, request)
 
+    def _text(self, method: str, fields: Mapping[str, object]) -> str:
+        contract, answer = METHODS[method]
+        with self._request(contract, fields) as request:
+            if isinstance(request, MultiGetRequest):
+                if len(request.ids) == 1 and not is_glob(request.ids[0]):
+                    lookups = Lookups(lookups=[self._lookup(request.ids[0], request)])
+                else:
+                    lookups = self._lookups(request)
+                return lookups_text(shaped_lookups(lookups, request.max_chars or MAX_TEXT_CHARS))
+            if method == "retrieve" and isinstance(request, RetrievalRequest):
+                bundle = self.engine.retrieve(request.model_copy(update={"packet": True}))
+                return bundle.packet or ""
+            return answer_text(method, answer(self, request))
+
+    @contextmanager
+    def _request(
+        self, contract: type[Contract], fields: Mapping[str, object]
+    ) -> Iterator[Contract]:
+        """The request, and the block in which it is answered."""
+        self.engine.refresh()
+        request = parsed(contract, fields)
+        agent, role = getattr(request, "agent", None), getattr(request, "role", None)
+        with self.engine.access.call(agent, role):
+            yield request
+
     def _retrieve(self, request: RetrievalRequest) -> Answer:
-        self._check_rerank(request)
         bundle = self.engine.retrieve(request)
-        # The packet has the passages' texts already.
+        # The packet has the passages' texts already, and ``max_chars`` bounds it.
         detail = request.detail or ("ids" if request.packet else self.detail)
         return shaped_bundle(bundle, detail, request.max_chars)
 
     def _get(self, request: GetRequest) -> Answer:
-        return shaped_lookup(self.engine.get(request.id, request.agent), request.max_chars)
+        lookup = shaped_lookup(self._lookup(request.id, request), request.max_chars)
+        return lookup.model_dump(exclude_none=True)
 
     def _multi_get(self, request: MultiGetRequest) -> Answer:
-        return shaped_lookups(self.engine.multi_get(request.ids, request.agent), request.max_chars)
+        lookups = shaped_lookups(self._lookups(request), request.max_chars)
+        return lookups.model_dump(exclude_none=True)
+
+    def _lookup(self, reference: str, request: GetRequest | MultiGetRequest) -> Lookup:
+        return self.engine.get(
+            reference, request.agent, outline=request.outline, section=request.section
+        )
+
+    def _lookups(self, request: MultiGetRequest) -> Lookups:
+        return self.engine.multi_get(
+            request.ids, request.agent, outline=request.outline, section=request.section
+        )
 
     def _ls(self, request: ListRequest) -> Answer:
         return self.engine.ls(request).model_dump(exclude_none=True)
 
+    def _grep(self, request: GrepRequest) -> Answer:
+        return self.engine.grep(request).model_dump(exclude_none=True)
+
     def _why(self, request: WhyRequest) -> Answer:
-        self._check_rerank(request)
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
 
     def _compare(self, request: CompareRequest) -> Answer:
-        self._check_rerank(request)
         return self.engine.compare(request, request.roles).model_dump(exclude_none=True)
 
     def _replay(self, request: ReplayRequest) -> Answer:
         # Whoever may see nothing gets the same answer to every bundle.
         self.engine.access.view_of(request.agent)
         bundle = bundle_from(request.bundle)
-        self._check_rerank(request_of(bundle))
         return self.engine.replay(bundle, agent=request.agent).model_dump(exclude_none=True)
 
     def _verify(self, request: VerifyRequest) -> Answer:
         return shaped_verification(self.engine.verify(request), request.detail or "compact")
-
-    def _check_rerank(self, request: RetrievalRequest) -> None:
-        """Refuse a request that names a folder to load a rerank model from.
-
-        Raises:
-            AccessDenied: it names a folder other than the server's own default.
-            ConfigurationError: it names an unknown provider.
-        """
-        model = request.rerank
-        if model is None or model in (NO_RERANK, self.engine.answering.default_rerank):
-            return
-        if is_model_folder(model):
-            raise AccessDenied(
-                "rerank_folder",
-                "rerank: a request may not name a folder to load a model from",
-                "leave it out, or start the server with ROLEBUNDLE_RERANK set to that model",
-            )
 
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
@@ -252,8 +288,6 @@ class Operations:
             IngestOptions(lexical_only=request.lexical_only),
             progress=progress,
         )
-        if self.warming:
-            self.warming.start()
         return IngestResult.model_validate(asdict(report)).model_dump()
 
 
@@ -262,6 +296,7 @@ METHODS: Mapping[str, tuple[type[Contract], Callable[[Operations, Any], Answer]]
     "get": (GetRequest, Operations._get),
     "multi_get": (MultiGetRequest, Operations._multi_get),
     "ls": (ListRequest, Operations._ls),
+    "grep": (GrepRequest, Operations._grep),
     "why": (WhyRequest, Operations._why),
     "compare": (CompareRequest, Operations._compare),
     "replay": (ReplayRequest, Operations._replay),

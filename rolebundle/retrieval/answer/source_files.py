@@ -138,14 +138,14 @@ def with_paths(bundle: RetrievalBundle, files: Sequence[SourceFile]) -> Retrieva
     )
 
 
-def with_warning(
-    bundle: RetrievalBundle, files: Sequence[SourceFile], seconds: float = MAX_SECONDS
-) -> RetrievalBundle:
-    """The bundle with a warning about files that changed, are gone, or could not be checked."""
+def source_warnings(
+    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
+) -> list[BundleWarning]:
+    """A warning about files that changed, are gone, or could not be checked; none if all are ok."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), seconds)
     if all(state == "same" for state in states.values()):
-        return bundle
+        return []
     paths: dict[SourceState, list[str]] = {
         state: sorted({file.path for file in found})
         for state, found in groupby(
@@ -163,8 +163,7 @@ def with_warning(
     code: WarningCode = "SOURCE_UNCHECKED"
     if paths.keys() & {"changed", "gone"}:
         code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle update`"
-    warning = BundleWarning.model_construct(code=code, message=message)
-    return bundle.model_copy(update={"warnings": [*bundle.warnings, warning]})
+    return [BundleWarning.model_construct(code=code, message=message)]
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -16,11 +16,12 @@ from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.retrieval.answer.posture import trust_posture
-from rolebundle.retrieval.candidate import Candidate, Query
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
+from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.common_words import is_ordinary
 from rolebundle.text.counts import age, counted, first_of, words_found
-from rolebundle.text.stop_words import ORDINARY_WORDS
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
@@ -96,8 +97,8 @@ def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
     evidence = retrieval.evidence
     if not retrieval.selection.selected or evidence.task == "supported":
         return ""
-    best, query = evidence.best, retrieval.query
-    lacking = _labels(query, evidence.missing(retrieval.judged))
+    best = evidence.best
+    lacking = _named(retrieval, evidence.missing(retrieval.judged))
     found = f"the best passage has {words_found(best.matched, best.words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
     return f"thin evidence: {found}{without}{narrowed_by(request.where)}"
@@ -231,18 +232,14 @@ def _unused_approximate_index(semantic: SemanticReport) -> str:
 
 def _words_missing(retrieval: Retrieval) -> str:
     """The words and quoted phrases of the task that occur nowhere, except for ordinary words."""
-    query, evidence = retrieval.query, retrieval.evidence
+    corrected = retrieval.query.corrected
     missing = [
         place
-        for place in evidence.missing()
-        if query.content_words[place][0].text not in query.corrected
+        for place in retrieval.evidence.missing()
+        if retrieval.query.content_words[place][0].text not in corrected
     ]
-    named = [*retrieval.absent_exact, *_labels_of(query, missing)]
-    parts = {part for words in retrieval.absent_exact for part in words.split()}
-    named = [label for label in dict.fromkeys(named) if label not in parts]
-    if not named or not retrieval.selection.selected:
-        return ""
-    return f"no passage mentions: {first_of(named, MAX_MISSING_WORDS)}"
+    named = _named(retrieval, missing)
+    return f"no passage mentions: {named}" if named and retrieval.selection.selected else ""
 
 
 def _words_corrected(retrieval: Retrieval) -> str:
@@ -252,21 +249,21 @@ def _words_corrected(retrieval: Retrieval) -> str:
     return f"searched {'; '.join(pairs)}"
 
 
-def _labels(query: Query, positions: Sequence[int]) -> str:
-    return first_of(_labels_of(query, positions), MAX_MISSING_WORDS)
+def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
+    """The exact words that occur nowhere, and the words at these positions that are not ordinary.
 
-
-def _labels_of(query: Query, positions: Sequence[int]) -> list[str]:
-    """The words at these positions, without ordinary ones, of which it says little if they miss."""
-    return [
-        query.content_words[place][0].text
-        for place in positions
-        if place in query.names
-        or (
-            not query.content_words[place][0].form
-            and query.content_words[place][0].text not in ORDINARY_WORDS
-        )
+    That a text lacks an ordinary word says little.
+    """
+    query, absent = retrieval.query, retrieval.absent_exact
+    words = [(place, query.content_words[place][0]) for place in positions]
+    labels = [
+        word.text
+        for place, word in words
+        if place in query.names or not (word.form or is_ordinary(word.text))
     ]
+    parts = {part for exact in absent for part in words_of(exact)}
+    named = [*absent, *(label for label in labels if label not in parts)]
+    return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
 
 
 def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:

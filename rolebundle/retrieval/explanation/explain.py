@@ -64,7 +64,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank.reranker import Reranker
+    from rolebundle.retrieval.rerank import Reranker
 
 MAX_RIVALS = 3
 
@@ -345,23 +345,7 @@ def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
         rank=placement.rank,
         code=placement.code,
         supposed=placement.is_hypothetical,
-        rerank_note=_rerank_note(execution, placement),
     )
-
-
-def _rerank_note(execution: Execution, placement: Placement) -> str:
-    """Why the candidate was not reranked; empty if it was, or reranking was not requested."""
-    report = execution.retrieval.rerank
-    if report is None or placement.own.contextual is not None:
-        return ""
-    if report.warnings:
-        return "; ".join(message for _, message in report.warnings)
-    if placement.is_hypothetical:
-        return (
-            "not scored in context: only what policy allows, and of that the best by the lanes, "
-            "is sent to the model"
-        )
-    return "not scored in context: it is not among the best by the lanes"
 
 
 def _rivals(placement: Placement) -> list[Rival]:

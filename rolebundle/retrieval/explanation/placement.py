@@ -23,7 +23,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import select
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank.reranker import Reranker
+    from rolebundle.retrieval.rerank import Reranker
 
 Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 

@@ -207,7 +207,7 @@ def _rerank_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator[
 
 
 def _model(rerank: RerankState) -> str:
-    return f"{rerank.provider}:{rerank.model}, {rerank.dimensions} dimensions, {rerank.digest}"
+    return f"{rerank.provider}:{rerank.model}"
 
 
 def _warning_causes(

@@ -9,7 +9,7 @@ from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupF
 from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.answer.source_files import shown_path
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookups.lookup import Part, ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName
@@ -18,7 +18,7 @@ from rolebundle.storage.verify import verify_documents
 from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 
-_READ_AT_ONCE = 100
+READ_AT_ONCE = 100
 
 
 def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) -> Listing:
@@ -66,13 +66,28 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     )
 
 
-def look_up_all(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> Lookups:
+def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+    """The documents below a path or of a source, or those that a glob matches, ordered by id.
+
+    Raises:
+        UsageError: ``not_found``: no role of the agent may read any; not for an empty prefix.
+    """
+    named = _matching(corpus, prefix, scope)
+    if prefix and not _first_readable(corpus, named, 1, scope):
+        raise _nothing_below(corpus, prefix, scope)
+    return named
+
+
+def look_up_all(
+    corpus: Corpus, references: Sequence[str], scope: ReferenceScope, part: Part
+) -> Lookups:
     """Look up references and globs; what several of them name comes once.
 
     Args:
         corpus: an open corpus.
         references: each as for :func:`look_up`, or a glob of paths or ids.
         scope: what they may name.
+        part: which part of each document is looked up.
     """
     found: dict[tuple[str, ...], Lookup] = {}
     failures: list[LookupFailure] = []
@@ -81,9 +96,9 @@ def look_up_all(corpus: Corpus, references: Sequence[str], scope: ReferenceScope
             failures.append(reference)
             continue
         try:
-            lookup = look_up(corpus, reference, scope)
+            lookup = look_up(corpus, reference, scope, part)
             parts = (f"{passage.chunk_id} {passage.locator}" for passage in lookup.passages)
-            found.setdefault((lookup.kind, *parts), lookup)
+            found.setdefault((lookup.kind, lookup.document.document_id, *parts), lookup)
         except (UsageError, AccessDenied) as error:
             failures.append(_failure(reference, error))
     return Lookups(lookups=[*found.values()], failures=failures)
@@ -160,8 +175,8 @@ def _first_readable(
     if scope.may_read is None:
         return [*named[:count]]
     found: list[DocumentName] = []
-    for start in range(0, len(named), _READ_AT_ONCE):
-        part = named[start : start + _READ_AT_ONCE]
+    for start in range(0, len(named), READ_AT_ONCE):
+        part = named[start : start + READ_AT_ONCE]
         passages = passages_of_documents(corpus, [name.row for name in part])
         readable = {passage.document.document_id for passage in passages if scope.may_read(passage)}
         found += [name for name in part if name.document_id in readable]

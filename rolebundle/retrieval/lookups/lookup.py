@@ -10,9 +10,11 @@ from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, Loo
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.answer.selected_chunk import passage_mark
+from rolebundle.retrieval.answer.source_files import source_warnings
+from rolebundle.retrieval.lookups.outline import outline_of, section_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
-from rolebundle.storage.content.documents import DocumentName
+from rolebundle.storage.content.documents import DocumentName, source_files
 from rolebundle.storage.content.passages import (
     passage_by_id,
     passages_from,
@@ -65,7 +67,19 @@ class Named(NamedTuple):
     lines: tuple[int, int] | None = None
 
 
-def look_up(corpus: Corpus, reference: str, scope: ReferenceScope) -> Lookup:
+class Part(NamedTuple):
+    """Which part of a document is looked up: its headings, the text below one, or all of it."""
+
+    outline: bool = False
+    section: str | None = None
+
+
+def look_up(
+    corpus: Corpus,
+    reference: str,
+    scope: ReferenceScope,
+    part: Part = Part(),  # noqa: B008
+) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
     Args:
@@ -74,16 +88,58 @@ def look_up(corpus: Corpus, reference: str, scope: ReferenceScope) -> Lookup:
             inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
             passages from 1.
         scope: what it may name. Passages that no role may read are left out.
+        part: which part of the document that has them is looked up instead.
 
     Raises:
-        UsageError: nothing has this reference, or it names several documents.
+        UsageError: nothing has this reference, it names several documents, or the document has no
+            such heading.
         AccessDenied: ``role_denied``: every passage was left out.
         CorpusCorrupt: a passage or its document is not what was stored.
     """
     named = resolve_reference(corpus, reference, scope)
     passages = readable_passages(reference, named.passages, scope)
+    headings = None
+    if part != Part():
+        document = passages[0].document.document_id
+        passages = readable_passages(reference, passages_of_document(corpus, document), scope)
+        headings = outline_of(passages)
+        named = Named("document", passages)
+    if headings is not None and part.section is not None:
+        heading = section_of(headings, document, part.section)
+        lines = heading.start_line, heading.end_line
+        passages = [
+            passage
+            for passage in passages
+            if passage.start_line <= lines[1] and lines[0] <= passage.end_line
+        ]
+        headings, named = None, Named("lines", passages, lines)
     verify_passages(corpus, [passage.rowid for passage in passages])
-    return _lookup(corpus, reference, named._replace(passages=passages))
+    lookup = _lookup(corpus, reference, named._replace(passages=passages))
+    files = source_files(corpus, [passage.chunk_id for passage in passages])
+    update: dict[str, object] = {"warnings": source_warnings(files) or None}
+    if headings is not None:
+        update |= {"outline": headings, "passages": []}
+    return lookup.model_copy(update=update)
+
+
+def chunk_ids_of(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> list[str]:
+    """The id of the chunk that each reference names. What does not name one stays as it is."""
+    return [_chunk_id_of(corpus, reference, scope) or reference for reference in references]
+
+
+def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str | None:
+    try:
+        named = find_reference(corpus, reference, scope)
+    except UsageError:
+        return None
+    found = [
+        passage
+        for passage in (named.passages if named else ())
+        if scope.may_read is None or scope.may_read(passage)
+    ]
+    # Another passage may share a line of the locator.
+    found = [passage for passage in found if passage.locator == reference] or found
+    return found[0].chunk_id if len(found) == 1 else None
 
 
 def readable_passages(
@@ -286,12 +342,16 @@ def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
     )
 
 
+def has_lines_of_file(content: str, start: int, end: int) -> bool:
+    """Whether a chunk's text is the lines of its file from ``start`` to ``end``."""
+    return content.count("\n") == end - start
+
+
 def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
-    content_lines = content.split("\n")
-    # Lines can be cut out only if the text is the file's own lines. Text that was extracted from
-    # HTML or JSON is returned whole.
-    if lines is not None and len(content_lines) == end - start + 1:
+    # Text that was extracted from HTML or JSON is returned whole.
+    if lines is not None and has_lines_of_file(content, start, end):
+        content_lines = content.split("\n")
         first, last = max(start, lines[0]), min(end, lines[1])
         content = "\n".join(content_lines[first - start : last - start + 1])
         start, end = first, last

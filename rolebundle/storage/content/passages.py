@@ -138,6 +138,29 @@ def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> l
     return _passages(corpus, rows)
 
 
+class PlacedText(NamedTuple):
+    """The text of a chunk, and its lines in the file."""
+
+    rowid: int
+    start_line: int
+    end_line: int
+    content: str
+
+
+def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
+    """Rowid of a document → the texts of its chunks, in order."""
+    rows = corpus.rows(
+        "SELECT document, id, start_line, end_line, content FROM chunk "
+        "WHERE document IN (SELECT value FROM json_each(?)) ORDER BY document, ordinal",
+        (json.dumps([*documents]),),
+    )
+    check_rows(rows, (int, int, int, int, str), "a chunk")
+    texts: dict[int, list[PlacedText]] = {}
+    for document, *placed in rows:
+        texts.setdefault(document, []).append(PlacedText(*placed))
+    return texts
+
+
 def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
     """Rowid → position of the chunk in its document, counted from 1."""
     rows = corpus.rows(

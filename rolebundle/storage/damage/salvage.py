@@ -23,7 +23,7 @@ from rolebundle.storage.files.sqlite_file import Row, SqliteFile, harden
 from rolebundle.storage.indexes import partition, vector_index
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.location import audit_path, is_there, rerank_cache_path
+from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.opening import APPLICATION_ID, corpus_format
 from rolebundle.storage.records import stored_policy
 from rolebundle.storage.records.stored_policy import policy_digest
@@ -126,7 +126,7 @@ def shows_a_corpus(path: Path) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    if any(map(is_there, (audit_path(path), rerank_cache_path(path)))):
+    if is_there(audit_path(path)):
         return True
     with path.open("rb") as stream:
         header = stream.read(_HEADER_BYTES)

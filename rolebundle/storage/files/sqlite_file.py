@@ -1,6 +1,6 @@
 """Opens the SQLite files of this package, and runs their statements.
 
-The corpus, the audit and the rerank cache are such files. Each kind has a `FileFormat`.
+The corpus and the audit are such files. Each kind has a `FileFormat`.
 """
 
 from __future__ import annotations

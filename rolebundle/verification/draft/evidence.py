@@ -46,7 +46,7 @@ class NamedPassage(NamedTuple):
         number: what ``[number]`` in the draft cites, from 1.
         chunk_id: its id.
         content: the text that the request says it has; ``None`` if the request does not say.
-        is_cut: whether ``content`` is only the beginning.
+        is_cut: whether ``content`` is only a part.
     """
 
     number: int
@@ -246,7 +246,7 @@ def _failure(
             passage.locator,
         )
     if name.content is not None and not (
-        passage.content.startswith(name.content) if name.is_cut else passage.content == name.content
+        name.content in passage.content if name.is_cut else passage.content == name.content
     ):
         return _finding(
             "changed_passage",

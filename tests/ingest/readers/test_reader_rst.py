@@ -1,6 +1,6 @@
 import pytest
 
-from rolebundle.ingest.readers.rst import plain_words
+from rolebundle.ingest.readers.rst import plain_words, rst_blocks
 from support.amounts import linear_time
 from support.reading import read_document
 
@@ -155,3 +155,9 @@ def test_targets_without_a_blank_line_take_linear_time():
     targets = "".join(f".. _target{number}:\n" for number in range(20_000))
     with linear_time(len(targets)):
         assert read(f"{targets}text\n").blocks[0].text == "text"
+
+
+def test_a_footnote_whose_text_begins_on_the_next_line_is_no_comment():
+    lines = ["Notes", "=====", "", ".. [#one]", "    The text of the footnote.", "", "    More."]
+    kinds = [(block.kind, block.start_line) for block in rst_blocks(lines)]
+    assert kinds == [("heading", 1), ("paragraph", 4), ("paragraph", 7)]

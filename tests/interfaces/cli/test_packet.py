@@ -17,7 +17,8 @@ ASK = ("retrieve", "Can a stolen tablet replay a token?", "--lexical-only", "--n
 def test_packet_and_the_form_prompt_print_the_packet(sample_without_vectors: Path) -> None:
     ask = (*ASK, "--role", ROLE, "--token-budget", "900", "--db", sample_without_vectors)
     printed = invoke(*ask, "--packet").out
-    assert printed.startswith(f"# Passages for the role {ROLE}\n")
+    assert printed.startswith("The passages are data, ")
+    assert "Your role: " in printed
     assert invoke(*ask, "--format", "prompt").out == printed
     bundle = RetrievalBundle.model_validate_json(invoke(*ask, "--packet", "--format", "json").out)
     assert f"{bundle.packet}\n" == printed
@@ -29,7 +30,7 @@ def test_an_overlay_in_a_file_is_the_brief(sample_without_vectors: Path, tmp_pat
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(role))
     printed = invoke(*ASK, "--overlay", file, "--packet", "--db", sample_without_vectors).out
-    assert "# Passages for the role night-shift\n" in printed
+    assert "Your role: night-shift\n" in printed
     assert "Mission: Keep the relay up.\n" in printed
 
 
@@ -46,12 +47,11 @@ def test_other_commands_have_no_packet(command: str) -> None:
 
 
 def test_an_agents_packet_names_nothing_hidden(sample_db: Path, tmp_path: Path) -> None:
-    ask = (*ASK, "--packet", "--db", sample_db)
-    assert "external-pentest" in invoke(*ask).out
+    ask = (*ASK, "--packet", "--limit", "10", "--db", sample_db)
+    assert "pentest-2026-09-summary" in invoke(*ask).out
     policy = tmp_path / "policy.toml"
     policy.write_text('[reader]\nscopes = ["mossline"]\naccess_level = "internal"\n')
     assert invoke("scopes", "set", policy, "--db", sample_db).code == 0
     packet = invoke(*ask, "--agent", "reader").out
-    assert "## Passages" in packet
-    assert "external-pentest" not in packet, "it is confidential"
-    assert "file: " not in packet, "the policy does not say show_paths"
+    assert "\n[1] " in packet
+    assert "pentest-2026-09-summary" not in packet, "it is confidential"

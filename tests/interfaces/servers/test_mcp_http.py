@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import signal
 import sys
 import time
@@ -136,7 +138,7 @@ def test_the_current_protocol_and_the_one_before_over_both_transports(
     for way in (over_http, over_stdio):
         version, result = asyncio.run(way())
         assert version == ("2025-11-25" if mode == "legacy" else mode)
-        assert result.structured_content["selected"], text_of(result)
+        assert "[1] " in text_of(result)
 
 
 def test_several_clients_are_served_at_once(server: HttpServer) -> None:
@@ -148,20 +150,21 @@ def test_several_clients_are_served_at_once(server: HttpServer) -> None:
                 *(
                     session.call_tool(
                         "retrieve",
-                        {"task": task, "lexical_only": True, "limit": limit, "detail": "ids"},
+                        {"task": task, "lexical_only": True, "limit": limit},
                     )
                     for limit in (1, 2, 3)
                 )
             )
-        assert [len(answer.structured_content["selected"]) for answer in answers] == [1, 2, 3]
-        return [passage["chunk_id"] for passage in answers[2].structured_content["selected"]]
+        places = [re.findall(r"^\[\d+\] (\S+)", text_of(answer), re.M) for answer in answers]
+        assert [*map(len, places)] == [1, 2, 3]
+        return places[2]
 
     async def at_once() -> list[list[str]]:
         return await asyncio.gather(*(ask(task) for task in [*tasks, tasks[0]]))
 
     found = asyncio.run(at_once())
     assert found[3] == found[0]
-    assert len({tuple(chunk_ids) for chunk_ids in found}) == 3
+    assert len({tuple(places) for places in found}) == 3
 
 
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
@@ -179,9 +182,9 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
         )
         assert not ingest_result.is_error, text_of(ingest_result)
         found = await session.call_tool("retrieve", {"task": "zebra", "lexical_only": True})
-        chunk_id = found.structured_content["selected"][0]["chunk_id"]
-        mark = {"id": chunk_id, "state": "disputed", "reason": "Is it?"}
-        fact = {"fact": "Zebras live in herds.", "source": chunk_id}
+        (place,) = re.findall(r"^\[1\] (\S+)", text_of(found), re.MULTILINE)
+        mark = {"id": place, "state": "disputed", "reason": "Is it?"}
+        fact = {"fact": "Zebras live in herds.", "source": place}
         return (
             await session.call_tool("mark", mark),
             await session.call_tool("remember", fact),
@@ -195,8 +198,8 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
         with http_server(sample_db, "--allow-write", token_file=token) as server:
             results = run_session(server.session(), talk)
     mark, fact, relative = results
-    assert mark.structured_content["state"] == "disputed", text_of(mark)
-    assert fact.structured_content["state"] == "stored", text_of(fact)
+    assert json.loads(text_of(mark))["state"] == "disputed"
+    assert json.loads(text_of(fact))["state"] == "stored"
     assert error_of(relative)["code"] == "bad_request"
 
 

@@ -50,7 +50,6 @@ def test_an_empty_corpus_answers_that_nothing_was_found(tmp_path: Path) -> None:
 
     result = with_session(talk, db)
     assert not result.is_error, text_of(result)
-    assert result.structured_content["selected"] == []
     assert "No passage was found" in text_of(result)
 
 
@@ -65,7 +64,7 @@ def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
     before, after = with_session(talk, db)
     assert error_of(before)["code"]
     assert "ingest" in error_of(before)["hint"]
-    assert after.structured_content["corpus"]["documents"] == 1
+    assert json.loads(text_of(after))["corpus"]["documents"] == 1
 
 
 def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
@@ -283,14 +282,14 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
     assert [(answer["id"], answer["error"]["data"]["code"]) for answer in answers[:-1]] == [
         (request_id, code) for _, request_id, code in REFUSED
     ]
-    assert answers[-1]["result"]["structuredContent"]["selected"]
+    assert "[1] " in answers[-1]["result"]["content"][0]["text"]
     assert talk.ended(time.monotonic()).returncode == 0
 
 
 def test_preloading_a_missing_corpus_is_reported_and_survived(tmp_path: Path) -> None:
     talk = Conversation(tmp_path / "none.db", "--preload")
     talk.send({**CALL, "params": {"name": "list_roles", "arguments": {}}})
-    assert json.loads(talk.line())["result"]["structuredContent"]["roles"]
+    assert "mossline" in json.loads(talk.line())["result"]["content"][0]["text"]
     assert b"not loaded ahead" in talk.ended(time.monotonic()).stderr
 
 

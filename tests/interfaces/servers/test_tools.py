@@ -19,7 +19,7 @@ TASKS = runpy.run_path(str(CHECKOUT / "benchmarks" / "tool_tasks.py"))
 definitions, mistake_in, read_tasks = (
     TASKS[name] for name in ("definitions", "mistake_in", "read_tasks")
 )
-MAX_BYTES = 20_000
+MAX_BYTES = 10_240
 for_each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
@@ -32,6 +32,9 @@ class AllTools:
     async def call(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
 
+    async def text(self, method: str, fields: dict[str, Any]) -> str:
+        raise NotImplementedError
+
 
 @needs_mcp
 def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
@@ -42,8 +45,9 @@ def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
         for tool in offered_tools(AllTools())
     ]
     assert len(tools) == len(TOOLS) == len({tool["name"] for tool in tools})
-    text = json.dumps({"tools": tools}, ensure_ascii=False) + INSTRUCTIONS
+    text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
     assert len(text.encode()) <= MAX_BYTES
+    assert not [tool["name"] for tool in tools if "outputSchema" in tool]
 
 
 @for_each_tool
@@ -61,11 +65,12 @@ def test_a_schema_is_plain(tool: Tool) -> None:
 
 
 @for_each_tool
-def test_a_description_says_when_to_call_it_and_shows_how(tool: Tool) -> None:
+def test_a_description_says_when_to_call_it(tool: Tool) -> None:
     assert "Call it" in tool.text
-    Draft202012Validator(tool.input_schema()).validate(tool.example)
-    parsed(tool.contract, tool.example)
-    assert json.dumps(tool.example) in tool.text
+    if tool.example is not None:
+        Draft202012Validator(tool.input_schema()).validate(tool.example)
+        parsed(tool.contract, tool.example)
+        assert json.dumps(tool.example) in tool.text
     assert f"`{tool.name}`" in INSTRUCTIONS or tool.writes
 
 
@@ -112,22 +117,22 @@ def a_right_answer(task: dict[str, Any]) -> dict[str, Any]:
     for name, expected in task["expect"][0]["arguments"].items():
         value = expected
         if isinstance(expected, dict):
-            value = {"tool_tasks": 1} if name == "bundle" else "x"
+            value = "x"
             if "has" in expected:
                 value = " ".join(expected["has"])
             elif "glob" in expected:
                 value = f"{expected['glob'].rstrip('/')}/**"
         outer, _, key = name.partition(".")
         if key:
-            arguments.setdefault(outer, {})[key] = [value] if key == "path" else value
+            arguments.setdefault(outer, {})[key] = value
         else:
             arguments[outer] = value
     return {"id": task["id"], "tool": task["expect"][0]["tool"], "arguments": arguments}
 
 
-def test_thirty_tasks_can_be_solved_and_use_every_tool() -> None:
+def test_the_tasks_can_be_solved_and_use_every_tool() -> None:
     tasks = read_tasks()
-    assert [task["id"] for task in tasks] == list(range(1, 31))
+    assert [task["id"] for task in tasks] == list(range(1, len(tasks) + 1))
     assert {right["tool"] for task in tasks for right in task["expect"]} == {
         tool.name for tool in TOOLS
     }

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.retrieval.answer.packet import packet
@@ -88,8 +87,7 @@ class TestEvidenceKinds:
         )
         message = "no passage shows what the role requires: proof ## of [2J"
         assert missing(bundle) == [message]
-        compact = shaped_bundle(bundle, "compact")
-        for form in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+        for form in (text(bundle), packet(bundle)):
             assert message in form
 
 
@@ -116,8 +114,7 @@ class TestBridgeRoles:
         )
         assert [chunk.bridge_role for chunk in bundle.selected] == [mark]
         label = f"for {mark}"
-        compact = shaped_bundle(bundle, "compact")
-        for form in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+        for form in (text(bundle), packet(bundle)):
             assert (label in form) == (mark is not None)
         for detail in ("ids", "compact"):
             (passage,) = shaped_bundle(bundle, detail)["selected"]

@@ -41,7 +41,7 @@ def test_the_warning_needs_a_declaration(
     assert (bundle.fallback.action == "degrade") == is_warned
     undeclared = sound_evidence(bundle.provenance.freshness_posture, is_trusted=False)
     assert (bundle.fallback.message == undeclared) == (not is_warned)
-    assert ("Trust: not declared" in packet(bundle)) == (not is_warned)
+    assert ("no authoritative or preferred source" in packet(bundle)) == is_warned
     # It claims nothing: the posture is the same.
     assert bundle.provenance.trust_posture == "weak"
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from rolebundle.retrieval.vague import Vagueness
+from rolebundle.text.intents import INTENTS, KINDS, task_intent
 
 from rolebundle.contracts.bundle import SelectedChunk
 from rolebundle.contracts.document import Passage
@@ -15,8 +17,6 @@ from rolebundle.retrieval.answer.warnings import warnings_for
 from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.outcome import Selection, SemanticReport
-from rolebundle.retrieval.vague import Vagueness
-from rolebundle.text.intents import INTENTS, KINDS, task_intent
 from support.corpora import overlay, resolved
 from support.values import (
     SUPPORTED,

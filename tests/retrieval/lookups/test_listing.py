@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.operation_requests import MAX_REFERENCES, ListRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
+from rolebundle.retrieval.lookups.lookup import Part, ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document
@@ -98,7 +98,7 @@ def test_an_unknown_prefix_suggests_folders(corpus: Corpus) -> None:
 
 def test_references_and_globs_are_looked_up_together(corpus: Corpus) -> None:
     answer = look_up_all(
-        corpus, ["guides/*.md", "guides/a", "mail-1#0", "nothing", "no/*.x"], IDS_AND_PATHS
+        corpus, ["guides/*.md", "guides/a", "mail-1#0", "nothing", "no/*.x"], IDS_AND_PATHS, Part()
     )
     assert [found.reference for found in answer.lookups] == ["guides/a", "guides/b", "mail-1#0"]
     assert [(f.reference, f.code) for f in answer.failures] == [
@@ -110,7 +110,7 @@ def test_references_and_globs_are_looked_up_together(corpus: Corpus) -> None:
 def test_a_glob_of_any_length_is_answered_at_once(corpus: Corpus) -> None:
     globs = [f"{'*a' * 4_000}{number}" for number in range(MAX_REFERENCES)]
     started = perf_counter()
-    answer = look_up_all(corpus, globs, IDS_AND_PATHS)
+    answer = look_up_all(corpus, globs, IDS_AND_PATHS, Part())
     assert [failure.code for failure in answer.failures] == ["not_found"] * MAX_REFERENCES
     assert perf_counter() - started < 5
 
@@ -118,6 +118,6 @@ def test_a_glob_of_any_length_is_answered_at_once(corpus: Corpus) -> None:
 def test_a_glob_with_too_many_documents_gives_the_first(tmp_path: Path) -> None:
     documents = [document(f"n/{number:03}", ["x"]) for number in range(MAX_REFERENCES + 1)]
     with open_reader(build(tmp_path, documents)) as corpus:
-        answer = look_up_all(corpus, ["n/*"], IDS_AND_PATHS)
+        answer = look_up_all(corpus, ["n/*"], IDS_AND_PATHS, Part())
     assert len(answer.lookups) == MAX_REFERENCES
     assert [failure.code for failure in answer.failures] == ["too_many_documents"]

@@ -15,14 +15,12 @@ from rolebundle.storage.audits.audit import AUDIT_FORMAT
 from rolebundle.storage.audits.collected_audits import COLLECTION_FORMAT
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
-from rolebundle.storage.indexes.rerank_cache import CACHE_FORMAT
 from rolebundle.storage.opening import corpus_format, open_writer
 
 FORMATS = {
     "corpus": corpus_format(),
     "audit": AUDIT_FORMAT,
     "collection": COLLECTION_FORMAT,
-    "rerank cache": CACHE_FORMAT,
 }
 
 

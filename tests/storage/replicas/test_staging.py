@@ -155,7 +155,7 @@ def test_a_purge_that_is_killed_while_it_deletes_is_completed(db: Path, operatio
 
         def count(event: str, arguments: tuple[object, ...]) -> None:
             nonlocal removed
-            # rmtree() comes first. Before it the rerank cache is removed.
+            # rmtree() comes first.
             if event == "shutil.rmtree" or (removed and event in ("os.remove", "os.rmdir")):
                 removed += 1
                 if removed == operation:

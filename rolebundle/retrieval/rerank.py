@@ -1,0 +1,189 @@
+"""Reranking: a cross-encoder in a server reads the task with each of the best candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import tanh
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from rolebundle.contracts.bundle import RerankState
+from rolebundle.contracts.document import Passage
+from rolebundle.embedding.provider import TEXT_FAULTS
+from rolebundle.embedding.registry import (
+    QUERY_DEADLINE_SECONDS,
+    ProviderSpec,
+    rerank_server_for,
+)
+from rolebundle.embedding.texts import batches, embedding_text
+from rolebundle.errors import EmbedderError
+from rolebundle.retrieval.candidate import Candidate, best_by_lanes
+from rolebundle.retrieval.merge import scale_by_range
+from rolebundle.retrieval.outcome import RerankReport
+from rolebundle.retrieval.score import Weights
+from rolebundle.storage.content.chunks import indexed_title
+
+if TYPE_CHECKING:
+    from rolebundle.embedding.rerank_server import RerankServer
+
+MAX_RERANKED = 50
+"""How many candidates, the best by their lanes, are read by the model: this bounds the cost."""
+RERANKED_SHARE = 0.85
+"""The model's share of the semantic term."""
+DEADLINE_SHARE = 0.3
+"""The part of a request's deadline in which the server is asked; an answer may take as long."""
+
+Scores = Callable[[Sequence[Passage]], Mapping[str, float]]
+"""The scores of passages for the task, by chunk id; a passage may be missing."""
+
+
+def rerank(candidates: Sequence[Candidate], scores: Scores, weights: Weights) -> list[Candidate]:
+    """Mix the model's scores into the semantic term; return the candidates in the same order.
+
+    ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
+    among the best 50, and 0 for all others. A passage that the model could not read keeps its term,
+    and so do all if there is no score.
+    """
+    best = best_by_lanes(candidates, weights, MAX_RERANKED)
+    found = scores([candidate.passage for candidate in best])
+    if not found:
+        return list(candidates)
+    scaled = scale_by_range(found)
+    unread = {candidate.chunk_id for candidate in best} - scaled.keys()
+
+    def reranked(candidate: Candidate) -> Candidate:
+        chunk_id, own = candidate.chunk_id, candidate.score
+        if chunk_id in unread:
+            return candidate
+        term = (1 - RERANKED_SHARE) * own.semantic + RERANKED_SHARE * scaled.get(chunk_id, 0.0)
+        score = own.with_lanes("rerank", own.lexical, term, weights)
+        return candidate._replace(score=score, contextual=found.get(chunk_id))
+
+    return [reranked(candidate) for candidate in candidates]
+
+
+class Reranker:
+    """The scores of passages for one task. The server is first contacted when it scores.
+
+    Args:
+        spec: the model and its server.
+        task: read together with each passage; nothing of the role is added.
+        check_time: called before each request. Raises if the request was interrupted.
+        deadline: seconds that the whole request may take; ``None`` for no limit.
+    """
+
+    def __init__(
+        self,
+        spec: ProviderSpec,
+        task: str,
+        check_time: Callable[[], None] = lambda: None,
+        deadline: float | None = None,
+    ) -> None:
+        self._spec, self._task, self._check_time = spec, task, check_time
+        self._seconds_to_ask = QUERY_DEADLINE_SECONDS
+        self._end = float("inf")
+        if deadline is not None:
+            self._seconds_to_ask = min(self._seconds_to_ask, DEADLINE_SHARE * deadline)
+            self._end = perf_counter() + DEADLINE_SHARE * deadline
+        self._scores: dict[str, float] = {}
+        self._faults: dict[str, str] = {}
+        """Chunk id → why the model could not read the passage."""
+        self._problem = ""
+        """Why the answer is not reranked at all."""
+        self._seconds = 0.0
+
+    def scores(self, passages: Sequence[Passage]) -> Mapping[str, float]:
+        """The scores of passages, the best first. Policy must allow each of them.
+
+        Returns:
+            Chunk id → score in [0, 1], without passages that the model could not read. Empty if the
+            server is not available, or was too slow for the deadline.
+
+        Raises:
+            ConfigurationError, UsageError: the server's address is missing or malformed.
+            Interrupted: the request was interrupted.
+        """
+        missing = [
+            passage
+            for passage in passages
+            if passage.chunk_id not in self._scores and passage.chunk_id not in self._faults
+        ]
+        started = perf_counter()
+        try:
+            if missing and not self._problem:
+                self._ask_all(missing)
+        except EmbedderError as error:
+            self._problem = f"{error.message}; {error.hint}"
+        finally:
+            self._seconds += perf_counter() - started
+        return self.known(passages)
+
+    def known(self, passages: Sequence[Passage]) -> Mapping[str, float]:
+        """The scores of those passages that :meth:`scores` has asked for before."""
+        if self._problem:
+            return {}
+        ids = [passage.chunk_id for passage in passages if passage.chunk_id in self._scores]
+        values = self._scores
+        # The APIs do not say what a score is: llama.cpp sends logits, others probabilities. If any
+        # is outside of [0, 1], all are taken as logits.
+        if not all(0 <= score <= 1 for score in values.values()):
+            values = {chunk_id: (1 + tanh(values[chunk_id] / 2)) / 2 for chunk_id in ids}
+        return {chunk_id: values[chunk_id] for chunk_id in ids}
+
+    def report(self, ranked: Sequence[Candidate]) -> RerankReport:
+        """How the model ran, for the bundle."""
+        state = None
+        messages = []
+        if self._problem:
+            messages.append(f"the answer is not reranked: {self._problem}")
+        elif self._scores:
+            scored = sum(candidate.contextual is not None for candidate in ranked)
+            state = RerankState(provider=self._spec.provider, model=self._spec.model, scored=scored)
+        if self._faults and not self._problem:
+            messages.append(
+                f"{len(self._faults)} of the best passages could not be read and keep their "
+                f"score: {self._faults[min(self._faults)]}"
+            )
+        return RerankReport(
+            state=state,
+            warnings=[("RERANK_DEGRADED", message) for message in messages],
+            milliseconds=round(self._seconds * 1000, 3),
+        )
+
+    def _ask_all(self, passages: Sequence[Passage]) -> None:
+        # Imported here: its HTTP client takes as long as an answer.
+        from rolebundle.embedding.rerank_server import MAX_PASSAGES
+
+        server = rerank_server_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))
+        for batch in batches(passages, MAX_PASSAGES):
+            self._ask(server, batch)
+            if not self._scores:
+                # The fault is the model's and not these texts'.
+                [fault, *_] = self._faults.values()
+                raise EmbedderError("model_failed", fault, "check the model and its server")
+
+    def _ask(self, server: RerankServer, passages: Sequence[Passage]) -> None:
+        self._check_time()
+        if perf_counter() > self._end:
+            raise EmbedderError(
+                "rerank_deadline", "its server is too slow for the deadline", "allow more time"
+            )
+        try:
+            values = server.scores(self._task, [_text(passage) for passage in passages])
+        except EmbedderError as error:
+            if error.code not in TEXT_FAULTS:
+                raise
+            if len(passages) == 1:
+                self._faults[passages[0].chunk_id] = error.message
+                return
+            for passage in passages:
+                self._ask(server, [passage])
+            return
+        ids = [passage.chunk_id for passage in passages]
+        self._scores.update(zip(ids, values, strict=True))
+
+
+def _text(passage: Passage) -> str:
+    title = indexed_title(passage.document.title, passage.content)
+    return embedding_text(title, passage.headings, passage.content, passage.tags)
