@@ -96,7 +96,6 @@ def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) ->
         assert raw is not None
         assert raw.coverage is not None
         assert raw.matched_words is not None
-        assert (raw.matched_words > 0) == (raw.coverage > 0)
         # The BM25 of a word that all have is nearly 0, and rounded.
         assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)

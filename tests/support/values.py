@@ -140,9 +140,9 @@ def evidence(
         wordings: the positions of the words of each wording; the task's own come first.
     """
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
-    words = TaskWords(
-        frequencies, chunks, having, wordings or (frozenset(range(len(frequencies))),)
-    )
+    own = frozenset(range(len(frequencies)))
+    rarities = [1.0] * len(frequencies)
+    words = TaskWords(frequencies, chunks, having, wordings or (own,), rarities)
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
     return weigh_evidence(bm25, cosines or {}, words, noise).judged_by([*having])
