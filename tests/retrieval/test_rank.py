@@ -25,7 +25,7 @@ def rerank(
     candidates: list[Candidate], role: Overlay | None, fusion: Fusion | None = None
 ) -> list[Candidate]:
     request = resolved(role, fusion=fusion)
-    return rank(candidates, request, weights(role, request.fusion), has_vectors=False)
+    return rank(candidates, request, weights(role, request.fusion))
 
 
 def order(ranked: list[Candidate]) -> list[str]:
@@ -118,24 +118,6 @@ class TestFinal:
         (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
         # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
         assert ranked.score.vocabulary == pytest.approx(0.8)
-
-    @pytest.mark.parametrize(
-        ("text", "vocabulary"),
-        [
-            ("```python\nthreat\n```", 0.0),
-            ('```\n{"threat": 1}\n```', 0.0),
-            ("\n~~~\nthreat\n~~~\n\nAnother threat.", 0.0),
-            ("A threat.\n\n```\nthreat\n```", 0.8),
-            ("```{note}\nA threat.\n```", 0.8),
-            ("``threat``", 0.8),
-        ],
-    )
-    def test_a_passage_that_begins_with_code_has_nothing_of_the_roles_words(
-        self, text: str, vocabulary: float
-    ) -> None:
-        role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
-        (ranked,) = rerank([allowed(passage("c", text), expansion=0.6)], role)
-        assert ranked.score.vocabulary == pytest.approx(vocabulary)
 
     def test_one_preferred_term_is_the_most_that_counts(self) -> None:
         role = overlay(

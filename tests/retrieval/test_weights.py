@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
-from rolebundle.retrieval.evidence import MAX_ROLE_FACTOR
 from rolebundle.retrieval.pipeline import weights_for
-from rolebundle.retrieval.score import MAX_ROLE_SHARE, Weights
+from rolebundle.retrieval.score import MAX_ROLE_SHARE, VAGUE_FACTOR, Weights, role_share
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED
 
@@ -34,7 +33,7 @@ def policies(draw: st.DrawFn) -> RetrievalPolicy:
     return policy(*(part / sum(parts) for part in parts))
 
 
-factors = st.sampled_from([0.0, 1.0, MAX_ROLE_FACTOR]) | st.floats(0, MAX_ROLE_FACTOR)
+specificities = st.sampled_from([0.0, 3.65, 50.0]) | st.floats(0, 50)
 single_terms = [policy(*(float(n == term) for n in range(4))) for term in range(4)]
 
 
@@ -42,75 +41,64 @@ def share_of(weights: Weights) -> float:
     return weights.metadata + weights.vocabulary
 
 
+def weights(of: RetrievalPolicy, fusion: Fusion, has_semantic: bool, specificity: float) -> Weights:
+    share = role_share(of, specificity)
+    return Weights.of(of, fusion, has_semantic=has_semantic, role_share=share)
+
+
 class TestDefault:
-    def weights(
-        self, factor: float, fusion: Fusion = "weighted", *, has_semantic: bool = True
-    ) -> list[float]:
-        result = Weights.of(
-            RetrievalPolicy(), fusion, has_semantic=has_semantic, role_factor=factor
-        )
-        return [*result[:4]]
+    def of(self, share: float, fusion: Fusion = "weighted", *, both: bool = True) -> list[float]:
+        found = Weights.of(RetrievalPolicy(), fusion, has_semantic=both, role_share=share)
+        return [*found[:4]]
 
     def test_without_a_role_the_lanes_have_all(self) -> None:
-        assert self.weights(0.0) == pytest.approx([0.5, 0.5, 0, 0])
-        assert self.weights(0.0, has_semantic=False) == pytest.approx([1, 0, 0, 0])
+        assert self.of(0.0) == pytest.approx([0.6, 0.4, 0, 0])
+        assert self.of(0.0, both=False) == pytest.approx([1, 0, 0, 0])
 
-    def test_the_factor_1_gives_the_role_the_policys_share(self) -> None:
-        assert self.weights(1.0) == pytest.approx(
-            [0.3, 0.3, 0.4 * OF_METADATA, 0.4 * OF_VOCABULARY]
-        )
+    def test_a_role_has_its_share(self) -> None:
+        role = [0.4 * OF_METADATA, 0.4 * OF_VOCABULARY]
+        assert self.of(0.4) == pytest.approx([0.36, 0.24, *role])
+        assert self.of(0.4, "rrf") == pytest.approx([0.3, 0.3, *role])
+        assert self.of(0.4, both=False) == pytest.approx([0.6, 0, *role])
 
-    def test_the_role_has_its_share_times_the_factor(self) -> None:
-        for factor, share in ((0.5, 0.2), (1.5, 0.6), (2.2, MAX_ROLE_SHARE)):
-            lane = (1 - share) / 2
-            assert self.weights(factor) == pytest.approx(
-                [lane, lane, share * OF_METADATA, share * OF_VOCABULARY]
-            )
-
-    def test_a_removed_lane_gives_its_weight_to_the_other(self) -> None:
-        expected = pytest.approx([0.6, 0, 0.4 * OF_METADATA, 0.4 * OF_VOCABULARY])
-        assert self.weights(1.0, has_semantic=False) == expected
-        assert self.weights(1.0, "rrf", has_semantic=False) == expected
-
-    def test_rrf_has_one_weight_for_both_lanes(self) -> None:
-        result = Weights.of(policy(0.5, 0.1, 0.4, 0.0), "rrf", has_semantic=True, role_factor=1.0)
-        assert [*result[:4]] == pytest.approx([0.3, 0.3, 0.4, 0])
+    def test_a_vague_task_gives_the_role_more_and_a_specific_one_little(self) -> None:
+        assert role_share(RetrievalPolicy(), 0) == MAX_ROLE_SHARE < VAGUE_FACTOR * 0.4
+        assert role_share(RetrievalPolicy(), 3.65) == pytest.approx(VAGUE_FACTOR * 0.4 / 2)
+        assert role_share(RetrievalPolicy(), 8) < 0.01
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)
-@given(of=policies(), factor=factors)
-@example(of=single_terms[0], factor=2.2)
-@example(of=single_terms[1], factor=2.2)
-@example(of=single_terms[2], factor=2.2)
-@example(of=single_terms[3], factor=0.0)
-@example(of=policy(1e-320, 0.0, 1.0, 0.0), factor=1.0)
-@example(of=policy(1.0, 0.0, 1e-320, 0.0), factor=1.0)
+@given(of=policies(), specificity=specificities)
+@example(of=single_terms[0], specificity=0.0)
+@example(of=single_terms[1], specificity=0.0)
+@example(of=single_terms[2], specificity=0.0)
+@example(of=single_terms[3], specificity=50.0)
+@example(of=policy(1e-320, 0.0, 1.0, 0.0), specificity=3.0)
+@example(of=policy(1.0, 0.0, 1e-320, 0.0), specificity=3.0)
 def test_they_sum_to_1_and_the_role_has_at_most_its_maximum(
-    fusion: Fusion, has_semantic: bool, of: RetrievalPolicy, factor: float
+    fusion: Fusion, has_semantic: bool, of: RetrievalPolicy, specificity: float
 ) -> None:
-    result = Weights.of(of, fusion, has_semantic=has_semantic, role_factor=factor)
+    result = weights(of, fusion, has_semantic, specificity)
     assert sum(result[:4]) == pytest.approx(1, abs=1e-12)
     assert min(result[:4]) >= 0
-    if not factor:
-        assert share_of(result) == 0
-    elif of.lexical_weight or of.semantic_weight:
+    if of.lexical_weight or of.semantic_weight:
         assert share_of(result) <= MAX_ROLE_SHARE + 1e-12
     else:
-        assert share_of(result) == pytest.approx(1)  # The overlay wants the role's terms alone.
+        assert share_of(result) in (
+            0,
+            pytest.approx(1),
+        )  # The overlay wants the role's terms alone.
     if not has_semantic:
         assert result.semantic == 0
     if fusion == "rrf" and has_semantic:
         assert result.lexical == result.semantic
 
 
-@given(of=policies(), factor=factors)
+@given(of=policies(), specificity=specificities)
 def test_the_roles_terms_have_the_same_weights_in_every_mode(
-    of: RetrievalPolicy, factor: float
+    of: RetrievalPolicy, specificity: float
 ) -> None:
-    results = [
-        Weights.of(of, fusion, has_semantic=has_semantic, role_factor=factor)
-        for fusion, has_semantic in MODES
-    ]
+    results = [weights(of, *mode, specificity) for mode in MODES]
     hybrid = results[0]
     for result in results[1:]:
         assert (result.metadata, result.vocabulary) == (hybrid.metadata, hybrid.vocabulary)
@@ -118,21 +106,18 @@ def test_the_roles_terms_have_the_same_weights_in_every_mode(
         assert lanes == pytest.approx(hybrid.lexical + hybrid.semantic, abs=1e-12)
 
 
-@given(of=policies(), first_factor=factors, second_factor=factors)
+@given(of=policies(), first=specificities, second=specificities)
 def test_a_more_specific_task_gives_the_role_no_more(
-    of: RetrievalPolicy, first_factor: float, second_factor: float
+    of: RetrievalPolicy, first: float, second: float
 ) -> None:
-    shares = [
-        share_of(Weights.of(of, "weighted", has_semantic=True, role_factor=factor))
-        for factor in sorted((first_factor, second_factor))
-    ]
-    assert shares[0] <= shares[1] + 1e-12
+    low, high = sorted((first, second))
+    assert role_share(of, high) <= role_share(of, low)
 
 
 def test_without_a_role_the_lanes_have_the_whole_score() -> None:
-    weights = weights_for(resolved(), SUPPORTED, has_semantic=True)
-    assert share_of(weights) == 0
-    assert weights.lexical + weights.semantic == pytest.approx(1.0)
+    found = weights_for(resolved(), SUPPORTED, has_semantic=True)
+    assert share_of(found) == 0
+    assert found.lexical + found.semantic == pytest.approx(1.0)
     assert share_of(weights_for(resolved(overlay()), SUPPORTED, has_semantic=True)) == 0
     role = overlay(vocabulary={"preferred_terms": ["token"]})
     assert share_of(weights_for(resolved(role), SUPPORTED, has_semantic=True)) > 0

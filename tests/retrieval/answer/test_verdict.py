@@ -99,22 +99,28 @@ class TestEachVerdict:
     def test_no_evidence_by_words_or_by_meaning(self) -> None:
         verdict, message = empty([document("bread", ["flour", "butter"])])
         assert verdict == "no_evidence"
-        assert message == (
-            "the corpus has nothing for this task: no passage has enough of its words or is near "
-            "it (candidates rejected: 2 low_score); do not guess; ask in other words, or set "
-            "allow_weak; the answer may be in no document"
-        )
+        assert "2 low_score" in message
+        assert "do not guess" in message
 
-    def test_nothing_found_by_words_or_by_meaning_though_it_may_be_weak(self) -> None:
-        verdict, message = empty(
-            [document("bread", ["flour", "butter"])],
-            overlay(retrieval_policy=FLOOR),
-            allow_weak=True,
-        )
-        assert verdict == "nothing_found"
-        assert message.startswith("nothing in the corpus has the task's words or is near enough")
-        assert "2 low_score; the best: score 0." in message
-        assert "under the floor of 0.9" in message
+    @pytest.mark.parametrize("by", ["overlay", "request"])
+    def test_no_evidence_if_it_is_required_and_weak(self, by: str) -> None:
+        bread = document("bread", [f"flour number{n}" for n in range(60)])
+        documents = [document("d", ["the rotation of a shift"]), bread]
+        task = "rotation of credentials for the vendors and visitors of embassies abroad"
+        strict = overlay(retrieval_policy={"evidence": "required"})
+        fields: dict[str, Any] = {"task": task, "lexical_only": True}
+        shown = answer(documents, overlay(), **fields)
+        assert [passage.document_id for passage in shown.selected] == ["d"]
+        assert [warning.code for warning in shown.warnings][:1] == ["WEAK_EVIDENCE"]
+        assert fallback_of(shown).action == "warn"
+        role = strict if by == "overlay" else overlay()
+        required = {} if by == "overlay" else {"evidence": "required"}
+        verdict, message = empty(documents, role, **fields, **required)
+        assert verdict == "no_evidence"
+        assert "1 low_score" in message
+        assert answer(documents, role, task="a shift rotation", **required).selected
+        # The request may ask for more than the overlay does, and for less.
+        assert answer(documents, strict, evidence="optional", **fields).selected == shown.selected
 
     def test_nothing_found_by_a_lexical_only_request_does_not_mention_near_meanings(self) -> None:
         verdict, message = empty([document("bread", ["flour"])], lexical_only=True)
@@ -130,21 +136,6 @@ class TestEachVerdict:
         verdict, message = empty(documents, role, lexical_only=True)
         assert verdict == "no_evidence"
         assert "1 low_score" in message
-        assert empty(documents, role, lexical_only=True, allow_weak=True)[0] == "nothing_found"
-
-    def test_weak_neighbours_are_selected_with_a_caution_if_the_request_allows_it(self) -> None:
-        bundle = answer([document("bread", ["flour"])], allow_weak=True)
-        assert len(bundle.selected) == 1
-        fallback = fallback_of(bundle)
-        assert (fallback.action, fallback.verdict) == ("warn", None)
-        assert (
-            "so these passages are guesses: the best has none of the task's words"
-            in fallback.message
-        )
-
-    def test_there_is_no_caution_if_a_passage_has_what_the_task_asks_for(self) -> None:
-        bundle = answer([document("bread", ["flour"]), document("d", ["a token rotation"])])
-        assert "words" not in fallback_of(bundle).message
 
     def test_all_below_floor(self) -> None:
         verdict, message = empty(
@@ -175,7 +166,6 @@ class TestEachVerdict:
     def test_what_is_forbidden_is_no_evidence_either_if_the_task_is_off_topic(self) -> None:
         post = document("bread", ["flour"], source_id="blog")
         assert empty([post], FORBIDS)[0] == "no_evidence"
-        assert empty([post], FORBIDS, allow_weak=True)[0] == "all_forbidden"
 
     def test_a_lexical_only_request_has_no_neighbours(self) -> None:
         role = overlay(
@@ -183,8 +173,7 @@ class TestEachVerdict:
             source_policy={"forbidden_sources": [{"pattern": "blog"}]},
         )
         post = document("post", ["a threat model"], source_id="blog")
-        fields = {"lexical_only": True, "allow_weak": True}
-        assert empty([post], role, **fields)[0] == "nothing_found"
+        assert empty([post], role, lexical_only=True)[0] == "no_evidence"
 
     def test_a_forbidden_neighbour_does_not_hide_that_the_words_are_there_but_weak(self) -> None:
         documents = [document("post", ["flour"], source_id="blog"), document("d", ["a token"])]
@@ -353,7 +342,7 @@ class TestRule:
         half = empty_verdict(candidates, 9, is_incomplete=True)
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
         if candidates and verdict != "over_budget":
-            off = empty_verdict(candidates, 9, is_incomplete=False, is_off_topic=True)
+            off = empty_verdict(candidates, 9, is_incomplete=False, is_withheld=True)
             assert off == "no_evidence"
 
     def test_every_verdict_is_shown_above(self) -> None:
@@ -395,11 +384,10 @@ def test_empty_if_and_only_if_there_is_a_verdict(
         )
     if fallback.verdict == "no_evidence":
         assert bundle.evidence is not None
-        assert bundle.evidence.support == "off_topic"
-        assert not fields.get("allow_weak")
-    if fallback.verdict in ("nothing_found", "all_below_floor"):
-        with_words = answer(documents, provider=None, task=fields["task"])
-        assert bool(with_words.summary.total_candidates) == (fallback.verdict == "all_below_floor")
+        is_required = "required" in (
+            fields.get("evidence") or (role and role.retrieval_policy.evidence),
+        )
+        assert bundle.evidence.support == "off_topic" or is_required
     # Every code and its count stand in the message.
     if fallback.verdict != "corpus_empty":
         assert all(f"{n} {code}" in fallback.message for code, n in bundle.rejected_summary.items())
