@@ -338,6 +338,10 @@ def digest_of(overlay: Overlay) -> str:
         for rule in values["source_policy"][name]:
             if rule["path"] is None:
                 del rule["path"]
+    policy = values["retrieval_policy"]
+    for name, default in (("diversity", "soft"), ("evidence", "optional")):
+        if policy[name] == default:
+            del policy[name]
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 

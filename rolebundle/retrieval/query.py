@@ -52,9 +52,7 @@ _CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W
 _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
 # What can only be meant exactly. The opening quote begins a word; a phrase has at most 200 letters.
 _QUOTED = re.compile(r"(?<![^\W_])[\"“„«]\s*([^\"“”„«»\n]{2,200}?)\s*[\"”“»](?![^\W_])")
-_IDENTIFIER = re.compile(
-    r"(?<![^\W_])(?:[^\W_]*+\d[^\W_]*+|[^\W\d_]++)(?:[-./:_@#]{1,2}[^\W_]++)*+(?![^\W_])"
-)
+_IDENTIFIER = re.compile(r"(?<![^\W_])[^\W_]++(?:[-./:_@#]{1,2}[^\W_]++)*+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.

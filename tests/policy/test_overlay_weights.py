@@ -14,8 +14,8 @@ from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
 from support.overlay_files import refused, write
 
 DEFAULTS = {
-    "lexical_weight": 0.3,
-    "semantic_weight": 0.3,
+    "lexical_weight": 0.36,
+    "semantic_weight": 0.24,
     "metadata_weight": 0.2,
     "rerank_weight": 0.2,
 }
@@ -30,8 +30,8 @@ def loaded(folder: Path, **policy: float | None) -> ResolvedOverlay:
 
 
 def test_the_others_keep_their_proportions(tmp_path: Path) -> None:
-    found = loaded(tmp_path, lexical_weight=0.44)
-    assert weights_of(found) == [0.44, 0.24, 0.16, 0.16]
+    found = loaded(tmp_path, lexical_weight=0.52)
+    assert weights_of(found) == [0.52, 0.18, 0.15, 0.15]
     assert found.rescaled == dict.fromkeys(WEIGHTS[1:], tmp_path / "a.json")
 
 
@@ -46,8 +46,8 @@ def test_three_weights_leave_the_rest_to_the_fourth(tmp_path: Path) -> None:
     [
         {},
         {"lexical_weight": 0.4, "semantic_weight": 0.2},
-        {"lexical_weight": 0.305},
-        {**DEFAULTS, "lexical_weight": 0.309},
+        {"lexical_weight": 0.365},
+        {**DEFAULTS, "lexical_weight": 0.369},
     ],
 )
 def test_weights_that_sum_to_one_stay_as_they_are(
@@ -61,7 +61,7 @@ def test_weights_that_sum_to_one_stay_as_they_are(
 @pytest.mark.parametrize(
     ("own_weights", "reason"),
     [
-        ({**DEFAULTS, "lexical_weight": 0.5}, "must be 1 ± 0.01, and is 1.2"),
+        ({**DEFAULTS, "lexical_weight": 0.5}, "must be 1 ± 0.01, and is 1.14"),
         ({"lexical_weight": 0.9, "semantic_weight": 0.2}, "is 1.1, which is more than 1"),
         ({"lexical_weight": 0.1, "semantic_weight": 0.0}, None),
     ],
@@ -91,12 +91,12 @@ def test_a_wrong_sum_is_named_beside_other_mistakes(tmp_path: Path) -> None:
 
 
 def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_path: Path) -> None:
-    write(tmp_path, "base", retrieval_policy={"lexical_weight": 0.6, "rerank_weight": 0.0})
+    write(tmp_path, "base", retrieval_policy={"lexical_weight": 0.56, "rerank_weight": 0.0})
     base = load_file(tmp_path / "base.json", [tmp_path])
-    assert weights_of(base) == [0.6, 0.24, 0.16, 0]
+    assert weights_of(base) == [0.56, 0.24, 0.2, 0]
     child = write(tmp_path, "child", extends="base", retrieval_policy={"semantic_weight": 0.62})
     found = load_file(child, [tmp_path])
-    assert weights_of(found) == [0.3, 0.62, 0.08, 0]
+    assert weights_of(found) == [0.28, 0.62, 0.1, 0]
     assert found.rescaled == dict.fromkeys(
         ["lexical_weight", "metadata_weight", "rerank_weight"], child
     )

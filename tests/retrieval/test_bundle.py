@@ -148,14 +148,14 @@ class TestEvidence:
         assert bundle.evidence is not None
         assert bundle.weights is not None
         assert bundle.evidence.model_dump() == {
-            "support": "weak",
-            "strength": 0.5,  # (1/2 + (0.4 − 0.2) / (0.6 − 0.2)) / 2
+            "support": "supported",
+            "coverage": 0.5,
             "words": 2,
             "specificity": 2.110703,  # ln 10 · 11 / 12
             "role_share": 0.4,
         }
         assert bundle.weights.model_dump() == {
-            "lexical": 0.3, "semantic": 0.3, "metadata": 0.347826, "rerank": 0.052174,
+            "lexical": 0.36, "semantic": 0.24, "metadata": 0.347826, "rerank": 0.052174,
         }  # fmt: skip
 
     def test_without_a_role_its_share_is_0(self) -> None:
@@ -163,7 +163,7 @@ class TestEvidence:
         assert bundle.evidence is not None
         assert bundle.weights is not None
         assert bundle.evidence.role_share == 0
-        assert (bundle.weights.lexical, bundle.weights.metadata) == (0.5, 0)
+        assert (bundle.weights.lexical, bundle.weights.metadata) == (0.6, 0)
 
     @pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
     def test_a_passage_is_there_for_the_task_or_for_the_role(

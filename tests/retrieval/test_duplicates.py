@@ -56,7 +56,7 @@ def test_texts_that_differ_in_one_word_are_no_copies(
     place: int, word: str, *, is_added: bool
 ) -> None:
     changed = [*WORDS[:place], word, *WORDS[place + (not is_added) :]]
-    assert copies({}, {"text": " ".join(changed)}) == [None, None]
+    assert changed == WORDS or copies({}, {"text": " ".join(changed)}) == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ class TestFinal:
     def test_the_default_weights(self) -> None:
         candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
         (ranked,) = rerank([candidate], overlay(vocabulary=self.VOCABULARY))
-        # 0.8 · 0.3 + 0.4 · 0.3 for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
-        assert ranked.score.final == pytest.approx(0.36 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
+        # 0.8 · 0.36 + 0.4 · 0.24 for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
+        assert ranked.score.final == pytest.approx(0.384 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
         assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.8)
 
     def test_the_overlays_weights(self) -> None:
@@ -109,8 +109,8 @@ class TestFinal:
             },
         )
         candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
-        # 0.8 · 0.2 + 0.4 · 0.3 for the lanes. The role's 0.5 as 0.2 to 0.15 · 0.3, for 1.0 and 0.8.
-        final = 0.28 + 0.5 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245
+        # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
+        final = 0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245
         assert rerank([candidate], role)[0].score.final == pytest.approx(final)
 
     def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
@@ -154,7 +154,7 @@ class TestFinal:
 
     def test_without_a_role_only_the_lanes_count(self) -> None:
         (ranked,) = rerank([allowed(lexical=1.0, semantic=0.4, metadata_score=5.0)], None)
-        assert ranked.score.final == pytest.approx(0.7)
+        assert ranked.score.final == pytest.approx(0.76)
         assert (ranked.score.metadata, ranked.score.vocabulary) == (0.0, 0.0)
         assert [part.step for part in ranked.score.contributions] == ["lexical", "semantic"]
 

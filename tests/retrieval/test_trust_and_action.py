@@ -127,7 +127,7 @@ class TestTheBundle:
 
     def test_the_request_is_echoed_unchanged(self, three: Corpus) -> None:
         fields: dict[str, Any] = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
-        fields |= {"allow_weak": True}
+        fields |= {"evidence": "required", "also": ["a token"]}
         echo = about(three, **fields).request
         assert echo is not None
         assert echo.model_dump(exclude_none=True) == {"lexical_only": True, **fields}

@@ -77,14 +77,9 @@ class TestSelected:
             bundle = ask(corpus, role, PROVIDER, task="token rotation problems")
             first = bundle.selected[0]
             found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation problems")
-            topic = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation")
         assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
         assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
-        hits = found.filter.factors + found.score.vocabulary + found.score.vagueness
-        assert hits == first.overlay_hits
-        assert found.score.vagueness
-        # A topic is nothing that a passage could fit besides its words.
-        assert not topic.score.vagueness
+        assert found.filter.factors + found.score.vocabulary == first.overlay_hits
         assert not found.score.supposed
         assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
         assert (found.needs, found.lost_to) == ([], [])
@@ -261,17 +256,19 @@ class TestTheCut:
             found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
             codes = [(answer.outcome, answer.step, answer.code) for answer in found]
             assert codes == [("rejected", "cut", "low_score")] * 2
-            assert found[0].needs == [
-                "allow_weak in the request: the corpus has nothing for the task"
-            ]
-            assert found[1].needs[0] == found[0].needs[0]
-            assert found[1].needs[1].endswith("or a limit of at least 2 (it was 1)")
-            # Both changes are enough.
-            fields |= {"allow_weak": True}
+            assert found[0].needs[0].startswith("a task with words of the documents")
+            # With one of them it is selected, with both changes the other one, too.
+            fields["task"] = "train puppies for the threat model"
             assert why(corpus, "d#0", role, **fields).outcome == "selected"
-            assert why(corpus, "d#1", role, **fields).outcome == "rejected"
             fields["limit"] = 2
             assert why(corpus, "d#1", role, **fields).outcome == "selected"
+
+    def test_evidence_that_is_required(self, listed: Corpus) -> None:
+        task = "token " + " ".join(f"unheard{letter}" for letter in "abcdefghi")
+        found = why(listed, "many#3", task=task, evidence="required")
+        assert (found.step, found.code) == ("cut", "low_score")
+        assert any("evidence" in need for need in found.needs)
+        assert why(listed, "many#3", task=task, limit=50).outcome == "selected"
 
     def test_a_token_budget(self, listed: Corpus) -> None:
         found = why(listed, "many#9", task="token", token_budget=20)
