@@ -216,7 +216,7 @@ def _exact(task: str) -> tuple[str, ...]:
     An identifier has a digit, a capital within (``asyncTimeout``), or signs between its parts
     (``async_timeout``, ``src/auth.py``).
     """
-    beginning = task[:_MAX_EXACT_CHARS]
+    beginning = _ABBREVIATION.sub(" ", task[:_MAX_EXACT_CHARS])
     identifiers = filter(_is_identifier, _IDENTIFIER.findall(beginning))
     found = map(_searchable, (*_QUOTED.findall(beginning), *identifiers))
     return tuple(dict.fromkeys(found))[:MAX_EXACT]
