@@ -36,7 +36,9 @@ _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LONG = 1_000
 _INDENT = " " * 5
-_TRUST: Mapping[str, Kind] = {"strong": "good", "mixed": "caution", "weak": "rejected"}
+_TRUST: Mapping[str, Kind] = {
+    "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
+}  # fmt: skip
 
 
 def text(

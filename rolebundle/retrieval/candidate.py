@@ -145,7 +145,9 @@ class Candidate(NamedTuple):
         metadata_hits: the rules that made it up.
         freshness: by the date of its document.
         contextual: the cosine by the reranking model; ``None`` if it was not scored again.
-        duplicate_of: the chunk id of a better candidate with the same text, if there is one.
+        duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
+        is_kept: it is the best for the task, or for an exact word of it; a hard limit of its source
+            does not leave it out.
     """
 
     passage: Passage
@@ -161,6 +163,7 @@ class Candidate(NamedTuple):
     freshness: FreshnessStatus = "undated"
     contextual: float | None = None
     duplicate_of: str | None = None
+    is_kept: bool = False
 
     @property
     def chunk_id(self) -> str:

@@ -59,14 +59,15 @@ class TaskWords(NamedTuple):
         return math.fsum(self.rarities[place] * self.information(place) for place in positions)
 
     def coverage(self, rowid: int) -> float:
-        """The share of the words' weight that a chunk has, in [0, 1]; the mean of all wordings."""
+        """The share of the words' weight that a chunk has, in [0, 1].
+
+        The mean of all wordings of which a word has a weight.
+        """
         matched = self.matches.get(rowid, frozenset())
-        shares = []
-        for wording in self.wordings:
-            total = self.weight(wording)
-            # Words that are all as common as "the" choose no passage, and miss in none.
-            shares.append(self.weight(matched & wording) / total if total else 1.0)
-        return math.fsum(shares) / len(shares)
+        totals = [(wording, self.weight(wording)) for wording in self.wordings]
+        shares = [self.weight(matched & wording) / total for wording, total in totals if total]
+        # Words that are all as common as "the" choose no passage, and miss in none.
+        return math.fsum(shares) / len(shares) if shares else 1.0
 
 
 class Support(NamedTuple):

@@ -22,7 +22,9 @@ from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import LexicalHit, Query, Term
 from rolebundle.retrieval.evidence import TaskWords
+from rolebundle.retrieval.query import words_of
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.indexes.ties import first_by_score
@@ -137,7 +139,7 @@ def exact_words(corpus: Corpus, query: Query) -> ExactWords:
     """Which exact words and phrases of the task are rare, and which occur nowhere."""
     visible = compartments.searchable_compartments(corpus)
     counts = _frequencies(corpus, visible, [_literal(Term(words)) for words in query.exact])
-    counted = list(zip(query.exact, counts, strict=False))
+    counted = list(zip(query.exact, counts, strict=True))
     return ExactWords(
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
@@ -174,16 +176,24 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
             for count, other in zip(known, changed, strict=True)
             if count >= OFTEN
         ]
-        if often:
-            _, _, other = max(often)
-            corrected[word] = other
-            content_words[place] = (*content_words[place], Term(other))
+        for is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
+            if is_known or _is_written(corpus, visible, other):
+                corrected[word] = other
+                content_words[place] = (*content_words[place], Term(other))
+                break
     terms = tuple(Term(other) for other in corrected.values())
     return query._replace(
         content_words=tuple(content_words),
         task_terms=(*query.task_terms, *terms),
         corrected=corrected,
     )
+
+
+def _is_written(corpus: Corpus, visible: Sequence[Compartment], word: str) -> bool:
+    """Whether one of the best chunks for a word has it; the index may only know another form."""
+    best = _best(corpus, visible, [Term(word)], EXACT_PROPOSED, None).best
+    passages = passages_by_rowid(corpus, list(best)).values()
+    return any(word in words_of(f"{one.document.title} {one.content}") for one in passages)
 
 
 def _may_be_misspelled(word: str) -> bool:
@@ -222,7 +232,7 @@ def score(
 def chunks_with(corpus: Corpus, word: str) -> tuple[int, int]:
     """How many visible chunks have a word, and how many visible chunks there are."""
     visible = compartments.searchable_compartments(corpus)
-    [having] = _frequencies(corpus, visible, [match_expression([Term(word)])]) or [0]
+    [having] = _frequencies(corpus, visible, [match_expression([Term(word)])])
     return having, sum(compartment.chunks for compartment in visible)
 
 
@@ -337,7 +347,7 @@ def _frequencies(
     counted = (
         lexical_index.frequencies(corpus, compartment.id, matches) for compartment in visible
     )
-    return [sum(counts) for counts in zip(*counted, strict=True)]
+    return [sum(counts) for counts in zip(*counted, strict=True)] or [0] * len(matches)
 
 
 def _statistics(

@@ -8,6 +8,7 @@ The lanes are asked again, deeper, until enough candidates remain after ``rank``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,7 +75,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     pool = lanes.propose(Pool(), depth, within)
     weighed = lanes.weigh_evidence(pool)
     found = _search(lanes, request, reranker, pool, weighed, seen)
-    while found.distinct < request.limit and found.pool.yielded >= depth:
+    while found.distinct(request) < request.limit and found.pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows;
         # else each is deeper than the last.
@@ -129,13 +130,21 @@ class _Found(NamedTuple):
     withheld: str
     judged: Sequence[int]
 
-    @property
-    def distinct(self) -> int:
-        """The number of allowed candidates that are neither duplicates nor superseded."""
-        return len(self.selection.selected) + sum(
-            rejection.code not in ("duplicate", "conflict_downrank")
+    def distinct(self, request: ResolvedRequest) -> int:
+        """The number of allowed candidates that are neither duplicates nor superseded.
+
+        Of each source at most as many count as a hard limit of the role lets in.
+        """
+        policy = request.policy
+        most = policy.max_chunks_per_source if policy.diversity == "hard" else len(self.ranked)
+        left = (
+            rejection.candidate
             for rejection in self.selection.rejected
+            if rejection.code not in ("duplicate", "conflict_downrank")
         )
+        candidates = (*self.selection.selected, *left)
+        sources = Counter(candidate.passage.document.source_id for candidate in candidates)
+        return sum(min(number, most) for number in sources.values())
 
 
 def _search(

@@ -85,7 +85,7 @@ def rank(
         having = (candidate for candidate in candidates if has_words(candidate.passage, words))
         candidates = _lift(candidates, next(having, None), EXACT_FIRST, f"exact:{words}")
     if request.overlay is not None:
-        best = _best_without_role(plain or first, candidates, weights.has_semantic)
+        best = _best_without_role(plain or first, candidates, request)
         candidates = _lift(candidates, best, KEPT_FIRST, "first without a role")
     return candidates
 
@@ -97,10 +97,17 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    plain: Sequence[Candidate], ranked: Sequence[Candidate], has_semantic: bool
+    plain: Sequence[Candidate], ranked: Sequence[Candidate], request: ResolvedRequest
 ) -> Candidate | None:
     """The ranked candidate that would be first without a role."""
-    weights = Weights.of(RetrievalPolicy(), "weighted", has_semantic=has_semantic, role_share=0.0)
+    # Whether meanings count does not depend on the role's weights.
+    has_semantic = any(one.cosine is not None or one.contextual is not None for one in plain)
+    weights = Weights.of(
+        RetrievalPolicy(),
+        request.echo.fusion or "weighted",
+        has_semantic=has_semantic,
+        role_share=0.0,
+    )
 
     def order(candidate: Candidate) -> tuple[float, str]:
         score = candidate.score
@@ -118,7 +125,7 @@ def _best_without_role(
 def _lift(
     candidates: Sequence[Candidate], lifted: Candidate | None, place: int, reason: str
 ) -> list[Candidate]:
-    """The candidates, in which one is among the first so many.
+    """The candidates, in which one is among the first so many, and kept by a hard limit.
 
     A copy is lifted by lifting the passage that stands for it. What is not selected anyway, because
     it is superseded or a copy, takes no place.
@@ -132,12 +139,14 @@ def _lift(
         if candidate.duplicate_of is None and not candidate.is_superseded
     ]
     names = [candidate.chunk_id for candidate in before]
-    if chunk_id not in names or names.index(chunk_id) < place:
+    if chunk_id not in names:
         return list(candidates)
-    # Just above the one whose place it takes.
-    final = math.nextafter(before[place - 1].score.final, math.inf)
+    final = 0.0
+    if names.index(chunk_id) >= place:
+        # Just above the one whose place it takes.
+        final = math.nextafter(before[place - 1].score.final, math.inf)
     moved = [
-        candidate.with_score(candidate.score.lifted_to(final, reason))
+        candidate._replace(is_kept=True, score=candidate.score.lifted_to(final, reason))
         if candidate.chunk_id == chunk_id
         else candidate
         for candidate in candidates

@@ -96,11 +96,6 @@ class Weights(NamedTuple):
             fusion=fusion,
         )
 
-    @property
-    def has_semantic(self) -> bool:
-        """Whether meanings count."""
-        return self.semantic > 0
-
     def lane_score(self, lexical: float, semantic: float) -> float:
         """The lanes' part of the final score."""
         if self.fusion == "rrf":

@@ -125,10 +125,10 @@ class _Selecting:
     def _is_past_source_limit(self, candidate: Candidate) -> bool:
         """Whether the role limits passages of a source, and so many of its source are selected.
 
-        What is lifted, because it is the best for the task, is not limited.
+        What is the best for the task is not limited (law 11).
         """
         policy, source = self.request.policy, candidate.passage.document.source_id
-        if policy.diversity != "hard" or candidate.score.lift:
+        if policy.diversity != "hard" or candidate.is_kept:
             return False
         selected = (one.passage.document.source_id for one in self.selected.values())
         return sum(other == source for other in selected) >= policy.max_chunks_per_source

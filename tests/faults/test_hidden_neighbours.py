@@ -25,7 +25,7 @@ def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
     workspace = Workspace(db, HashingProvider())
     with Admin(workspace) as admin:
         admin.policy.set(POLICY, "toml")
-    request = RetrievalRequest(task=TASK, limit=LIMIT, allow_weak=True)
+    request = RetrievalRequest(task=TASK, limit=LIMIT)
     with Engine(workspace, agent="bot") as engine:
         bundle = engine.retrieve(request)
     shown_documents = {passage.document_id for passage in bundle.selected}

@@ -3,10 +3,10 @@
 - Every selected passage says whether it is there for the task or only for the role. It is there for
   the task if it has the task's words or is close in meaning, by its raw figures, or if there is no
   role.
-- What the corpus has of a task does not depend on the role, nor on what the agent may not see.
-- A task that is off-topic is answered with nothing, whatever the role prefers. With ``allow_weak``
-  the same candidates are selected from, with a caution.
-- A task that is only vague is answered, with a caution if the evidence is weak.
+- What the task's words are worth does not depend on the role, nor on what the agent may not see.
+- If the evidence is thin, the answer says so before everything else. Passages are withheld only if
+  no word of the task occurs and nothing is close in meaning, whatever the role prefers, or if the
+  overlay or the request requires evidence.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from support.corpora import (
     scratch_folder,
 )
 from support.fake_embedder import HashingProvider
-from support.strategies import corpora, documents, overlays, requests, word_text
+from support.strategies import also, corpora, documents, overlays, requests, task_text
 
 PROVIDER = HashingProvider()
 STATIC = StaticProvider()
@@ -96,7 +96,6 @@ def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) ->
         assert raw is not None
         assert raw.coverage is not None
         assert raw.matched_words is not None
-        assert (raw.matched_words > 0) == (raw.coverage > 0)
         # The BM25 of a word that all have is nearly 0, and rounded.
         assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)
@@ -104,11 +103,17 @@ def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) ->
         assert passage.evidence == ("task" if role is None or has_evidence else "role")
         assert evidence_of(bundle).words >= raw.matched_words
     if all(passage.evidence == "role" for passage in bundle.selected):
-        assert bundle.provenance.trust_posture == "weak"
-        assert not bundle.selected or codes(bundle)[0] == "WEAK_EVIDENCE"
+        assert bundle.provenance.trust_posture in ("weak", "undeclared")
+    assert_cautioned(bundle)
 
 
-# -- (b) the role has no say in it -----------------------------------------------------------------
+def assert_cautioned(bundle: RetrievalBundle) -> None:
+    is_thin = bool(bundle.selected) and evidence_of(bundle).support != "supported"
+    assert ("WEAK_EVIDENCE" in codes(bundle)[:1]) == is_thin
+    assert not is_thin or bundle.fallback is None or bundle.fallback.action != "continue"
+
+
+# -- (b) the role has no say in what the words are worth -------------------------------------------
 
 
 @few_examples
@@ -119,7 +124,7 @@ def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) ->
     fields=requests(limit=None),
     limit=st.integers(1, 12),
 )
-def test_the_evidence_does_not_depend_on_the_role(
+def test_what_the_words_are_worth_does_not_depend_on_the_role(
     folder: Path,
     documents: list[StoredDocument],
     first_role: Overlay,
@@ -136,10 +141,13 @@ def test_the_evidence_does_not_depend_on_the_role(
 
 
 def assert_same_evidence(answers: Sequence[RetrievalBundle]) -> None:
-    first, *following = (
-        evidence_of(bundle).model_dump(exclude={"role_share"}) for bundle in answers
-    )
-    assert following == [first] * len(following)
+    # The first passages, by which the task is judged, are those of the role's ranking.
+    found = [
+        (evidence_of(bundle).words, evidence_of(bundle).specificity,
+         evidence_of(bundle).support == "off_topic")
+        for bundle in answers
+    ]  # fmt: skip
+    assert found == found[:1] * len(found)
 
 
 @LANES
@@ -161,13 +169,13 @@ def test_it_does_not_depend_on_what_the_role_adds_to_a_large_pool(
     ]
     with built(folder, documents, provider) as corpus:
         for task in ("token rotation", "rotate a threat to the puppy"):
-            fields: dict[str, Any] = {"task": task, "limit": 3, "allow_weak": True}
+            fields: dict[str, Any] = {"task": task, "limit": 3}
             answers = [ask(corpus, role, provider, **fields) for role in (None, *preferring)]
             assert_same_evidence(answers)
             assert answers[1].summary.total_candidates > answers[0].summary.total_candidates
 
 
-# -- (c) a task that is off-topic ------------------------------------------------------------------
+# -- (c) what is withheld, and why ------------------------------------------------------------------
 
 # No word of it is in a generated corpus, nor anything like it.
 FOREIGN = (
@@ -181,9 +189,43 @@ AFTER_POLICY = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
 
 @few_examples
 @given(
+    documents=corpora(least=1),
+    role=overlays(min_score=0.0),
+    fields=requests(evidence=None, token_budget=None),
+)
+@example(
+    documents=[document("d0", ["the token is here"])],
+    role=overlay(),
+    fields={"task": "token limits of visitors", "lexical_only": True},
+)
+def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_required(
+    folder: Path, documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]
+) -> None:
+    with built(folder, documents, PROVIDER) as corpus:
+        shown = ask(corpus, role, PROVIDER, **fields)
+        strict = ask(corpus, role, PROVIDER, evidence="required", **fields)
+    support = evidence_of(shown).support
+    assert evidence_of(strict) == evidence_of(shown)
+    assert_cautioned(shown)
+    withheld = {rejected.chunk_id for rejected in shown.rejected if rejected.reason == "low_score"}
+    assert not withheld or support == "off_topic"
+    assert not shown.selected or support != "off_topic"
+    if support == "supported":
+        assert strict.selected == shown.selected
+        return
+    assert strict.selected == []
+    outcomes = {rejected.chunk_id: str(rejected.reason) for rejected in strict.rejected}
+    for rejected in shown.rejected:
+        is_allowed = rejected.reason in AFTER_POLICY
+        assert outcomes.pop(rejected.chunk_id) == ("low_score" if is_allowed else rejected.reason)
+    assert set(outcomes.values()) <= {"low_score"}
+
+
+@few_examples
+@given(
     documents=corpora(),
     role=roles,
-    fields=requests(task=None, lexical_only=None, allow_weak=None),
+    fields=requests(task=None, also=None, lexical_only=None),
     task=st.sampled_from(FOREIGN),
     lexical_only=st.booleans(),
 )
@@ -214,7 +256,7 @@ AFTER_POLICY = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
     task=FOREIGN[1],
     lexical_only=False,
 )
-def test_an_off_topic_task_is_answered_with_nothing_whatever_the_role_prefers(
+def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_role_prefers(
     folder: Path,
     documents: list[StoredDocument],
     role: Overlay | None,
@@ -225,7 +267,6 @@ def test_an_off_topic_task_is_answered_with_nothing_whatever_the_role_prefers(
     fields = fields | {"task": task, "lexical_only": lexical_only}
     with built(folder, documents, None if lexical_only else STATIC) as corpus:
         bundle = ask(corpus, role, STATIC, **fields)
-        weak = ask(corpus, role, STATIC, allow_weak=True, **fields)
     evidence = evidence_of(bundle)
     if not documents:
         assert bundle.fallback is not None
@@ -234,34 +275,15 @@ def test_an_off_topic_task_is_answered_with_nothing_whatever_the_role_prefers(
     assert evidence.support == "off_topic"
     assert_nothing_was_selected(bundle)
 
-    # With `allow_weak` the request has the same candidates, and what policy rejects is the same.
-    assert evidence_of(weak) == evidence
-    rejected = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
-    outcomes = {rejection.chunk_id: str(rejection.reason) for rejection in weak.rejected}
-    outcomes |= {passage.chunk_id: "selected" for passage in weak.selected}
-    assert rejected.keys() == outcomes.keys()
-    for chunk_id, outcome in outcomes.items():
-        is_allowed = outcome == "selected" or outcome in AFTER_POLICY
-        assert rejected[chunk_id] == ("low_score" if is_allowed else outcome)
-    assert not any("off-topic" in (rejection.notes or "") for rejection in weak.rejected)
-    assert_reasons_of_passages(weak, role)
-    if weak.selected:
-        assert codes(weak)[0] == "WEAK_EVIDENCE"
-        assert weak.fallback is not None
-        assert weak.fallback.action in ("warn", "degrade")
-        assert weak.provenance.trust_posture == "weak"
-
 
 def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     fallback = bundle.fallback
     assert fallback is not None
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
-    assert bundle.provenance.trust_posture == "weak"
+    assert bundle.provenance.trust_posture in ("weak", "undeclared")
     if fallback.verdict != "nothing_matches_where":
         assert fallback.verdict == ("no_evidence" if bundle.rejected else "nothing_found")
-    noted = {rejection.notes for rejection in bundle.rejected if rejection.reason == "low_score"}
-    assert all(note and "off-topic" in note for note in noted)
 
 
 # -- (d) what the agent may not see has no say in it -----------------------------------------------
@@ -272,7 +294,8 @@ def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     visible=corpora(least=1, most=4),
     hidden=st.lists(documents("h"), min_size=1, max_size=3),
     role=roles,
-    task=word_text,
+    task=task_text,
+    also=also,
     lexical_only=st.booleans(),
 )
 def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
@@ -281,6 +304,7 @@ def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
     hidden: list[StoredDocument],
     role: Overlay | None,
     task: str,
+    also: list[str] | None,
     lexical_only: bool,
 ) -> None:
     # One of the hidden documents has all of the task's words.
@@ -296,13 +320,14 @@ def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
     for stored in (team_documents, [*team_documents, *secret]):
         with engine_for_the_team(folder, stored) as engine:
             request = RetrievalRequest(
-                task=task, agent="ada", lexical_only=lexical_only, limit=5, now=NOW
+                task=task, also=also, agent="ada", lexical_only=lexical_only, limit=5, now=NOW
             )
             answers.append(engine.retrieve(request, resolved_overlay(role)))
     alone, beside = answers
     assert beside.corpus == alone.corpus, "the agent sees more than its part"
     assert evidence_of(beside) == evidence_of(alone)
     assert beside.selected == alone.selected
+    assert beside.warnings == alone.warnings
 
 
 def in_scope(of: StoredDocument, scope: str, name: str) -> StoredDocument:
@@ -334,7 +359,7 @@ def engine_for_the_team(folder: Path, stored: list[StoredDocument]) -> Iterator[
 # -- the two definitions, each by one example on two corpora ---------------------------------------
 
 VAGUE = "What has changed since October?"
-OFF_TOPIC = "how to train a puppy"
+OFF_TOPIC = FOREIGN[1]
 
 OVERLAYS = demo_overlays()
 SHIPPED = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]

@@ -66,10 +66,12 @@ from support.strategies import (
     AS_OF,
     SEENS,
     WHERES,
+    also,
     choices,
     documents,
     overlays,
     passage_text,
+    task_text,
     word_text,
 )
 
@@ -389,7 +391,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         agent=st.sampled_from((*AGENTS, None)),
-        task=word_text,
+        task=task_text,
+        also=also,
         role=st.sampled_from((None, *ROLES, "nobody")) | overlays(),
         limit=st.none() | st.integers(1, 4),
         reference=st.sampled_from(
@@ -414,6 +417,7 @@ class Machine(RuleBasedStateMachine):
         self,
         agent: str | None,
         task: str,
+        also: list[str] | None,
         role: str | Overlay | None,
         limit: int | None,
         reference: str,
@@ -428,6 +432,7 @@ class Machine(RuleBasedStateMachine):
             overlay = ResolvedOverlay(role, "digest", Path("role.json"), ())
         request = RetrievalRequest(
             task=task,
+            also=also,
             role=None if isinstance(role, Overlay) else role,
             agent=agent,
             action=action,

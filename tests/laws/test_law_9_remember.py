@@ -135,9 +135,7 @@ def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
                 results.append(operations.call("remember", fields))
             except RolebundleError as error:
                 results.append([type(error).__name__, error.code, error.message, error.hint])
-        request = RetrievalRequest(
-            task="the token limit", agent=agent, lexical_only=True, allow_weak=True, now=NOW
-        )
+        request = RetrievalRequest(task="the token limit", agent=agent, lexical_only=True, now=NOW)
         bundle = engine.retrieve(request).model_dump()
         results.append(
             {key: bundle[key] for key in ("selected", "rejected", "warnings", "summary")}

@@ -85,9 +85,7 @@ def listed(db: Path) -> dict[str, Any]:
 def bundle_for(
     db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
 ) -> RetrievalBundle:
-    request = RetrievalRequest(
-        task=task, agent=agent, role=role, lexical_only=True, allow_weak=True, now=NOW
-    )
+    request = RetrievalRequest(task=task, agent=agent, role=role, lexical_only=True, now=NOW)
     with Engine(db, (db.parent,)) as engine:
         return engine.retrieve(request)
 

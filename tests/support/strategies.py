@@ -64,11 +64,9 @@ more_words = st.tuples(few_words, few_words).map(" ".join)
 word_text = st.one_of(few_words, more_words)
 
 LONG = " ".join(f"passage{n}" for n in range(80))
-# The endings are in no title: a word of its own title tells a text apart.
-near_duplicate = st.sampled_from(
-    [f"{LONG} {WORDS[0]} {ending}" for ending in ("still", "again", "anew")]
-)
-passage_text = st.one_of(few_words, more_words, near_duplicate, any_text)
+# One word changed: such texts are no copies of each other.
+alike = st.sampled_from([f"{LONG} {WORDS[0]} {ending}" for ending in ("still", "again", "anew")])
+passage_text = st.one_of(few_words, more_words, alike, any_text)
 phrases = choices(*[("", *WORDS)] * 5).map(
     lambda words: [
         phrase for phrase in (" ".join(filter(None, words[:2])), " ".join(words[2:4]).strip(),
@@ -165,6 +163,7 @@ _policy = choices(
     (10, 1, 2, 3, 5, 12),  # max_selected_chunks
     (False, True),  # require_source_diversity
     (3, 1, 2),  # max_chunks_per_source
+    ("soft", "hard"),  # diversity
     (None, 30.0, 365.0),  # freshness_max_age_days
     (0.5, 0.0, 1.0),  # stale_penalty
     (0.5, 0.0, 1.0),  # role_mismatch_penalty
@@ -194,6 +193,7 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
         limit,
         diverse,
         per_source,
+        diversity,
         age,
         stale,
         mismatch,
@@ -213,6 +213,7 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
         "max_selected_chunks": limit,
         "require_source_diversity": diverse,
         "max_chunks_per_source": per_source,
+        "diversity": diversity,
         "freshness_max_age_days": age,
         "stale_penalty": stale,
         "role_mismatch_penalty": mismatch,
@@ -242,7 +243,11 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
     )
 
 
-task_text = st.one_of(few_words, more_words, any_text.filter(lambda text: bool(text.strip())))
+EXACT_WORDS = ("", '"token rotation"', "user_id", "v2.1", "E4711", "tokne", "reelase")
+"""What of a task is meant exactly, and words that are misspelled."""
+plain_task = st.one_of(few_words, more_words, any_text.filter(lambda text: bool(text.strip())))
+task_text = st.one_of(plain_task, st.tuples(few_words, st.sampled_from(EXACT_WORDS)).map(" ".join))
+also = st.none() | st.lists(task_text, max_size=2)
 WHERES: tuple[dict[str, Any] | None, ...] = (
     None, None, None, None,
     {"source": "WIKI"},
@@ -257,7 +262,7 @@ WHERES: tuple[dict[str, Any] | None, ...] = (
     {"attributes": {"layout": "page", "x.y": WORDS[1]}, "source": ["wiki", "policy"]},
 )  # fmt: skip
 AS_OF = (None, None, None, "2026-05-01", "2026-07-01T12:00:00+02:00", "2026-12-01")
-SEENS = (None, None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])
+SEENS = (None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])
 _limits = choices(
     (None, 1, 2, 3, 5, 8, 12),
     (None, 1, 5, 20, 50, 200),
@@ -267,7 +272,7 @@ _limits = choices(
     (None, "Ana"),
     WHERES,
     SEENS,
-    (None, True),  # allow_weak
+    (None, None, "required", "optional"),  # evidence
     AS_OF,
 )
 
@@ -275,7 +280,7 @@ _limits = choices(
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval, where, seen, weak, as_of = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval, where, seen, need, as_of = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
@@ -286,7 +291,8 @@ def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
         "approval": approval,
         "where": where,
         "seen": seen,
-        "allow_weak": weak,
+        "evidence": need,
+        "also": draw(also),
         "as_of": as_of,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

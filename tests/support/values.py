@@ -65,12 +65,12 @@ def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
 
 
 def weights(
-    role: Overlay | None = None, fusion: Fusion = "weighted", role_factor: float = 1.0
+    role: Overlay | None = None, fusion: Fusion = "weighted", role_share: float = 0.4
 ) -> Weights:
-    """The weights with both lanes; with the factor 1, a role has its policy's weights."""
+    """The weights with both lanes."""
     policy = role.retrieval_policy if role else RetrievalPolicy()
-    factor = role_factor if role else 0.0
-    return Weights.of(policy, fusion, has_semantic=True, role_factor=factor)
+    share = role_share if role else 0.0
+    return Weights.of(policy, fusion, has_semantic=True, role_share=share)
 
 
 def candidate(
@@ -128,24 +128,24 @@ def evidence(
     frequencies: Sequence[int] = (1, 1),
     cosines: Mapping[int, float] | None = None,
     chunks: int = 9,
-    names: Collection[int] = (),
-    general: Collection[int] = (),
+    wordings: Sequence[frozenset[int]] = (),
 ) -> Evidence:
-    """The evidence for a task, if these passages are all that has a word of it.
+    """The evidence for a task, if these are the first passages and all that has a word of it.
 
     Args:
         matches: rowid → the positions of the words that the passage has.
         frequencies: of the task's words.
         cosines: rowid → cosine; ``None`` if meanings were not searched.
         chunks: how many are visible.
-        names: the positions of words that are names.
-        general: the positions of words that name no topic.
+        wordings: the positions of the words of each wording; the task's own come first.
     """
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
-    words = TaskWords(frequencies, chunks, having, frozenset(names), frozenset(general))
+    own = frozenset(range(len(frequencies)))
+    rarities = [1.0] * len(frequencies)
+    words = TaskWords(frequencies, chunks, having, wordings or (own,), rarities)
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return weigh_evidence(bm25, cosines or {}, words, noise)
+    return weigh_evidence(bm25, cosines or {}, words, noise).judged_by([*having])
 
 
 def rejected(

@@ -68,6 +68,7 @@ TRUST: Mapping[TrustPosture, str] = {
     "strong": "an authoritative source is among the passages",
     "mixed": "preferred sources, but no authoritative one",
     "weak": "no trusted source for the task",
+    "undeclared": "no document declares trust",
 }
 FRESHNESS: Mapping[FreshnessPosture, str] = {
     "fresh": "current",
@@ -129,7 +130,7 @@ LEVEL: Mapping[str, str] = {
     "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
     "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",
     "authoritative": "good", "preferred": "good", "general": "plain", "untrusted": "bad",
-    "aging": "caution", "undated": "plain",
+    "aging": "caution", "undated": "plain", "undeclared": "plain",
 }  # fmt: skip
 """The CSS class of a word: how good it is."""
 

@@ -35,7 +35,7 @@ MAX_COMMAND_OUTPUT_BYTES = 1 << 20
 """A command that writes more is ended, and its result is unknown."""
 DEFAULT_COMMAND_SECONDS = 60.0
 _PAUSE_SECONDS = 0.02
-_POSTURES = ("weak", "mixed", "strong")
+_POSTURES = {"undeclared": 0, "weak": 0, "mixed": 1, "strong": 2}
 _SHOWN_CHARACTERS = 200
 _WHITE_SPACE = re.compile(rb"\s+")
 
@@ -292,7 +292,7 @@ def _posture(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
     assert criterion.task is not None and criterion.trust is not None
     bundle = corpus.retrieve(RetrievalRequest(task=criterion.task, role=criterion.role))
     posture = bundle.provenance.trust_posture
-    is_met = _POSTURES.index(posture) >= _POSTURES.index(criterion.trust)
+    is_met = _POSTURES[posture] >= _POSTURES[criterion.trust]
     return _outcome(is_met, f"the trust posture is {posture}, needed is {criterion.trust}")
 
 

@@ -1,0 +1,110 @@
+"""Law 11. A role never buries the best.
+
+The passage that is first without a role is among the first five with one, unless policy rejects it
+with its code, or a passage with the same headings and text stands for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.document import Mark
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import MarkState
+from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.records import marks
+from support.amounts import few_examples
+from support.corpora import ask, build, document, overlay, remove
+from support.fake_embedder import HashingProvider
+from support.strategies import NAMES, corpora, overlays, requests
+
+PROVIDER = HashingProvider()
+FIRST = 5
+BY_POLICY = {
+    "forbidden_source", "role_mismatch", "stale", "taint_blocked", "requires_approval",
+    "conflict_downrank", "rejected_by_mark",
+}  # fmt: skip
+
+# Many passages that a role prefers, of one source, and one that answers.
+CROWD = [
+    document(f"liked{n}", [f"token of the release{n}"], domain="security", source_id="wiki")
+    for n in range(9)
+]
+ANSWER = document("answer", ["token rotation audit"], domain="platform", source_id="wiki")
+LIKES_SECURITY: dict[str, Any] = {
+    "source_policy": {"domain_boosts": {"security": 100.0, "platform": 0.01}},
+    "vocabulary": {"boost_phrases": ["release"], "suppress_phrases": ["audit"]},
+}
+
+marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(MarkState))))
+
+
+@few_examples
+@given(
+    documents=corpora(least=1),
+    crowd=st.sampled_from([[], CROWD, [*CROWD, ANSWER]]),
+    marked=marked,
+    role=overlays(min_score=0.0, max_selected_chunks=50),
+    fields=requests(limit=None, token_budget=None, evidence=None),
+)
+@example(
+    documents=[ANSWER],
+    crowd=CROWD,
+    marked=[],
+    role=overlay(**LIKES_SECURITY, retrieval_policy={"min_score": 0.0, "fusion": "rrf"}),
+    fields={"task": "token rotation audit", "lexical_only": True},
+)
+@example(
+    documents=[ANSWER],
+    crowd=CROWD,
+    marked=[],
+    role=overlay(
+        **LIKES_SECURITY,
+        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 1},
+    ),
+    fields={"task": "token rotation audit", "lexical_only": True},
+)
+@example(
+    documents=[ANSWER],
+    crowd=CROWD[:3],
+    marked=[],
+    role=overlay(
+        **LIKES_SECURITY,
+        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 2},
+    ),
+    fields={"task": "token rotation audit", "lexical_only": True},
+)
+def test_the_first_passage_without_a_role_is_among_the_first_five_with_one(
+    folder: Path,
+    documents: list[StoredDocument],
+    crowd: list[StoredDocument],
+    marked: list[tuple[str, MarkState]],
+    role: Overlay,
+    fields: dict[str, Any],
+) -> None:
+    path = build(folder, [*documents, *crowd], PROVIDER)
+    with open_writer(path) as corpus, corpus.writing():
+        for name, state in marked:
+            if text_hash := marks.text_hash(corpus, "document", name):
+                mark = Mark(state, "Ana", "owner", "checked", "2026-11-01T00:00:00Z")
+                marks.put_mark(corpus, marks.StoredMark("document", name, text_hash, mark))
+    try:
+        with open_reader(path) as corpus:
+            plain = ask(corpus, None, PROVIDER, **fields)
+            bundle = ask(corpus, role, PROVIDER, **fields)
+    finally:
+        remove(path)
+    if not plain.selected:
+        return
+    best = plain.selected[0]
+    first = {passage.chunk_id for passage in bundle.selected[:FIRST]}
+    rejected = {rejection.chunk_id: rejection for rejection in bundle.rejected}
+    if best.chunk_id in first or rejected[best.chunk_id].reason in BY_POLICY:
+        return
+    assert rejected[best.chunk_id].reason == "duplicate"
+    assert {passage.content for passage in bundle.selected[:FIRST]} & {best.content}
