@@ -20,6 +20,7 @@ from rolebundle.contracts.status import (
 )
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
+from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
@@ -178,6 +179,9 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
     except OverlayError as error:
         update = {"overlay_problem": f"{error.message}; {error.hint}"}
     index = status.corpus.index
+    if index is not None:
+        update["model_reason"] = contextual_model(corpus).reason
+        update["building"] = building_note(corpus)
     if status.replica is None and (index is None or index.provider == "static"):
         update["better_models"] = [
             BetterModel(

@@ -60,6 +60,11 @@ class Workspace:
         self._closing = Lock()
 
     @property
+    def has_own_model(self) -> bool:
+        """Whether it was given a model, so that no other is used."""
+        return self._default_provider is not None
+
+    @property
     def corpus(self) -> Corpus:
         """The corpus, open for reading, with everything in it."""
         if self._reader is None:

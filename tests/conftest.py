@@ -121,6 +121,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     names = ("COLUMNS", "NO_COLOR", "ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
         os.environ.pop(name, None)
+    # A contextual model takes long. Tests of the default turn it on.
+    os.environ["ROLEBUNDLE_MODEL"] = "static"
 
 
 @pytest.fixture(scope="session")

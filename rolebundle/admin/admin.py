@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rolebundle.admin.facts import Facts
     from rolebundle.admin.gates import Gates
     from rolebundle.admin.indexes import Indexes
+    from rolebundle.admin.indexing import Indexing
     from rolebundle.admin.marks import Marks
     from rolebundle.admin.policy import Policy
     from rolebundle.admin.purges import Purges
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rolebundle.admin.replicas import Replicas
     from rolebundle.admin.roots import Roots
     from rolebundle.contracts.doctor import RepairReport
+    from rolebundle.embedding.provider import EmbeddingProvider
     from rolebundle.ingest.indexes import Progress
     from rolebundle.ingest.options import IngestOptions
     from rolebundle.ingest.reading_progress import OnReading
@@ -113,7 +115,7 @@ class Admin:
         options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
             self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
-            provider = None if options.lexical_only else self.workspace.passage_provider(corpus)
+            provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
             report = ingest(
                 corpus,
                 paths,
@@ -145,8 +147,7 @@ class Admin:
         with self.workspace.open_writer() as corpus:
             self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
-            is_lexical = lexical_only or all_lexical
-            provider = None if is_lexical else self.workspace.passage_provider(corpus)
+            provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
             report = update(
                 corpus, provider, options, progress or no_progress, on_reading or no_reading
             )
@@ -160,6 +161,7 @@ class Admin:
         print_line: Callable[[str], None],
         stop: Event,
         *,
+        indexing: Indexing | None = None,
         lexical_only: bool = False,
     ) -> Watcher:
         """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
@@ -168,6 +170,7 @@ class Admin:
             options: how it works.
             print_line: called with each line for a person.
             stop: ends the watch.
+            indexing: embeds after each pass, for a contextual model.
             lexical_only: do not embed.
 
         Raises:
@@ -189,7 +192,10 @@ class Admin:
             return [*(root.location for root in known), *sorted(patterns)]
 
         def update(run: IngestOptions) -> IngestReport:
-            return self.update(run, lexical_only=lexical_only)
+            report = self.update(run, lexical_only=lexical_only)
+            if indexing and report.waiting:
+                indexing.start()
+            return report
 
         watched = WatchedCorpus(
             path,
@@ -198,6 +204,15 @@ class Admin:
             generation=lambda: true_generation(self.workspace.corpus),
         )
         return Watcher(watched, options, heartbeat, print_line, stop)
+
+    def _provider(
+        self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool
+    ) -> EmbeddingProvider | None:
+        """The model that embeds during the run; ``None`` if that is left to others."""
+        from rolebundle.ingest.default_model import is_contextual
+
+        is_left = options is not None and not options.wait and is_contextual(corpus)
+        return None if is_lexical or is_left else self.workspace.passage_provider(corpus)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         changes = {

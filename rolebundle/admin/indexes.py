@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 
 from rolebundle.contracts.document import iso_utc
+from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.ingest import approximate_indexes, indexes
 from rolebundle.ingest.approximate_indexes import Optimized
+from rolebundle.ingest.default_model import contextual_model, count_waiting_for
 from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.files.lock import try_lock
 from rolebundle.storage.indexes import vector_cache
 from rolebundle.storage.indexes.vector_index import active_index
+from rolebundle.storage.location import indexing_path
+from rolebundle.storage.records.replica import stored_manifest
 from rolebundle.workspace import Workspace
 
 
@@ -22,13 +29,20 @@ class Indexes:
     workspace: Workspace
 
     def embed(
-        self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
+        self,
+        spec: ProviderSpec | None = None,
+        *,
+        progress: Progress | None = None,
+        parallel: int | None = None,
+        max_seconds: float = inf,
     ) -> EmbeddingReport:
         """Embed the chunks that wait for a vector.
 
         Args:
-            spec: build the index of this model and activate it when it is complete. Default:
-                continue with the active index.
+            spec: build the index of this model and activate it when it is complete. Default: that
+                of the corpus's contextual model, else continue with the active index.
+            parallel: see :func:`rolebundle.ingest.indexes.fill_index`.
+            max_seconds: as ``parallel``.
             progress: called with the current step, how many units of it are done, and how many
                 there are.
 
@@ -36,12 +50,10 @@ class Indexes:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
         """
         with self.workspace.open_writer() as corpus:
-            current = active_index(corpus)
-            if spec is not None:
-                provider, connection = provider_for(spec), spec_to_json(spec)
-            else:
-                provider = self.workspace.passage_provider(corpus)
-                connection = current.connection if current else indexes.NO_CONNECTION
+            provider, current = self._provider(corpus, spec), active_index(corpus)
+            connection = spec_to_json(spec) if spec else indexes.NO_CONNECTION
+            if spec is None and current and current.identity.model.provider != "static":
+                connection = current.connection
             started_at = iso_utc(datetime.now(UTC))
             return indexes.build_index(
                 corpus,
@@ -49,7 +61,46 @@ class Indexes:
                 progress or no_progress,
                 connection=connection,
                 started_at=started_at,
+                parallel=parallel,
+                max_seconds=max_seconds,
             )
+
+    def complete(
+        self,
+        *,
+        progress: Progress | None = None,
+        parallel: int | None = None,
+        is_patient: bool = True,
+    ) -> EmbeddingReport | None:
+        """Build or complete the index of the corpus's contextual model, in one process at a time.
+
+        Args:
+            progress: as for :meth:`embed`.
+            parallel: as for :meth:`embed`.
+            is_patient: whether it may take longer than ``PATIENCE_SECONDS``.
+
+        Returns:
+            ``None`` if nothing waits, or if another process does it.
+
+        Raises:
+            EmbedderError: the model is not available. Vectors that were stored before are kept.
+        """
+        if not self.waiting():
+            return None
+        with try_lock(indexing_path(self.workspace.path)) as is_alone:
+            if not is_alone:
+                return None
+            seconds = inf if is_patient else indexes.PATIENCE_SECONDS
+            return self.embed(progress=progress, parallel=parallel, max_seconds=seconds)
+
+    def waiting(self) -> int:
+        """How many chunks wait for the corpus's contextual model; 0 if it has none."""
+        self.workspace.refresh()
+        corpus = self.workspace.corpus
+        if self.workspace.has_own_model or stored_manifest(corpus):
+            return 0
+        spec = contextual_model(corpus).spec
+        return count_waiting_for(corpus, spec) if spec else 0
 
     def estimate(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
         """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.
@@ -58,8 +109,12 @@ class Indexes:
             EmbedderError: the model is not available.
         """
         corpus = self.workspace.corpus
-        provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
-        return indexes.estimate(corpus, provider)
+        return indexes.estimate(corpus, self._provider(corpus, spec))
+
+    def _provider(self, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
+        if spec is None and not self.workspace.has_own_model:
+            spec = contextual_model(corpus).spec
+        return provider_for(spec) if spec else self.workspace.passage_provider(corpus)
 
     def use(self, name: str) -> None:
         """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""

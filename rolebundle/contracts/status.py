@@ -185,6 +185,8 @@ class CorpusStatus(Contract):
         location: path of the corpus file.
         bytes: size of the corpus file.
         waiting: number of chunks without a vector in the active index.
+        model_reason: why it has the model that it has. Only the command shows it.
+        building: how far the index of its contextual model is; empty if none is being built.
         cached_vectors: number of vectors in the cache.
         fast_index_would_pay: whether the active index is so large that an approximate index is
             recommended, and has none.
@@ -205,6 +207,8 @@ class CorpusStatus(Contract):
     sources: list[SourceStatus]
     waiting: int
     indexes: list[IndexStatus] = []
+    model_reason: str = ""
+    building: str = ""
     cached_vectors: int = 0
     better_models: list[BetterModel] = []
     fast_index_would_pay: bool = False

@@ -86,6 +86,7 @@ class OllamaProvider:
     """
 
     parallel_batches = 1
+    batch_size = 512
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ one window. Several texts are computed in parallel by embedding batches in paral
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -112,6 +113,11 @@ class PackagedModel:
         return content
 
 
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class OnnxProvider:
     """One of ``MODELS``. Loads on first use.
 
@@ -120,7 +126,8 @@ class OnnxProvider:
         prefixes: query and passage prefix, instead of those that belong to the model's name.
     """
 
-    parallel_batches = 2
+    batch_size = 16
+    parallel_batches = cores()
 
     def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
         self._packaged = MODELS[model]

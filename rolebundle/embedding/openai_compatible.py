@@ -129,6 +129,7 @@ class OpenAICompatibleProvider:
     """
 
     parallel_batches = 1
+    batch_size = 512
 
     def __init__(
         self,

@@ -54,6 +54,11 @@ class EmbeddingProvider(Protocol):
         ...
 
     @property
+    def batch_size(self) -> int:
+        """How many texts are embedded and stored together; a second or two, so that it can end."""
+        ...
+
+    @property
     def identity(self) -> ModelIdentity:
         """Everything about the model that changes its vectors.
 
@@ -114,6 +119,11 @@ class WithSubstitutes:
         return self._provider.parallel_batches
 
     @property
+    def batch_size(self) -> int:
+        """See :class:`EmbeddingProvider`."""
+        return self._provider.batch_size
+
+    @property
     def identity(self) -> ModelIdentity:
         """See :class:`EmbeddingProvider`."""
         return self._provider.identity
@@ -130,7 +140,7 @@ class WithSubstitutes:
 class Unavailable:
     """A provider that could not be set up. Every use raises the reason."""
 
-    parallel_batches = 1
+    parallel_batches = batch_size = 1
 
     def __init__(self, reason: EmbedderError) -> None:
         self._reason = reason

@@ -44,6 +44,7 @@ _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 class StaticProvider:
     """wordllama's ``l2_supercat`` at 256 dimensions. Loads on first use."""
 
+    batch_size = 512
     parallel_batches = 2  # one thread looks up vectors while the other one tokenizes
 
     @cached_property

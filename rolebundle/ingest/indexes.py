@@ -7,26 +7,30 @@ that searches use. A new index is built beside it and activated when no chunk is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.registry import ProviderSpec, spec_to_json
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import chunk_texts, first_texts
+from rolebundle.storage.content.passages import chunk_texts, sampled_texts
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
 from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.text.counts import counted
 
 BATCH = 512
-"""Chunks that are embedded and stored together."""
+"""Chunks that are embedded and stored together, at most."""
+PATIENCE_SECONDS = 300.0
+"""A command that embeds after its own work leaves what would take longer to others."""
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
@@ -42,7 +46,10 @@ def no_progress(_step: str, _done: int, _total: int) -> None:
 
 
 NO_CONNECTION = "{}"
-"""No settings of the connection to a model: the defaults of its provider apply."""
+"""No settings of the connection to a model: the defaults of its provider apply.
+
+An index that the owner asked for always has settings; one that was built by default has none.
+"""
 
 EmbedResult = tuple[list[bytes | None], str]
 """A vector for each text, or ``None`` if it failed, and message and hint of the first failure."""
@@ -50,11 +57,15 @@ EmbedResult = tuple[list[bytes | None], str]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingReport:
-    """How many chunks were embedded, how many are waiting, and why."""
+    """How many chunks were embedded, how many are waiting, and why.
+
+    ``seconds_left``: how long the waiting ones would take, if they were left for that reason.
+    """
 
     embedded: int
     waiting: int
     problem: str = ""
+    seconds_left: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +135,8 @@ def build_index(
     *,
     connection: str = NO_CONNECTION,
     started_at: str = "",
+    parallel: int | None = None,
+    max_seconds: float = inf,
 ) -> EmbeddingReport:
     """Embed every chunk into the index of this model, and activate the index when it is complete.
 
@@ -136,6 +149,8 @@ def build_index(
         connection: how to connect to the model later, as JSON; replaces the stored settings of an
             existing index, unless it is ``NO_CONNECTION``.
         started_at: the time that is stored with a new index.
+        parallel: see :func:`fill_index`.
+        max_seconds: see :func:`fill_index`.
 
     Raises:
         EmbedderError: the model is not available.
@@ -154,7 +169,7 @@ def build_index(
     index = _remove_outdated_vectors(corpus, index)
     embedded = 0
     while True:
-        report = fill_index(corpus, index, provider, progress)
+        report = fill_index(corpus, index, provider, progress, parallel, max_seconds)
         embedded += report.embedded
         with corpus.writing():
             # Another process may have ingested chunks since the last batch.
@@ -163,8 +178,8 @@ def build_index(
                 vector_index.activate_index(corpus, index)
                 increment_generation(corpus)
                 return EmbeddingReport(embedded, 0)
-        if report.problem or report.embedded == 0:
-            return EmbeddingReport(embedded, waiting, report.problem)
+        if report.problem or report.seconds_left or report.embedded == 0:
+            return replace(report, embedded=embedded, waiting=waiting)
 
 
 def _remove_outdated_vectors(corpus: Corpus, index: EmbeddingIndex) -> EmbeddingIndex:
@@ -194,22 +209,43 @@ def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
 
 
 def fill_index(
-    corpus: Corpus, index: EmbeddingIndex, provider: EmbeddingProvider, progress: Progress
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    provider: EmbeddingProvider,
+    progress: Progress,
+    parallel: int | None = None,
+    max_seconds: float = inf,
 ) -> EmbeddingReport:
     """Embed every waiting chunk, one transaction per batch, and record the model's noise.
 
     If the process is killed, the next call continues. If the model cannot embed a batch, its parts
     are tried down to single chunks. Chunks that fail alone are reported and stay waiting.
+
+    Args:
+        corpus: opened for writing.
+        index: the index.
+        provider: its model.
+        progress: called after each batch. What it raises ends the call; stored vectors stay.
+        parallel: how many batches are embedded in parallel. Default: as the provider wants.
+        max_seconds: if the first batches show that the rest would take longer, it is left.
     """
     filler = _IndexFiller(corpus, index)
     total = count_waiting(corpus, index)
     done, problem = filler.fill_from_cache(), ""
+    parallel = parallel or provider.parallel_batches
     progress("embedding", done, total)
+    cached, started = done, perf_counter()
+    ahead = _embed_ahead(filler.batches(provider.batch_size), provider, parallel)
     try:
-        for batch, (vectors, failure) in _embed_ahead(filler.batches(), provider):
+        for number, (batch, (vectors, failure)) in enumerate(ahead, 1):
             problem = problem or failure
             done += filler.store(batch, vectors)
             progress("embedding", done, total)
+            if number == parallel and done > cached:
+                seconds = (perf_counter() - started) / (done - cached) * (total - done)
+                if seconds > max_seconds:
+                    waiting = count_waiting(corpus, index)
+                    return EmbeddingReport(done, waiting, problem, seconds)
         if index.noise is None:
             noise = noise_of(provider)
             with corpus.writing():
@@ -217,6 +253,8 @@ def fill_index(
     except EmbedderError as error:
         # Stored batches stay stored; the other chunks stay waiting.
         problem = f"{error.message}; {error.hint}"
+    finally:
+        ahead.close()
     return EmbeddingReport(done, count_waiting(corpus, index), problem)
 
 
@@ -254,10 +292,10 @@ class _IndexFiller:
         self.index = index
         self.own_changes = 0
 
-    def batches(self) -> Iterator[_Batch]:
+    def batches(self, size: int = BATCH) -> Iterator[_Batch]:
         """The waiting chunks in batches; each chunk once."""
-        after = 0
-        while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, BATCH):
+        after, size = 0, min(size, BATCH)
+        while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, size):
             after = rowids[-1]
             yield self.batch(rowids)
 
@@ -324,19 +362,23 @@ def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
 
 
 def _embed_ahead(
-    batches: Iterator[_Batch], provider: EmbeddingProvider
-) -> Iterator[tuple[_Batch, EmbedResult]]:
+    batches: Iterator[_Batch], provider: EmbeddingProvider, parallel: int
+) -> Generator[tuple[_Batch, EmbedResult], None, None]:
     """Each batch with its vectors. The model embeds the next batches while one is stored."""
-    with ThreadPoolExecutor(provider.parallel_batches) as pool:
+    with ThreadPoolExecutor(parallel) as pool:
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
-        for batch in batches:
-            texts = list(batch.texts.values())
-            running.append((batch, pool.submit(_embed, provider, texts)))
-            if len(running) > provider.parallel_batches:
-                first, result = running.popleft()
-                yield first, result.result()
-        for last, result in running:
-            yield last, result.result()
+        try:
+            for batch in batches:
+                texts = list(batch.texts.values())
+                running.append((batch, pool.submit(_embed, provider, texts)))
+                if len(running) > parallel:
+                    first, result = running.popleft()
+                    yield first, result.result()
+            for last, result in running:
+                yield last, result.result()
+        finally:
+            # If the caller ends early, it waits for the batches that have begun only.
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _embed(
@@ -385,7 +427,7 @@ def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
     index = vector_index.find_index(corpus, IndexIdentity(model, INPUT_VERSION))
     chunks = corpus_counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
-    texts = [embedding_text(*text[1:]) for text in first_texts(corpus, _TIMED_TEXTS)]
+    texts = [embedding_text(*text[1:]) for text in sampled_texts(corpus, _TIMED_TEXTS)]
     if not texts:
         return EmbeddingEstimate(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model
@@ -439,6 +481,11 @@ def use_index(corpus: Corpus, name: str) -> None:
                 "complete it with `rolebundle embed --provider … --model …`, which activates it",
             )
         vector_index.activate_index(corpus, index)
+        if index.connection == NO_CONNECTION:
+            # From now on the owner's choice; see :mod:`rolebundle.ingest.default_model`.
+            model = index.identity.model
+            spec = ProviderSpec(model.provider, model.model)
+            vector_index.set_connection(corpus, index, spec_to_json(spec))
         increment_generation(corpus)
 
 

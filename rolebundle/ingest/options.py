@@ -41,6 +41,8 @@ class IngestOptions:
             are not read. ``None``: every file is read.
         max_removed: the largest share of the documents of one path that the run may remove.
         optimize: build the approximate indexes of large compartments at the end.
+        wait: embed also if the active index is of a contextual model, which takes long. If not, new
+            passages are found by their words until they are embedded later.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class IngestOptions:
     verified: VerifiedFiles | None = None
     max_removed: float = 1.0
     optimize: bool = True
+    wait: bool = True
 
     def root_options(self) -> dict[str, Any]:
         """The given options that a root remembers, by their name in ``RootOptions``."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from math import inf
 from pathlib import Path
 
 from rolebundle.contracts.roots import Root
@@ -22,6 +23,7 @@ from rolebundle.ingest.approximate_indexes import optimize_large
 from rolebundle.ingest.batches import batches, store_batch
 from rolebundle.ingest.dates import last_commits
 from rolebundle.ingest.indexes import (
+    PATIENCE_SECONDS,
     EmbeddingReport,
     Progress,
     count_waiting,
@@ -172,7 +174,10 @@ def _ingest(
         _merge_lexical_indexes(corpus)
     embedding = EmbeddingReport(0, count_waiting(corpus), problem)
     if provider is not None and index is not None:
-        embedding = fill_index(corpus, index, provider, progress)
+        # What a contextual model leaves after this time, the command or a server goes on with.
+        is_bounded = index.identity.model.provider == "onnx"
+        max_seconds = PATIENCE_SECONDS if is_bounded else inf
+        embedding = fill_index(corpus, index, provider, progress, max_seconds=max_seconds)
         if options.optimize:
             report.optimized = optimize_large(corpus, index, progress)
     totals = corpus_counts(corpus)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from itertools import chain
 
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
@@ -103,6 +104,29 @@ def likely_languages(text: str) -> tuple[str, ...]:
     if most and most >= sum(word in ENGLISH for word in words):
         languages += tuple(sorted(language for language, count in hits.items() if count == most))
     return languages
+
+
+def english_share(texts: Iterable[str]) -> float:
+    """The part of texts that is English, by characters, in [0, 1]; 1 if nothing shows a language.
+
+    A text is English if a tenth of its words are English function words, and more than are those of
+    any other language. It is in another one if most of its letters are not Latin, or if a twentieth
+    of its words are function words of that language. Others, such as code and tables, do not count.
+    """
+    english = known = 0
+    for text in texts:
+        lowered = text[:_MAX_CHARS].lower()
+        hits, words = _hits(lowered)
+        own = sum(word in ENGLISH for word in words)
+        most = max(hits.values(), default=0)
+        letters = [letter for letter in lowered if letter.isalpha()]
+        is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
+        if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):
+            english += len(lowered)
+            known += len(lowered)
+        elif not is_latin or most >= max(_MIN_HITS, 0.05 * len(words)):
+            known += len(lowered)
+    return english / known if known else 1.0
 
 
 def latin_language(text: str) -> str:

@@ -32,6 +32,7 @@ class Scripted:
     passages: np.ndarray
     identity: ModelIdentity = field(default=IDENTITY)
     parallel_batches: int = 1
+    batch_size: int = 512
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         return self.queries

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rolebundle.embedding import onnx, registry
+from rolebundle.embedding import onnx
 from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
 from rolebundle.embedding.windows import MAX_QUERY_WINDOWS
 from rolebundle.errors import EmbedderError
@@ -37,19 +37,11 @@ def test_a_missing_extra_is_reported(package: str, monkeypatch: pytest.MonkeyPat
     found = onnx.find_spec
     monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == package else found(name))
     assert not MINILM.is_installed
-    assert "onnx" not in {model.provider for model in registry._installed_models()}
     error = failure()
     hint = "in a clone of rolebundle: pip install '.[onnx]'"
     assert (error.code, error.hint) == ("extra_missing", hint)
     with pytest.raises(EmbedderError, match="is not installed"):
         _ = OnnxProvider(MINILM.name).identity
-
-
-@installed
-def test_an_installed_model_is_offered():
-    assert [(model.provider, model.model) for model in registry._installed_models()] == [
-        ("onnx", "all-MiniLM-L6-v2")
-    ]
 
 
 @installed

@@ -36,6 +36,7 @@ class HashingProvider:
     identity: ModelIdentity = IDENTITY
     query_count: int = 0
     parallel_batches: int = 1
+    batch_size: int = 512
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return self._embed(texts)
@@ -70,6 +71,7 @@ class BrokenProvider:
     answer: Callable[[Sequence[str]], np.ndarray]
     identity: ModelIdentity = field(default=IDENTITY)
     parallel_batches: int = 1
+    batch_size: int = 512
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return self.answer(texts)

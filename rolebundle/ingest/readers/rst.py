@@ -21,6 +21,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
@@ -44,6 +45,7 @@ _CODE = frozenset(
     " prompt math graphviz kernel-render productionlist highlight ipython".split()
 )
 _TABLES = frozenset("table list-table csv-table flat-table".split())
+_HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
 _MAX_LEVEL = 6
 # Limits the search for a closing border: a file of opening borders would take quadratic time.
 _MAX_TABLE_LINES = 3000
@@ -54,19 +56,29 @@ class RstReader:
 
     name = "rst"
     suffixes = suffixes_of("rst")
-    version = 3
+    version = 4
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""
         file = open_text(data, path)
         blocks = rst_blocks(file.lines)
-        title = next((block.heading for block in blocks if block.level), "")
+        title = _preamble_title(file.lines)
+        title = title or next((block.heading for block in blocks if block.level), "")
         yield ParsedDocument(
             blocks=blocks,
             inferred={"title": title} if title else {},
             lines=file.lines,
             notes=file.notes,
         )
+
+
+def _preamble_title(lines: Sequence[str]) -> str:
+    """The title in header fields at the beginning (``Title: …``), as PEPs and mails have them."""
+    for line in takewhile(_HEADER_LINE.match, lines):
+        name, _, value = line.partition(":")
+        if name.lower() == "title":
+            return plain_words(value)
+    return ""
 
 
 def rst_blocks(lines: Sequence[str]) -> tuple[Block, ...]:

@@ -16,6 +16,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import UNTRUSTED
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
+from rolebundle.interfaces.cli.indexing import complete_index, wait_option
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     Command,
@@ -42,7 +43,7 @@ _LIST_KEYS = {
 
 
 def run_options(command: Command) -> Command:
-    """``--workers N``, ``--reread``, ``--optimize`` and ``--verbose``."""
+    """``--workers N``, ``--reread``, ``--optimize``, ``--wait`` and ``--verbose``."""
     workers = click.option(
         "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
     )
@@ -58,7 +59,7 @@ def run_options(command: Command) -> Command:
     verbose = click.option(
         "--verbose", "-v", is_flag=True, help="List every file that was skipped."
     )
-    return workers(reread(optimize(verbose(command))))
+    return workers(reread(optimize(wait_option(verbose(command)))))
 
 
 @click.command()
@@ -157,6 +158,7 @@ def ingest(
     workers: int | None,
     reread: bool,
     optimize: bool,
+    wait: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -207,12 +209,15 @@ def ingest(
         scan=_scan_settings(scan, secrets, patterns),
         reread=reread,
         optimize=optimize,
+        wait=wait,
         **fields,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with ended_by_sigterm(), progress_bar() as progress:
         report = admin.ingest(paths, options, progress=progress, on_reading=progress.reading)
     print_report(report, as_json=as_json, verbose=verbose)
+    if not options.lexical_only:
+        complete_index(admin, wait=wait)
     refuse_problems(report)
 
 

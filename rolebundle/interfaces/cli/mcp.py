@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rolebundle.errors import ConfigurationError, install_hint
+from rolebundle.interfaces.cli.indexing import background_indexing
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
@@ -66,11 +67,13 @@ def mcp(
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
     engine = options.engine(agent=agent, approvals=approvals)
-    operations = Operations(engine, allow_write=allow_write)
+    indexing = background_indexing(engine.workspace.path)
+    operations = Operations(engine, allow_write=allow_write, indexing=indexing)
     if not (http or no_attach):
         from rolebundle.interfaces.servers.attach import attach
 
         attach(operations, "mcp", options.models())
+    indexing.start()
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http
     except ImportError as error:

@@ -26,6 +26,8 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import caution, one_line
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.indexes.vector_index import all_indexes
 
 
 @click.command()
@@ -97,6 +99,8 @@ def retrieve(
     with options.engine(approvals=approvals) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
+        if not engine.access.has_policy():
+            _print_building(engine.workspace.corpus)
     # Each form imports its modules, because the others need none of them.
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
@@ -115,6 +119,16 @@ def retrieve(
         click.echo(text, color=style.color)
     else:
         _print(bundle, request, form)
+
+
+def _print_building(corpus: Corpus) -> None:
+    if len(all_indexes(corpus)) < 2:
+        return
+    # Imported here: most corpora have one index.
+    from rolebundle.ingest.default_model import building_note
+
+    if note := building_note(corpus):
+        click.echo(f"note: {note}", err=True)
 
 
 def _print(bundle: RetrievalBundle, request: RetrievalRequest, form: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.interfaces.cli.indexing import background_indexing
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
@@ -63,11 +64,13 @@ def serve(
 
     models: Models = {}
     first = options.engine(agent=agent, approvals=approvals, models=models)
-    own = Operations(first, allow_write=allow_write)
+    indexing = background_indexing(first.workspace.path)
+    own = Operations(first, allow_write=allow_write, indexing=indexing)
     settings = options.models()
     if socket is None:
         if not no_attach:
             attach(own, "serve", settings)
+        indexing.start()
         from rolebundle.interfaces.servers.serve import serve as run
 
         ctx.exit(run(own, take_over(), preload=preload))
@@ -77,8 +80,9 @@ def serve(
     def operations_for(hello: Hello) -> Operations:
         client = options.engine(agent=hello.agent, approvals=hello.approvals, models=models)
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
-        return Operations(client, allow_write=hello.allow_write)
+        return Operations(client, allow_write=hello.allow_write, indexing=indexing)
 
+    indexing.start()
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
     serve_shared(Sharing(own, settings, operations_for), path)

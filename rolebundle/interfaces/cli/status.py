@@ -139,6 +139,10 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
         if index
         else "embeddings: none; retrieval is lexical"
     )
+    if status.model_reason:
+        yield f"  this model because: {status.model_reason}"
+    if status.building:
+        yield f"  {status.building}"
     for embedding in status.indexes:
         state = "active" if embedding.active else "inactive"
         since = f", since {embedding.since}" if embedding.since else ""

@@ -10,6 +10,7 @@ import click
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.interfaces.cli.indexing import complete_index
 from rolebundle.interfaces.cli.ingest import refuse_problems, run_options
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
@@ -36,6 +37,7 @@ def update(
     workers: int | None,
     reread: bool,
     optimize: bool,
+    wait: bool,
     verbose: bool,
     embed_url: str,
     allow_host: str,
@@ -52,12 +54,14 @@ def update(
     rolebundle update --db team.db --json
     """
     options = IngestOptions(
-        workers=workers or os.cpu_count() or 1, reread=reread, optimize=optimize
+        workers=workers or os.cpu_count() or 1, reread=reread, optimize=optimize, wait=wait
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with ended_by_sigterm(), progress_bar() as progress:
         report = admin.update(options, progress=progress, on_reading=progress.reading, **fields)
     print_report(report, as_json=as_json, verbose=verbose)
+    if not fields.get("lexical_only"):
+        complete_index(admin, wait=wait)
     refuse_problems(report)
     missing = [skipped for skipped in report.skipped if skipped.code == "root_missing"]
     if missing:

@@ -18,6 +18,7 @@ from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
+from rolebundle.interfaces.cli.indexing import background_indexing, complete_index
 from rolebundle.interfaces.cli.ingest import refuse_problems
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
@@ -69,12 +70,18 @@ def watch(
         with ended_by_sigterm():
             report = _pass(admin, allow_removal, **fields)
         print_report(report, as_json=False)
+        if not fields.get("lexical_only"):
+            complete_index(admin, wait=True)
         refuse_problems(report)
         return
     stop = Event()
     # One process: starting others takes longer than most passes.
-    options = WatchOptions(IngestOptions(), poll=poll, allow_removal=allow_removal)
-    watcher = admin.watcher(options, _print_line, stop, **fields)
+    options = WatchOptions(IngestOptions(wait=False), poll=poll, allow_removal=allow_removal)
+    indexing = None
+    if not fields.get("lexical_only"):
+        indexing = background_indexing(admin.workspace.path, _print_line)
+        indexing.start()
+    watcher = admin.watcher(options, _print_line, stop, indexing=indexing, **fields)
     signals: list[int] = []
 
     def end() -> None:

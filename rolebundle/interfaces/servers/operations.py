@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
+from rolebundle.admin.indexing import Indexing
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
@@ -62,6 +63,7 @@ class Operations:
         engine: the corpus, the overlays and the model.
         detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether `ingest` and the ``WRITING_METHODS`` may be called.
+        indexing: embeds after an `ingest`, for a contextual model.
     """
 
     def __init__(
@@ -70,10 +72,12 @@ class Operations:
         *,
         detail: Detail = "compact",
         allow_write: bool = False,
+        indexing: Indexing | None = None,
     ) -> None:
         self.engine = engine
         self.detail: Detail = detail
         self.allow_write = allow_write
+        self.indexing = indexing
 
     def call(
         self, method: str, fields: Mapping[str, object], progress: Progress | None = None
@@ -285,9 +289,11 @@ class Operations:
             )
         report = Admin(self.engine.workspace).ingest(
             [Path(path) for path in request.paths],
-            IngestOptions(lexical_only=request.lexical_only),
+            IngestOptions(lexical_only=request.lexical_only, wait=self.indexing is None),
             progress=progress,
         )
+        if self.indexing:
+            self.indexing.start()
         return IngestResult.model_validate(asdict(report)).model_dump()
 
 

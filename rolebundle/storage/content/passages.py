@@ -75,24 +75,10 @@ def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, 
 
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
-    return _texts(
-        corpus, "id IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps(list(rowids))
-    )
-
-
-def first_texts(corpus: Corpus, count: int) -> list[ChunkText]:
-    """What is embedded of the first ``count`` chunks of the corpus."""
-    return _texts(corpus, "true ORDER BY id LIMIT ?", count)
-
-
-def texts_after(corpus: Corpus, rowid: int, count: int) -> list[ChunkText]:
-    """What is embedded of the next ``count`` chunks with a greater rowid, ordered by rowid."""
-    return _texts(corpus, "id > ? ORDER BY id LIMIT ?", rowid, count)
-
-
-def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkText]:
     rows = corpus.rows(
-        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", bindings
+        "SELECT id, title, headings, content, tags FROM chunk "
+        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(list(rowids)),),
     )
     check_rows(rows, (int, str, str, str, str), "a chunk")
     return [
@@ -105,6 +91,15 @@ def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkTe
         )
         for rowid, title, headings, content, tags in rows
     ]
+
+
+def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
+    """What is embedded of at most ``count`` chunks, spread over the corpus."""
+    first, last = corpus.rows("SELECT min(id), max(id) FROM chunk")[0]
+    if first is None:
+        return []
+    step = max(1, (last - first + 1) // count)
+    return chunk_texts(corpus, range(first, last + 1, step)[:count])
 
 
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:

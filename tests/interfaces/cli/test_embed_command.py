@@ -23,7 +23,7 @@ OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Six chunks with vectors of the old model; nothing else is at hand."""
-    monkeypatch.setattr("rolebundle.embedding.registry._ollama_models", list)
+    monkeypatch.setattr("rolebundle.status.available_models", list)
     documents = [document(f"d{n}", [f"token {n}", f"threat {n}"]) for n in range(3)]
     return build(tmp_path, documents, HashingProvider(OLD), name="c.db")
 
@@ -198,7 +198,7 @@ class TestList:
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
     def test_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rolebundle.embedding.registry._ollama_models", list)
+        monkeypatch.setattr("rolebundle.status.available_models", list)
         bare = build(tmp_path, [document("a", ["text"])])
         outcome = invoke("embed", "list", "--db", bare)
         assert (outcome.code, outcome.out) == (0, "")

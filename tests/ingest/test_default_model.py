@@ -1,0 +1,265 @@
+"""The contextual model that a corpus has by default, where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from unittest.mock import PropertyMock, patch
+
+import numpy as np
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.admin.indexing import Indexing
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding import registry
+from rolebundle.embedding.noise import noise_of
+from rolebundle.embedding.onnx import E5, MINILM, PackagedModel
+from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.engine import Engine
+from rolebundle.ingest import indexes
+from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.opening import open_reader
+from support.commands import invoke
+from support.killing import run_child
+from support.sound import assert_sound
+from support.vectors import TextByText
+
+ENGLISH = "This is the note of the team about {}, and it says what to do when the token is old.\n"
+GERMAN = (
+    "Das ist die Notiz über {}, und sie sagt, was zu tun ist, wenn das Token nicht mehr gilt.\n"
+)
+FILES = 12
+
+
+@dataclass
+class Contextual(TextByText):
+    """In place of a model on onnxruntime, which would take seconds."""
+
+    batch_size: int = 2
+    before: Callable[[], None] = lambda: None
+
+    def embed_passages(self, texts: list[str]) -> np.ndarray:
+        self.before()
+        return super().embed_passages(texts)
+
+
+@pytest.fixture(autouse=True)
+def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Contextual]]:
+    """Both models, installed, and a default."""
+    monkeypatch.delenv("ROLEBUNDLE_MODEL")
+    made = {
+        name: Contextual(ModelIdentity("onnx", name, name[:4], 12))
+        for name in (MINILM.name, E5.name)
+    }
+    for model in made.values():
+        noise_of(model)
+    with (
+        patch.dict(registry._FACTORIES, {"onnx": lambda spec: made[spec.model or MINILM.name]}),
+        patch.object(PackagedModel, "is_installed", PropertyMock(return_value=True)),
+    ):
+        yield made
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return write(tmp_path / "notes", ENGLISH)
+
+
+@pytest.fixture
+def db(tmp_path: Path, notes: Path) -> Path:
+    """A corpus whose contextual index was not begun."""
+    path = tmp_path / "team.db"
+    assert invoke("ingest", notes, "--no-wait", "--db", path).code == 0
+    return path
+
+
+def write(folder: Path, text: str, first: int = 0, count: int = FILES) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number in range(first, first + count):
+        (folder / f"n{number}.md").write_text(f"# N{number}\n\n{text.format(f'n{number}')}")
+    return folder
+
+
+def active(db: Path) -> str:
+    with open_reader(db) as corpus:
+        index = vector_index.active_index(corpus)
+        return index.identity.model.model if index else ""
+
+
+def stored(db: Path) -> dict[str, int]:
+    with open_reader(db) as corpus:
+        return {
+            index.identity.model.provider: index.vectors
+            for index in vector_index.all_indexes(corpus)
+        }
+
+
+def chosen(db: Path) -> tuple[ProviderSpec | None, str]:
+    with open_reader(db) as corpus:
+        return contextual_model(corpus)
+
+
+def complete(db: Path) -> None:
+    with Admin(db) as admin:
+        admin.indexes.complete()
+
+
+class TestChoice:
+    def test_english_texts_get_the_english_model(self, db: Path) -> None:
+        spec, reason = chosen(db)
+        assert spec == ProviderSpec("onnx", MINILM.name)
+        assert reason == "100% of the text is English"
+
+    def test_other_texts_get_the_multilingual_model(self, db: Path, notes: Path) -> None:
+        write(notes, GERMAN, first=FILES, count=2)
+        assert invoke("ingest", notes, "--no-wait", "--db", db).code == 0
+        spec, reason = chosen(db)
+        assert spec == ProviderSpec("onnx", E5.name)
+        assert "8" in reason
+
+    def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db: Path) -> None:
+        with patch.object(PackagedModel, "is_installed", PropertyMock(return_value=False)):
+            outcome = invoke("update", "--db", db)
+            assert (outcome.code, outcome.err) == (0, ""), outcome.err
+            assert chosen(db)[0] is None
+            status = invoke("status", "--db", db).out
+        assert f"{MINILM.name} is not installed: " in status and "pip install '.[onnx]'" in status
+
+    def test_the_variable_keeps_the_static_model(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ROLEBUNDLE_MODEL", "static")
+        assert invoke("update", "--db", db).err == ""
+        assert chosen(db) == (None, "ROLEBUNDLE_MODEL=static")
+
+    @pytest.mark.parametrize("choice", [("--provider", "static"), ("use", "static:l2_supercat")])
+    def test_the_owners_choice_stays(self, db: Path, choice: tuple[str, ...]) -> None:
+        complete(db)
+        assert invoke("embed", *choice, "--db", db).code == 0
+        assert invoke("update", "--db", db).err == ""
+        assert chosen(db) == (None, "its owner chose it")
+        assert active(db) == "l2_supercat"
+
+    def test_a_corpus_without_vectors_gets_no_model(self, tmp_path: Path, notes: Path) -> None:
+        path = tmp_path / "words.db"
+        assert invoke("ingest", notes, "--lexical-only", "--db", path).err == ""
+        assert chosen(path)[0] is None and stored(path) == {}
+
+
+class TestIngest:
+    def test_it_reports_and_then_builds_the_index(self, tmp_path: Path, notes: Path) -> None:
+        path = tmp_path / "new.db"
+        outcome = invoke("ingest", notes, "--db", path)
+        assert outcome.code == 0
+        assert f"{FILES} embedded now, 0 waiting" in outcome.out
+        assert "the corpus answers already" in outcome.err
+        assert f"{FILES} passages embedded; the contextual index is complete" in outcome.err
+        assert (active(path), stored(path)) == (MINILM.name, {"static": FILES, "onnx": FILES})
+        assert "100% of the text is English" in invoke("status", "--db", path).out
+
+    def test_a_later_one_completes_the_index_before_it_reports(self, db: Path, notes: Path) -> None:
+        complete(db)
+        write(notes, ENGLISH, first=FILES, count=3)
+        outcome = invoke("ingest", notes, "--db", db)
+        assert "3 embedded now, 0 waiting" in outcome.out and outcome.err == ""
+
+    def test_no_wait_leaves_it_to_others(self, db: Path, notes: Path) -> None:
+        complete(db)
+        write(notes, ENGLISH, first=FILES, count=3)
+        outcome = invoke("ingest", notes, "--no-wait", "--db", db)
+        assert "0 embedded now, 3 waiting" in outcome.out
+        assert "3 passages for the contextual model: left to" in outcome.err
+        bundle = invoke("retrieve", "note about n13", "--db", db, "--format", "json").json()
+        assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
+        assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}
+        assert invoke("embed", "--db", db).code == 0
+        assert stored(db)["onnx"] == FILES + 3
+
+    def test_what_takes_too_long_is_left(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch, models: dict[str, Contextual]
+    ) -> None:
+        monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
+        models[MINILM.name].before = lambda: sleep(0.01)
+        outcome = invoke("update", "--db", db)
+        assert outcome.code == 0
+        assert "would take about" in outcome.err and "`rolebundle embed`" in outcome.err
+        assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
+        asked = invoke("retrieve", "note about n3", "--db", db)
+        assert f"of {FILES} passages; until it is complete, another one answers" in asked.err
+        assert invoke("embed", "--db", db).code == 0
+        assert active(db) == MINILM.name
+
+    def test_an_interrupt_keeps_what_is_done(self, db: Path, models: dict[str, Contextual]) -> None:
+        calls = []
+
+        def interrupt() -> None:
+            calls.append(1)
+            if len(calls) == 4:
+                raise KeyboardInterrupt
+
+        models[MINILM.name].before = interrupt
+        assert invoke("update", "--db", db).code == 130
+        done = stored(db)["onnx"]
+        assert 0 < done < FILES and active(db) == "l2_supercat"
+        models[MINILM.name].before = lambda: None
+        assert f"{FILES - done} passages embedded" in invoke("update", "--db", db).err
+        assert active(db) == MINILM.name
+
+    def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
+        from rolebundle.errors import EmbedderError
+
+        def fail() -> None:
+            raise EmbedderError("model_hash", "it is another file", "install it again")
+
+        models[MINILM.name].before = fail
+        outcome = invoke("update", "--db", db)
+        assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
+
+
+def test_a_server_goes_on_in_the_background(db: Path, notes: Path) -> None:
+    problems: list[str] = []
+    indexing = Indexing(db, problems.append)
+    indexing.start()
+    until(lambda: active(db) == MINILM.name)
+    write(notes, ENGLISH, first=FILES, count=3)
+    with Engine(db) as engine:
+        operations = Operations(engine, allow_write=True, indexing=indexing)
+        report = operations.call("ingest", {"paths": [str(notes)]})
+        assert (report["embedded"], report["waiting"]) == (0, 3)
+    until(lambda: stored(db)["onnx"] == FILES + 3)
+    indexing.stop()
+    assert problems == []
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = monotonic() + 10
+    while not holds():
+        assert monotonic() < end
+        sleep(0.02)
+
+
+@pytest.mark.parametrize("corpora", [2, pytest.param(25, marks=pytest.mark.slow)])
+def test_a_killed_build_loses_nothing_and_mixes_nothing(
+    corpora: int, db: Path, tmp_path: Path, models: dict[str, Contextual]
+) -> None:
+    models[MINILM.name].before = lambda: sleep(0.02)
+    for number in range(corpora):
+        path = Path(shutil.copy(db, tmp_path / f"{number}.db"))
+        before, kill_after = 0, 0.05 + 0.013 * (number % 9)
+        while run_child(lambda _, path=path: complete(path), kill_after=kill_after).killed:
+            kill_after += 0.03
+            found = stored(path)
+            assert found["static"] == FILES
+            assert found.get("onnx", 0) >= before, "what was embedded is lost"
+            before = found.get("onnx", 0)
+            assert_sound(path)
+            with open_reader(path) as corpus:
+                is_begun = bool(building_note(corpus))
+            assert is_begun == ("onnx" in found and active(path) != MINILM.name)
+        assert (active(path), stored(path)["onnx"]) == (MINILM.name, FILES)
