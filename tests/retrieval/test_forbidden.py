@@ -80,7 +80,7 @@ class TestTheWarning:
 @few_examples
 @given(
     documents=corpora(),
-    role=overlays(require_source_diversity=False),
+    role=overlays(require_source_diversity=False, diversity="soft"),
     fields=requests(token_budget=None, lexical_only=True),
 )
 def test_it_is_what_the_role_would_get_if_it_forbade_nothing(

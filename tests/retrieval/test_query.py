@@ -239,7 +239,7 @@ class TestContentWords:
         [
             ("Why don't we revoke keys that they've lost?", ["revoke", "keys", "lost"]),
             ("Show O'Brien's users' roles", ["show", "o", "brien", "users", "roles"]),
-            ("Plan tomorrow’s work", ["plan", "tomorrow", "work"]),
+            ("Plan tomorrow’s rota", ["plan", "tomorrow", "rota"]),
             ("Où est l'eau de l'hôpital ?", ["Où ~où", "eau ~eau", "hôpital ~hôpital"]),
             ("It isn't", ["isn", "t"]),
         ],

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.document import REMEMBERED_KIND
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -393,3 +394,25 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     if fallback.verdict != "corpus_empty":
         assert all(f"{n} {code}" in fallback.message for code, n in bundle.rejected_summary.items())
     assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+
+
+@few_examples
+@given(
+    documents=corpora(least=1, most=4),
+    role=st.none() | overlays(min_score=0.0, diversity="soft"),
+    fields=requests(action=None, where=None),
+)
+def test_what_agents_remembered_changes_no_verdict_about_documents(
+    documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
+) -> None:
+    """The fact has all words of the task, and each of them occurs in the documents, too."""
+    task = fields["task"]
+    own = document("own", [f"{task} {task}", *([] if len(task) > 99 else [task[::-1]])])
+    fact = document("fact", [f"remembered {task}"], source_kind=REMEMBERED_KIND, origin="agent")
+    alone, beside = (
+        answer(stored, role, None, **fields)
+        for stored in ([own, *documents], [own, *documents, fact])
+    )
+    assert alone.evidence is not None
+    assert beside.evidence is not None
+    assert beside.evidence.support == alone.evidence.support
