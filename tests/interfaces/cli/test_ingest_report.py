@@ -12,10 +12,10 @@ def test_ingest_says_that_nothing_is_trusted(tmp_path: Path) -> None:
     notes.mkdir()
     (notes / "a.md").write_text("a token", encoding="utf-8")
     ingest = ("ingest", notes, "--lexical-only", "--db", db)
-    assert "so every answer is called weak" in invoke(*ingest).out
-    assert "called weak" not in invoke(*ingest).out
+    assert "so the trust of answers is undeclared" in invoke(*ingest).out
+    assert "is undeclared" not in invoke(*ingest).out
     (notes / "b.md").write_text("---\ntrust_tier: preferred\n---\na plan\n", encoding="utf-8")
-    assert "called weak" not in invoke(*ingest).out
+    assert "is undeclared" not in invoke(*ingest).out
     assert invoke(*ingest, "--json").json()["trusted"] == 1
 
 
