@@ -194,9 +194,12 @@ AFTER_POLICY = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
     fields=requests(evidence=None, token_budget=None),
 )
 @example(
-    documents=[document("d0", ["the token is here"])],
-    role=overlay(),
-    fields={"task": "token limits of visitors", "lexical_only": True},
+    documents=[document("d0", ["the token is here", *(f"bread number{n}" for n in range(60))])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    fields={
+        "task": "token for embassies, castles, museums, lakes and visitors",
+        "lexical_only": True,
+    },
 )
 def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_required(
     folder: Path, documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]
