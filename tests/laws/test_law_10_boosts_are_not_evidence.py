@@ -301,6 +301,14 @@ def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     also=also,
     lexical_only=st.booleans(),
 )
+@example(
+    visible=[document("d0", ["a token of today", "another token"])],
+    hidden=[document("h", ["reelase"])],
+    role=None,
+    task="tokne E4711",
+    also=None,
+    lexical_only=True,
+)
 def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
     folder: Path,
     visible: list[StoredDocument],
