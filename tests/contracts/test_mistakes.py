@@ -104,7 +104,7 @@ def test_a_wrong_key_of_a_dictionary_has_its_own_place() -> None:
 def test_a_rule_over_several_values_is_a_mistake_of_their_object() -> None:
     (mistake,) = mistakes(Overlay, changed(("retrieval_policy", "lexical_weight"), 0.9))
     assert (mistake.place, mistake.kind) == (("retrieval_policy",), "object")
-    assert mistake.message.endswith("must be 1 ± 0.01, and is 1.6")
+    assert mistake.message.endswith("must be 1 ± 0.01, and is 1.54")
 
 
 def test_unknown_keys_come_first() -> None:

@@ -119,11 +119,11 @@ def test_a_glob_that_no_path_can_match_is_refused(glob: str) -> None:
 
 
 class TestDefaults:
-    def test_they_are_the_designs(self) -> None:
+    def test_they_are_the_documented_ones(self) -> None:
         policy = overlay().retrieval_policy
         weights = (policy.lexical_weight, policy.semantic_weight)
         weights += (policy.metadata_weight, policy.rerank_weight)
-        assert weights == (0.3, 0.3, 0.2, 0.2)
+        assert weights == (0.36, 0.24, 0.2, 0.2)
         assert (policy.max_selected_chunks, policy.max_chunks_per_source) == (10, 3)
         assert (policy.stale_penalty, policy.role_mismatch_penalty) == (0.5, 0.5)
         assert policy.freshness_max_age_days is None

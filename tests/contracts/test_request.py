@@ -92,7 +92,7 @@ def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
     assert error.value.code == "bad_request"
     assert error.value.message.startswith(f"{named}:")
     if named == "surprise":
-        assert "task, role, agent, action, approval, " in error.value.hint
+        assert "task, also, role, agent, action, approval, " in error.value.hint
     else:
         field = named.partition("[")[0]
         about = RetrievalRequest.model_fields[field].description

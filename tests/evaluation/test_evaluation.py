@@ -61,7 +61,7 @@ GOOD = GoldenQuestion(
     must_not_return=["launch", "old"],
     expect_rejection={"launch": "forbidden_source", "old": "conflict_downrank"},
     expect_fallback="forbidden_hit",
-    expect_trust="weak",
+    expect_trust="undeclared",
 )
 LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not_return=["launch"])
 
@@ -101,7 +101,7 @@ class TestGovernance:
         }
         assert by_kind["expect_rejection", "launch"] == "forbidden_source"
         assert by_kind["expect_rejection", "auth"].startswith("selected")
-        assert by_kind["expect_trust", ""] == "weak"
+        assert by_kind["expect_trust", ""] == "undeclared"
 
     def test_half_a_document_rejected_is_not_rejected(self, engine: Engine) -> None:
         question = GoldenQuestion(

@@ -82,7 +82,7 @@ def test_headings_alone_are_a_chunk():
 def test_a_block_up_to_the_maximum_is_not_cut():
     block = "- " + "\n- ".join(["an item of the list"] * 5)
     assert len(block) > SMALL.size
-    assert [c.content for c in chunks_of(f"text\n\n{block}")] == ["text", block]
+    assert [c.content for c in chunks_of(f"text {'word ' * 10}\n\n{block}")][1:] == [block]
 
 
 def test_a_block_over_the_maximum_is_cut_at_lines_with_exact_locators():
@@ -92,7 +92,16 @@ def test_a_block_over_the_maximum_is_cut_at_lines_with_exact_locators():
     assert len(chunks) > 5
     for chunk in chunks:
         assert chunk.content == "\n".join(text.split("\n")[chunk.start_line - 1 : chunk.end_line])
-        assert len(chunk.content) <= SMALL.size
+        assert len(chunk.content) <= SMALL.maximum
+
+
+def test_a_section_up_to_the_maximum_is_one_chunk_and_several_up_to_the_size():
+    section = f"## A\n\n{'word ' * 8}\n\n{'more ' * 8}".strip()
+    assert SMALL.size < len(section) < SMALL.maximum
+    assert [c.content for c in chunks_of(section)] == [section]
+    two = f"## A\n\n{'word ' * 5}\n\n## B\n\n{'more ' * 5}".strip()
+    assert SMALL.size < len(two) < SMALL.maximum
+    assert len(chunks_of(two)) == 2
 
 
 def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():
@@ -112,7 +121,7 @@ def test_a_long_listing_is_cut_before_lines_at_the_margin():
 
 
 def test_the_same_text_twice_has_two_ids():
-    same = "the same words again and again, long enough to be a chunk."
+    same = "the same words again and again, " * 2 + "long enough to be a chunk."
     ids = [c.chunk_id for c in chunks_of(f"{same}\n\n{same}\n\n{same}")]
     assert ids[1:] == [f"{ids[0]}-2", f"{ids[0]}-3"]
 
@@ -252,7 +261,7 @@ def test_an_edit_of_equal_length_only_changes_the_chunks_that_contain_it(n, seed
     at = where % n
     new = parts[at][:24] + paragraph(f"new {seed}")[24:]
     assert len(new) == len(parts[at])
-    settings = ChunkSettings(size=400, maximum=800)
+    settings = ChunkSettings(size=400, maximum=400)
     before = chunks_of("\n\n".join(parts), settings)
     after = chunks_of(edited(parts, at, new), settings)
     unchanged = {c.chunk_id for c in before if parts[at] not in c.content}
@@ -261,7 +270,7 @@ def test_an_edit_of_equal_length_only_changes_the_chunks_that_contain_it(n, seed
 
 
 def ids_lost_to_edits(edit, trials, n):
-    settings = ChunkSettings(size=400, maximum=800)
+    settings = ChunkSettings(size=400, maximum=400)
     lost, total = [], 0
     for trial in range(trials):
         choose = random.Random(trial)

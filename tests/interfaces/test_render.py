@@ -63,12 +63,11 @@ def test_an_answer_with_a_caution_is_not_called_healthy() -> None:
         assert ("healthy" in markdown(shown)) is named
 
 
-def test_without_a_role_the_text_says_so_once() -> None:
+def test_a_request_without_a_role_has_no_warning_about_roles() -> None:
     with scratch_folder() as folder, built(folder, [document("d", ["a token"])]) as corpus:
         bundle = ask(corpus, task="token", lexical_only=True)
-    assert "ONLY_SHARED_CORPUS" in [warning.code for warning in bundle.warnings]
-    assert render.text(bundle).count("no role was given") == 1
-    assert "no role was given" not in packet(bundle)
+    assert not bundle.warnings
+    assert "role was given" not in render.text(bundle) + packet(bundle)
 
 
 def test_score_bar() -> None:

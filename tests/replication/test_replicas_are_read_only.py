@@ -92,10 +92,17 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
 }
 READS = {
     *("close", "documents.inspect", "documents.listing", "indexes.estimate"),
+    *("indexes.waiting",),
     *("quarantine.documents", "quarantine.names", "quarantine.find", "marks.all", "decisions.all"),
     *("facts.all", "purges.plan", "policy.find_bridges", "audit.rows"),
 }
-OTHER_OPERATIONS = {"audit.collect", "repair", "replicas.pull", "purges.finish_in"}
+OTHER_OPERATIONS = {
+    "audit.collect",
+    "indexes.complete",
+    "repair",
+    "replicas.pull",
+    "purges.finish_in",
+}
 """They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 
 

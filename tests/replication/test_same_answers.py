@@ -113,7 +113,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
         {"tags": [WORDS[0], "tokens"]},
     ),
     "token_budget": (None, None, 900),
-    "allow_weak": (False, False, True),
+    "evidence": (None, None, "required"),
     "action": (None, "read", "execute"),
     "rerank": (None, "none"),
 }
@@ -259,7 +259,7 @@ def test_bundles_of_the_sample_corpus_are_equal(sample: Published, rounds: int) 
 
 @rounds(5, 600)
 def test_bundles_of_a_generated_corpus_are_equal(generated: Published, rounds: int) -> None:
-    assert _compare(generated, list(_requests(2, rounds))) > rounds / 4
+    assert _compare(generated, list(_requests(2, rounds))) > rounds / 8
 
 
 @pytest.mark.sample(4)

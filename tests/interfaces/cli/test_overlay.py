@@ -133,7 +133,7 @@ def test_explain(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert '  mission: "Read." (base.json)\n' in out
     assert '  extends: "base" (mine.json)\n    note on extends: why\n' in out
     assert "  retrieval_policy.lexical_weight: 0.5 (mine.json)\n" in out
-    assert "semantic_weight: 0.214286 (rescaled, because mine.json gives other weights)\n" in out
+    assert "semantic_weight: 0.1875 (rescaled, because mine.json gives other weights)\n" in out
     assert "  retrieval_policy.min_score: 0.1 (default)\n" in out
     assert "\x1b" not in out
     code, out, _ = run(capsys, "show", "mine", "--overlay-dir", str(folder))
