@@ -305,7 +305,7 @@ def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     visible=[document("d0", ["a token of today", "another token"])],
     hidden=[document("h", ["reelase"])],
     role=None,
-    task="tokne E4711",
+    task='tokne "another today"',
     also=None,
     lexical_only=True,
 )
