@@ -170,7 +170,7 @@ def golden_bundle(folder: Path) -> str:
             "trust_tier_boosts": {"authoritative": 2.0, "general": 0.8},
         },
         retrieval_policy={
-            "max_selected_chunks": 3,
+            "max_selected_chunks": 2,
             "freshness_max_age_days": 365.0,
             "stale_penalty": 1.0,
             "require_source_diversity": True,

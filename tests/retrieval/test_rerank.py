@@ -122,7 +122,7 @@ def test_a_text_that_the_server_cannot_read_keeps_its_score(
     ]
     db = build(tmp_path, documents, HashingProvider(), name="long.db")
     bundle = reranked(db, server, "tei")
-    assert len(contextual(bundle)) == 3 and long.strip() not in contextual(bundle)
+    assert contextual(bundle) and long.strip() not in contextual(bundle)
     [message] = degradations(bundle)
     assert message.startswith("1 of the best passages could not be read")
 

@@ -66,18 +66,6 @@ def test_the_words_that_no_passage_has_are_named(bundle: RetrievalBundle) -> Non
     assert "No passage has" not in text_of(answer_page(bundle))
 
 
-def test_the_words_of_an_intent_are_not_missing_from_the_answer_to_a_vague_task(
-    bundle: RetrievalBundle,
-) -> None:
-    query = bundle.query.model_copy(update={"lexical_query": ["lately", "zeppelin"]})
-    hit = "vague:recency(dated 2026-01-01; fit 1.00)"
-    chunks = [chunk.model_copy(update={"overlay_hits": [hit]}) for chunk in bundle.selected]
-    specific = bundle.model_copy(update={"query": query})
-    vague = specific.model_copy(update={"selected": chunks})
-    assert "No passage has: lately, zeppelin." in text_of(answer_page(specific))
-    assert "No passage has: zeppelin." in text_of(answer_page(vague))
-
-
 def test_what_puts_a_passage_before_the_next_one_sums_up_to_the_lead(
     bundle: RetrievalBundle,
 ) -> None:
@@ -200,17 +188,11 @@ def test_the_hits_of_an_overlay_in_plain_words() -> None:
             "boost:doc-type(security-audit×1.6)",
             "vocab:boost(token replay)",
             "vocab:suppress(draft)",
-            "vague:recency+trouble(dated; fit 0.80)",
-            "vague:old-entry(×0.90)",
             "something new",
         ]
     )
     assert rules.factors == [("document type", "security-audit ×1.6"), ("something new", "")]
     assert (rules.words, rules.suppressed) == (["token replay"], ["draft"])
-    assert rules.vague == [
-        ("the task asks for what is new, the task asks what goes wrong", "dated; fit 0.80"),
-        ("old entry", "×0.90"),
-    ]
 
 
 def test_every_command_in_an_advice_exists() -> None:
