@@ -194,9 +194,12 @@ AFTER_POLICY = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
     fields=requests(evidence=None, token_budget=None),
 )
 @example(
-    documents=[document("d0", ["the token is here"])],
-    role=overlay(),
-    fields={"task": "token limits of visitors", "lexical_only": True},
+    documents=[document("d0", ["the token is here", *(f"bread number{n}" for n in range(60))])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    fields={
+        "task": "token for embassies, castles, museums, lakes and visitors",
+        "lexical_only": True,
+    },
 )
 def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_required(
     folder: Path, documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]
@@ -297,6 +300,14 @@ def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     task=task_text,
     also=also,
     lexical_only=st.booleans(),
+)
+@example(
+    visible=[document("d0", ["a token of today", "another token"])],
+    hidden=[document("h", ["reelase"])],
+    role=None,
+    task='tokne "another today"',
+    also=None,
+    lexical_only=True,
 )
 def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
     folder: Path,

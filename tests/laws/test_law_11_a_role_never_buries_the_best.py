@@ -40,6 +40,10 @@ LIKES_SECURITY: dict[str, Any] = {
     "source_policy": {"domain_boosts": {"security": 100.0, "platform": 0.01}},
     "vocabulary": {"boost_phrases": ["release"], "suppress_phrases": ["audit"]},
 }
+ROLE_ALONE: dict[str, Any] = {
+    "lexical_weight": 0.0, "semantic_weight": 0.0, "metadata_weight": 0.5, "rerank_weight": 0.5,
+    "min_score": 0.0,
+}  # fmt: skip
 
 marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(MarkState))))
 
@@ -56,7 +60,14 @@ marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(Mar
     documents=[ANSWER],
     crowd=CROWD,
     marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy={"min_score": 0.0, "fusion": "rrf"}),
+    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
+    fields={"task": "token rotation audit", "lexical_only": False},
+)
+@example(
+    documents=[ANSWER],
+    crowd=CROWD,
+    marked=[],
+    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE | {"fusion": "rrf"}),
     fields={"task": "token rotation audit", "lexical_only": True},
 )
 @example(

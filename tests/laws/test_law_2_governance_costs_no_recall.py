@@ -61,7 +61,7 @@ CROWDS: dict[str, list[StoredDocument]] = {
         document("newer", ["an audit"], supersedes=("crowd",)),
     ],
     "copies": [document("crowd", ["token rotation"] * CROWD)],
-    "near copies": [
+    "alike": [
         # The title counts double, so these long passages rank above every short one.
         document(
             "crowd",
@@ -99,7 +99,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     task_matches_crowd=st.booleans(),
 )
 @example(
-    kind="near copies",
+    kind="alike",
     documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
     role=overlay(retrieval_policy={"min_score": 0.0}),
     limit=2,
@@ -107,12 +107,20 @@ def governed(draw: st.DrawFn) -> Overlay:
     task_matches_crowd=True,
 )
 @example(
-    kind="near copies",
+    kind="alike",
     documents=[document("d0", [f"{LONG} token still"], title="token " * 5)],
     role=overlay(retrieval_policy={"min_score": 0.0}),
     limit=2,
     fields={"task": "token " * 5, "lexical_only": False},
     task_matches_crowd=False,
+)
+@example(
+    kind="copies",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    limit=2,
+    fields={"task": "token rotation", "lexical_only": True},
+    task_matches_crowd=True,
 )
 @example(
     kind="external",

@@ -46,7 +46,6 @@ REQUEST_FIELDS = (
     "as_of",
     "now",
     "lexical_only",
-    "allow_weak",
 )
 """The fields of a request that a view's address can have."""
 _STATUS: Mapping[type[RolebundleError], HTTPStatus] = {
@@ -261,9 +260,8 @@ class Inspector:
         }
         if limit := parameters.get("limit"):
             fields["limit"] = int(limit) if _WHOLE_NUMBER.fullmatch(limit) else limit
-        for name in ("lexical_only", "allow_weak"):
-            if name in fields:
-                fields[name] = True
+        if "lexical_only" in fields:
+            fields["lexical_only"] = True
         return request_from({"deadline_ms": DEADLINE_MS, **fields, **changes})
 
     def close(self) -> None:

@@ -56,7 +56,8 @@ class TestMissing:
 class TestExact:
     """What is quoted, numbers and identifiers can only be meant exactly."""
 
-    OFTEN = document("often", [f"restart the pump after an alarm, step {n}" for n in range(30)])
+    OFTEN = document("often", [f"restart the pump after an alarm{' again' * n}" for n in range(6)])
+    OTHERS = document("others", [f"the weather is slow to start, day{n}" for n in range(90)])
 
     @pytest.mark.parametrize(
         ("word", "content"),
@@ -72,14 +73,14 @@ class TestExact:
     def test_a_rare_one_is_in_the_first_three_passages(
         self, tmp_path: Path, word: str, content: str, has_role: bool
     ) -> None:
-        role = overlay(source_policy={"document_type_boosts": {"manual": 0.01, "note": 100.0}})
+        role = overlay(source_policy={"document_type_boosts": {"manual": 0.01}})
         far = "words about other things " * 30
         rare = document("rare", [f"{content} {far}"], document_type="manual")
-        notes = document("notes", TEXTS, document_type="note")
         task = f"restart the pump after an alarm {word}"
-        documents = (self.OFTEN, rare, notes)
+        documents = (self.OFTEN, self.OTHERS, rare)
         bundle = answer(tmp_path, task, *documents, role=role if has_role else None)
-        assert "rare" in [passage.document_id for passage in bundle.selected[:3]]
+        first = [passage.document_id for passage in bundle.selected[:3]]
+        assert first == ["often", "often", "rare"]
         assert "WORDS_MISSING" not in messages(bundle)
 
     @pytest.mark.parametrize("word", ["6261", "E_COLD", "pumpState", '"slow stop"'])

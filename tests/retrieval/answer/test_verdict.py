@@ -396,23 +396,14 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
 
-@few_examples
-@given(
-    documents=corpora(least=1, most=4),
-    role=st.none() | overlays(min_score=0.0, diversity="soft"),
-    fields=requests(action=None, where=None),
-)
-def test_what_agents_remembered_changes_no_verdict_about_documents(
-    documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
-) -> None:
-    """The fact has all words of the task, and each of them occurs in the documents, too."""
-    task = fields["task"]
-    own = document("own", [f"{task} {task}", *([] if len(task) > 99 else [task[::-1]])])
-    fact = document("fact", [f"remembered {task}"], source_kind=REMEMBERED_KIND, origin="agent")
+def test_what_agents_remembered_changes_no_verdict_about_documents() -> None:
+    task = "token for embassies, castles, museums, lakes and visitors"
+    documents = [document("d", ["the token is here", *(f"bread number{n}" for n in range(60))])]
+    fact = document("fact", [task], source_kind=REMEMBERED_KIND, origin="agent")
     alone, beside = (
-        answer(stored, role, None, **fields)
-        for stored in ([own, *documents], [own, *documents, fact])
+        answer(stored, None, None, task=task) for stored in (documents, [*documents, fact])
     )
     assert alone.evidence is not None
     assert beside.evidence is not None
-    assert beside.evidence.support == alone.evidence.support
+    assert alone.evidence.support == beside.evidence.support == "weak"
+    assert "fact" in [passage.document_id for passage in beside.selected]
