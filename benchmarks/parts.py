@@ -39,29 +39,23 @@ GOLDEN_SETS = (
 )
 PARTS: Mapping[str, tuple[str, Any]] = {
     "nothing": ("rolebundle.retrieval.rank.SUPPRESS_PHRASE", -0.2),
-    "neighbours": ("rolebundle.retrieval.smooth.NEIGHBOUR_SHARE", 0.0),
-    "feedback": ("rolebundle.retrieval.smooth.FEEDBACK_SHARE", 0.0),
-    "removal of phrases that only ask": (
-        "rolebundle.retrieval.query.remove_phrasing",
-        lambda task: (task, 0),
-    ),
     "confidence of the semantic lane": (
         "rolebundle.retrieval.lanes.query_confidence",
         lambda query, provider: 1.0,
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),
-    "near-duplicates": ("rolebundle.retrieval.rank.mark_duplicates", list),
-    "off-topic": (
-        "rolebundle.retrieval.pipeline.is_answered_off_topic",
-        lambda evidence, request: False,
-    ),
+    "other spellings": ("rolebundle.retrieval.query._spellings", lambda task, compounds: {}),
+    "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
+    "lift of exact words": ("rolebundle.retrieval.rank.EXACT_FIRST", sys.maxsize),
+    "lift of the best without a role": ("rolebundle.retrieval.rank.KEPT_FIRST", sys.maxsize),
+    "copies": ("rolebundle.retrieval.rank.mark_duplicates", list),
     "prefer_newest": (
         "rolebundle.retrieval.select._Selecting._conflicts_of",
         lambda selecting, candidate: [],
     ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
     "the role's vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
-    "the role": ("rolebundle.retrieval.evidence.Evidence.role_factor", 0.0),
+    "the role": ("rolebundle.retrieval.pipeline.role_share", lambda policy, specificity: 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
 
