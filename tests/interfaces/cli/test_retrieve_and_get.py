@@ -182,6 +182,31 @@ def test_seen_is_repeated(sample_db: Path) -> None:
     assert not {*seen} & {chunk.chunk_id for chunk in second.selected}
 
 
+def test_also_is_repeated(sample_db: Path) -> None:
+    common = ("retrieve", "stolen tablet", "--lexical-only", "--format", "json", "--db", sample_db)
+    also = ("token replay", "revoked device")
+    options = [part for wording in also for part in ("--also", wording)]
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, *options).out)
+    assert bundle.request is not None
+    assert bundle.request.also == [*also]
+    assert "task:also(2)" in bundle.query.applied_overlay_rules
+    assert {"replay", "revoked"} <= {*bundle.query.lexical_query}
+
+
+def test_required_evidence_withholds_what_optional_evidence_shows(sample_db: Path) -> None:
+    task = "Which languages does the zeppelin support in Kubernetes clusters?"
+    common = ("retrieve", task, "--lexical-only", "--format", "json", "--db", sample_db)
+    bundles = {
+        need: RetrievalBundle.model_validate_json(invoke(*common, "--evidence", need).out)
+        for need in ("optional", "required")
+    }
+    assert "WEAK_EVIDENCE" in {warning.code for warning in bundles["optional"].warnings}
+    assert bundles["optional"].selected
+    assert not bundles["required"].selected
+    assert bundles["required"].fallback is not None
+    assert bundles["required"].fallback.verdict == "no_evidence"
+
+
 def test_an_answer_as_of_a_time(sample_db: Path) -> None:
     common = ("retrieve", "What is the strategy?", "--lexical-only", "--format", "json")
     bundle = RetrievalBundle.model_validate_json(
