@@ -21,8 +21,8 @@ _MAX_LISTED = 20
 _EXAMPLES = 3
 _LINE_CHARS = 500
 UNDECLARED_TRUST = (
-    "trust: no document is declared preferred or authoritative, so the trust of answers is undeclared; "
-    "docs/metadata.md says how to declare it"
+    "trust: no document is declared preferred or authoritative, so the trust of answers is "
+    "undeclared; docs/metadata.md says how to declare it"
 )
 
 
