@@ -532,7 +532,9 @@ class Machine(RuleBasedStateMachine):
     def _gate(self, request: RetrievalRequest) -> Path:
         """A contract that asks the corpus whether the task may be stated as it is."""
         (self.folder / "draft.md").write_text(f'It says "{request.task}".', encoding="utf-8")
-        posture = {"check": "posture", "task": request.task, "trust": "mixed"}
+        # TOML allows this control character in no string, and JSON does not escape it.
+        task = request.task.replace("\x7f", " ")
+        posture = {"check": "posture", "task": task, "trust": "mixed"}
         verify = {"check": "verify", "file": "draft.md"}
         role = {} if request.role is None else {"role": request.role}
         lines = [
