@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
@@ -28,6 +29,10 @@ Values = Mapping[str, Any]
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
+_CAUTION_CHARS = 1_000
+_LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
+_MAX_GAP = 3
+"""Chunks are separated by blank lines, which are in none of them."""
 
 
 def answer_text(method: str, answer: Values) -> str:
@@ -79,7 +84,7 @@ def _lookup(lookup: Lookup) -> Iterator[str]:
         indent = "  " * (heading.level - outermost)
         yield f"{heading.start_line}-{heading.end_line} {indent}{one_line(heading.heading)}"
     left_out = 0
-    for passage in lookup.passages:
+    for passage in _joined(lookup.passages):
         content, link_lines = readable_content(lookup, passage)
         left_out += link_lines
         if content.strip():
@@ -94,6 +99,38 @@ def _lookup(lookup: Lookup) -> Iterator[str]:
     if lookup.more and lookup.more.omitted.passages:
         more = counted(lookup.more.omitted.passages, "more passage")
         yield f"{more}. To read on, call get with {shown_id(lookup.more.params.id)}"
+
+
+def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
+    """The passages, in which neighbours of one file are one: a reader asked for lines, not chunks.
+
+    What has a mark, an anchor or only a part of its text stays alone.
+    """
+    joined: list[FoundPassage] = []
+    for passage in passages:
+        previous = joined[-1] if joined else None
+        gap = _lines_between(previous, passage) if previous else 0
+        if previous is None or not gap:
+            joined.append(passage)
+            continue
+        start = previous.locator.rpartition("-")[0]
+        update = {
+            "locator": f"{start}-{passage.locator.rpartition('-')[2]}",
+            "content": f"{previous.content}{chr(10) * gap}{passage.content}",
+        }
+        joined[-1] = previous.model_copy(update=update)
+    return joined
+
+
+def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
+    """How many line breaks are between two passages that can be read as one; 0 if they cannot."""
+    if any((one.mark, one.anchor, one.truncated) != (None, None, None) for one in (first, second)):
+        return 0
+    places = [_LINES.fullmatch(one.locator) for one in (first, second)]
+    if places[0] is None or places[1] is None or places[0][1] != places[1][1]:
+        return 0
+    gap = int(places[1][2]) - int(places[0][3])
+    return gap if 0 < gap <= _MAX_GAP else 0
 
 
 def readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
@@ -122,9 +159,17 @@ def _listing(answer: Values) -> str:
 
 def _found_lines(answer: Values) -> str:
     lines = [
-        f"{one_line(line['locator'], _LOCATOR_CHARS)}: {harmless(line['text'])}{line_notes(line)}"
+        f"{one_line(line['locator'], _LOCATOR_CHARS)}: {harmless(line['text'])}"
+        f"{line_notes({**line, 'flags': None})}"
         for line in answer["lines"]
     ]
+    # Flags are the same for all lines of a document.
+    flagged = dict.fromkeys(
+        f"{line['locator'].rpartition(':')[0]} is {flag_note(line['flags'])}"
+        for line in answer["lines"]
+        if line.get("flags")
+    )
+    lines += [one_line(f"Caution: {'; '.join(flagged)}", _CAUTION_CHARS)] if flagged else []
     if not lines:
         return "No line matches. Its words may be written otherwise: call retrieve."
     if answer.get("next"):
