@@ -167,8 +167,8 @@ class RetrievalRequest(Contract):
     )
     evidence: EvidenceNeed | None = Field(
         None,
-        description="required: return no passages if the documents have little of the task. "
-        "optional: return them with a caution. Default: the overlay's choice, or optional.",
+        description="required: return no passages if the documents have little of the task. Else "
+        "they come with a caution, unless the overlay requires evidence.",
     )
     as_of: Moment | None = Field(
         None,

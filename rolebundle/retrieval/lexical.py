@@ -150,9 +150,8 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     """The query in which each misspelled word of the task is searched as a known one as well.
 
     A word counts as misspelled if English and the visible chunks do not have it, and one change of
-    a letter turns it into a word that at least ``OFTEN`` of them have. Of several, English words
-    come first, then the more frequent. Names are as they are, and so is what is a function word
-    with one change.
+    a letter turns it into a word that at least ``OFTEN`` of them have. Of several, function words
+    come first, then English words, then the more frequent. Names are as they are.
     """
     visible = compartments.searchable_compartments(corpus)
     own = sorted(query.wordings[0] - query.names)
@@ -168,15 +167,13 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     for place in unknown[:MAX_CORRECTED]:
         word = content_words[place][0].text
         changed = one_change_away(word)
-        if not ENGLISH.isdisjoint(changed):
-            continue
         known = _frequencies(corpus, visible, [_literal(Term(other)) for other in changed])
         often = [
-            (is_english(other), count, other)
+            (other in ENGLISH, is_english(other), count, other)
             for count, other in zip(known, changed, strict=True)
             if count >= OFTEN
         ]
-        for is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
+        for _, is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
             if is_known or _is_written(corpus, visible, other):
                 corrected[word] = other
                 content_words[place] = (*content_words[place], Term(other))

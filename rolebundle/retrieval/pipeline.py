@@ -77,8 +77,8 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     found = _search(lanes, request, reranker, pool, weighed, seen)
     while found.distinct(request) < request.limit and found.pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
-        # If policy rejects something, the next ones are limited to the documents that it allows;
-        # else each is deeper than the last.
+        # If policy rejects something, the next ones are limited to the documents that it allows.
+        # Each after that is deeper than the last.
         if found.rejected and not is_limited_to_allowed:
             within = lanes.allowed_documents(request, searched)
             is_limited_to_allowed = True

@@ -108,7 +108,7 @@ def resolve_request(
         as_of=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
         purpose=purpose_of(request, view.trust),
-        requires_evidence=(request.evidence or policy.evidence) == "required",
+        requires_evidence="required" in (request.evidence, policy.evidence),
         quarantined=view.quarantined,
         has_policy=view.access_level is not None,
         echo=RequestEcho.model_construct(

@@ -13,7 +13,7 @@ ENGLISH = frozenset(
     getting had has have having he her here hers him his how i if in into is it its itself just
     let like make makes making many may me might more most much must my need needed needs no nor
     not now of off on once one only or other our ours out over own per please put said same say
-    says shall she should so some still such tell than that the their theirs them then there these
+    says shall she should so some such tell than that the their theirs them then there these
     they this those through to too under until up upon us use used uses using very want wants was
     way ways we were what when where whether which while who whom whose why will with within
     without work works would yes yet you your yours

@@ -37,6 +37,7 @@ _YEAR = re.compile(
     r"(?:-\d\d(?:-\d\d)?)?(?![\w:/%-]|\.\d)",
     re.IGNORECASE,
 )
+_WRITTEN = re.compile(r"[\w./:@#-]*\w")
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there may be a warning."""
 
@@ -263,6 +264,8 @@ def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [*absent, *(label for label in labels if label not in parts)]
+    as_written = {word.lower(): word for word in _WRITTEN.findall(query.task_text)}
+    named = [as_written.get(label.lower(), label) for label in named]
     return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
 
 
