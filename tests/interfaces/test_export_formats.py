@@ -205,5 +205,5 @@ def test_cautions_are_messages_beside_a_table(tmp_path: Path) -> None:
             "retrieve", "a token of Zorblax", "--lexical-only", "--format", form, "--db", db
         )
         assert outcome.code == 0
-        assert "no passage mentions: zorblax" in outcome.err
+        assert "no passage mentions: Zorblax" in outcome.err
         assert "Caution: " not in outcome.out

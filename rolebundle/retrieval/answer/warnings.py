@@ -61,7 +61,7 @@ def warnings_for(
         ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
-        ("STALE_DOMINANT", _stale_dominant(selected, codes, _past_year(request))),
+        ("STALE_DOMINANT", _stale_dominant(selected, codes, request)),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
         ("ACTION_RESTRICTED", _action_restricted(codes)),
         ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
@@ -127,19 +127,26 @@ def _is_role_specific(chunk: SelectedChunk) -> bool:
 
 
 def _stale_dominant(
-    selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int], past_year: str
+    selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int], request: ResolvedRequest
 ) -> str:
-    """Passages that are not older than the past that the task asks about do not count."""
+    """Passages that are not older than the past that the task asks about do not count.
+
+    The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
+    old files, and that alone says nothing about what they say.
+    """
+    past_year = _past_year(request)
+    counts_files = request.policy.freshness_max_age_days is not None
+
+    def is_stale(chunk: SelectedChunk) -> bool:
+        freshness = chunk.metadata.freshness
+        date = freshness.updated_at or (freshness.inferred_at if counts_files else None)
+        is_old = date is not None and freshness.status == "stale"
+        return is_old and not (past_year and (date or "") >= past_year)
+
     rejected = codes.get("stale", 0)
-    stale = rejected + sum(_is_stale(chunk, past_year) for chunk in selected)
+    stale = rejected + sum(map(is_stale, selected))
     considered = rejected + len(selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
-
-
-def _is_stale(chunk: SelectedChunk, past_year: str) -> bool:
-    freshness = chunk.metadata.freshness
-    date = freshness.updated_at or freshness.inferred_at or ""
-    return freshness.status == "stale" and not (past_year and date >= past_year)
 
 
 def _past_year(request: ResolvedRequest) -> str:

@@ -128,7 +128,9 @@ class TestWarnings:
         assert codes(SOUND, rejected, role=ROLE) == {"ACTION_RESTRICTED": message}
 
     def test_stale_dominant_over_a_half(self) -> None:
-        stale = answer_passage(status="stale", hits=(OWN,))
+        stale = answer_passage(status="stale", hits=(OWN,), updated_at="2020-01-01T00:00:00Z")
+        undeclared = answer_passage(status="stale", hits=(OWN,))
+        assert "STALE_DOMINANT" not in codes([undeclared] * 3, role=ROLE)
         assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE)
         found = codes([*SOUND, stale, stale, stale], role=ROLE)
         assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
@@ -213,7 +215,7 @@ class TestWarnings:
         ].startswith("7 chunks")
 
     def test_the_order_is_fixed(self) -> None:
-        same = answer_passage("general", "stale", "w")
+        same = answer_passage("general", "stale", "w", updated_at="2020-01-01T00:00:00Z")
         found = codes(
             [same] * 3,
             conflicts=[conflict("a", "b")],
