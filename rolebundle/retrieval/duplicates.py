@@ -1,7 +1,7 @@
 """Copies: passages with the same headings and the same text, whitespace aside. Pure.
 
-Copies are one place in an answer. The one that stands for the others has the higher trust, then the
-later date, then the shorter path, and a path that names it a copy or an old version comes last.
+Copies are one place in an answer. The one that stands for the others has the higher trust, then a
+path that does not name it a copy or an old version, then the later date, then the shorter path.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _text_of(passage: Passage) -> tuple[str, ...]:
     return tuple(" ".join(text.split()) for text in (*passage.headings, passage.content))
 
 
-def _order(passage: Passage) -> tuple[bool, int, str, bool, int, str]:
+def _order(passage: Passage) -> tuple[bool, int, bool, str, int, str]:
     """The sort key of copies: the one that stands for the others comes first.
 
     What an agent filed never stands for what others wrote.
@@ -63,8 +63,8 @@ def _order(passage: Passage) -> tuple[bool, int, str, bool, int, str]:
     return (
         document.origin == "agent",
         TRUST_TIERS.index(document.trust_tier),
-        date or chr(0x10FFFF),
         bool(_COPY_PATH.search(passage.path)),
+        date or chr(0x10FFFF),
         len(passage.path),
         passage.chunk_id,
     )
