@@ -57,7 +57,7 @@ class Indexing:
                     problem = report.problem if report else ""
             except _StoppedError:
                 return
-            except RolebundleError as error:
+            except (RolebundleError, OSError) as error:
                 problem = str(error)
             if problem and problem != self._last_problem:
                 self._report_problem(f"warning: the contextual index is not complete: {problem}")

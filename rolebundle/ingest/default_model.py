@@ -71,7 +71,7 @@ def building_note(corpus: Corpus) -> str:
             chunks = corpus_counts(corpus).chunks
             return (
                 f"the index of {model.model} has {chunks - count_waiting(corpus, index):,} of "
-                f"{chunks:,} passages; until it is complete, another one answers"
+                f"{chunks:,} passages; until it is complete, another index answers"
             )
     return ""
 

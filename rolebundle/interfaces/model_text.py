@@ -171,7 +171,7 @@ def _found_lines(answer: Values) -> str:
     )
     lines += [one_line(f"Caution: {'; '.join(flagged)}", _CAUTION_CHARS)] if flagged else []
     if not lines:
-        return "No line matches. Its words may be written otherwise: call retrieve."
+        return "No line matches. The documents may use other words: call retrieve."
     if answer.get("next"):
         lines.append(f"There are more. Call grep with after {shown_id(answer['next'])}")
     return "\n".join([DATA, *lines])

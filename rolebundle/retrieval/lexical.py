@@ -45,9 +45,11 @@ RARE = 50
 EXACT_PROPOSED = 5
 """So many of the best chunks with a rare exact term are proposed."""
 OFTEN = 2
+"""A word that at least so many chunks have may be the right spelling of another one."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MAX_CORRECTED = 4
+"""At most so many words of a task are corrected; of each, so many spellings are looked at."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 K1 = 1.2

@@ -125,7 +125,7 @@ class _Selecting:
     def _is_past_source_limit(self, candidate: Candidate) -> bool:
         """Whether the role limits passages of a source, and so many of its source are selected.
 
-        What is the best for the task is not limited (law 11).
+        What a lift keeps is not limited: the best for the task (law 11), and exact words.
         """
         policy, source = self.request.policy, candidate.passage.document.source_id
         if policy.diversity != "hard" or candidate.is_kept:

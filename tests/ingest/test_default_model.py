@@ -191,7 +191,7 @@ class TestIngest:
         assert "would take about" in outcome.err and "`rolebundle embed`" in outcome.err
         assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
         asked = invoke("retrieve", "note about n3", "--db", db)
-        assert f"of {FILES} passages; until it is complete, another one answers" in asked.err
+        assert f"of {FILES} passages; until it is complete, another index answers" in asked.err
         assert invoke("embed", "--db", db).code == 0
         assert active(db) == MINILM.name
 

@@ -63,6 +63,6 @@ def grep(
         text = f"{locator}: {harmless(line['text'])}" + (style("caution", notes) if notes else "")
         click.echo(writable(text), color=style.color)
     if not found.lines:
-        click.echo("no line", err=True)
+        click.echo("no line matches", err=True)
     if found.next:
-        click.echo(writable(f"there are more: --after {found.next}"), err=True)
+        click.echo(writable(f"there are more lines; continue with --after {found.next}"), err=True)

@@ -70,4 +70,6 @@ def ls(
     if not listing.documents:
         click.echo("no document", err=True)
     if listing.next:
-        click.echo(writable(f"there are more: --after {listing.next}"), err=True)
+        click.echo(
+            writable(f"there are more documents; continue with --after {listing.next}"), err=True
+        )

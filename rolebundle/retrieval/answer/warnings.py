@@ -253,8 +253,8 @@ def _words_missing(retrieval: Retrieval) -> str:
 def _words_corrected(retrieval: Retrieval) -> str:
     if not retrieval.query.corrected:
         return ""
-    pairs = (f"{word} as {other}, too" for word, other in retrieval.query.corrected.items())
-    return f"searched {'; '.join(pairs)}"
+    pairs = (f"{other} for {word}" for word, other in retrieval.query.corrected.items())
+    return f"also searched for likely spellings: {', '.join(pairs)}"
 
 
 def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:

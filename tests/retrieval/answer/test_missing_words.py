@@ -96,7 +96,7 @@ class TestMisspelled:
         bundle = answer(tmp_path, "konfigure servar", limit=1)
         assert bundle.selected
         found = messages(bundle)
-        assert "servar as server" in found["WORDS_CORRECTED"]
+        assert "server for servar" in found["WORDS_CORRECTED"]
         assert "WORDS_MISSING" not in found or "servar" not in found["WORDS_MISSING"]
 
     @pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])

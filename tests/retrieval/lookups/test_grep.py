@@ -234,7 +234,7 @@ def test_hidden_text_secrets_and_quarantined_documents_are_not_found(tmp_path: P
     assert [document["document_id"].endswith("b.md") for document in quarantined] == [True]
     for pattern in ("zebra", secret, secret[4:], "evil@example.com"):
         result = invoke("grep", pattern, "--db", db)
-        assert (result.code, result.out, result.err) == (0, "", "no line\n"), pattern
+        assert (result.code, result.out, result.err) == (0, "", "no line matches\n"), pattern
     found = invoke("grep", "plan begins", "--db", db).out.splitlines()
     assert [line.partition(": ")[0] for line in found] == ["a.md:3"]
     assert "The key is" in invoke("grep", "the key", "--db", db).out
@@ -271,7 +271,7 @@ def test_the_command_says_that_there_is_more(tmp_path: Path) -> None:
     first = invoke("grep", "token", "--limit", "2", "--db", db)
     assert (first.out, first.err) == (
         "a.md:1: token\na.md:2: token\n",
-        "there are more: --after 2:a\n",
+        "there are more lines; continue with --after 2:a\n",
     )
     second = invoke("grep", "token", "--after", "2:a", "--db", db)
     assert (second.out, second.err) == ("a.md:3: token\n", "")
