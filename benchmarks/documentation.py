@@ -78,6 +78,17 @@ def gather(folder: Path, sample: float = 1.0) -> Workplace:
     return Workplace(place, files, len(sizes), sum(sizes))
 
 
+def build(place: Workplace) -> Path:
+    """Ingest the files with vectors; unchanged files are skipped."""
+    from rolebundle.admin import Admin
+    from rolebundle.ingest.options import IngestOptions
+
+    path = place.corpus("retrieve")
+    with Admin(path) as admin:
+        admin.ingest([place.files], IngestOptions(workers=os.cpu_count() or 1))
+    return path
+
+
 def questions(n: int | None = None) -> list[str]:
     """Return the first ``n`` questions of the list, or all. Its topics alternate."""
     lines = QUESTIONS.read_text(encoding="utf-8").splitlines()

@@ -22,8 +22,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from documentation import Missing, add_arguments, gather, print_table, questions
-from retrieve import build
+from documentation import Missing, add_arguments, build, gather, print_table, questions
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest

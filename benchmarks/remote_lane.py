@@ -28,9 +28,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from candidate_source import rank, with_source
-from documentation import add_arguments, gather, print_table, questions
+from documentation import add_arguments, build, gather, print_table, questions
 from postgres_source import PostgresSource, add_copies, connect, load, server, snapshot
-from retrieve import build
 from scopes import scoped
 
 from rolebundle.admin import Admin

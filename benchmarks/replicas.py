@@ -34,8 +34,7 @@ from time import perf_counter, process_time
 from typing import Any
 from unittest.mock import patch
 
-from documentation import Missing, Workplace, add_arguments, gather, print_table
-from retrieve import build
+from documentation import Missing, Workplace, add_arguments, build, gather, print_table
 
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection

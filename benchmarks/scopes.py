@@ -20,8 +20,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from documentation import add_arguments, gather, print_table, questions
-from retrieve import build
+from documentation import add_arguments, build, gather, print_table, questions
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest

@@ -21,8 +21,7 @@ from time import perf_counter
 
 import apsw
 import sqlite_vec
-from documentation import add_arguments, gather, print_table, questions
-from retrieve import build
+from documentation import add_arguments, build, gather, print_table, questions
 
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector

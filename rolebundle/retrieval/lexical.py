@@ -4,8 +4,7 @@ An OR query spends most of its time on chunks that have only a common word. So i
 only chunks with an *essential* term are scored. The essential terms are the rarest: as many as
 needed, until all the other terms together cannot bring a chunk among the best. This is MaxScore
 (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), except that the bound of
-a term is what terms usually add and not their maximum; ``benchmarks/retrieve.py`` measures what
-that misses.
+a term is what terms usually add and not their maximum. So a chunk of the true best may be missing.
 
 If several compartments are visible, each proposes its best chunks, and these are scored again with
 the statistics of everything that is visible: :class:`Statistics` is BM25 as FTS5 computes it
