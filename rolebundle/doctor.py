@@ -31,7 +31,6 @@ from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audience import publish_command
-from rolebundle.policy.audit_collection import verify_collection
 from rolebundle.policy.audit_verification import verify_file
 from rolebundle.storage import purge
 from rolebundle.storage.backup import page_problem, private_copy
@@ -44,7 +43,6 @@ from rolebundle.storage.files.partial import COMPANIONS, stale_partials
 from rolebundle.storage.indexes.vector_index import active_index, stale_reason
 from rolebundle.storage.location import (
     audit_path,
-    collected_audits_path,
     heartbeat_path,
     is_there,
     published_folder,
@@ -87,7 +85,7 @@ def examine(path: Path) -> DoctorReport:
         damage = _problem("content", error.message, REPAIR)
     checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
     checks += [damage] if damage else _examine_content(path)
-    checks += [_audit(audit_path(path)), *_collected_audits(collected_audits_path(path))]
+    checks += [_audit(audit_path(path))]
     checks += _watch(path)
     return _report(path, checks)
 
@@ -143,7 +141,6 @@ def _own_files(path: Path) -> list[Path]:
         for file in (
             path,
             audit_path(path),
-            collected_audits_path(path),
             heartbeat_path(path),
         )
         for suffix in ("", *COMPANIONS)
@@ -434,24 +431,3 @@ def _audit(path: Path) -> DoctorCheck:
     return _ok("audit", f"{counted(result.rows, 'row')}, head {result.head}")
 
 
-def _collected_audits(path: Path) -> Iterator[DoctorCheck]:
-    """Whether the chains of the audits that were collected from replicas are as they were."""
-    if not is_there(path):
-        return
-    name, copy = "collected audits", path
-    try:
-        with private_copy(path) as copy:
-            results = verify_collection(copy)
-    except RolebundleError as error:
-        yield _problem(name, error.message.replace(str(copy), str(path)), error.hint)
-        return
-    for log_id, result in results.items():
-        if result.problem is not None:
-            yield _problem(
-                name,
-                f"{path}: {log_id}: {result.problem.message}",
-                f"keep the file as evidence; see rolebundle audit verify --collected {log_id}",
-            )
-    if all(result.ok for result in results.values()):
-        rows = sum(result.rows for result in results.values())
-        yield _ok(name, f"{counted(len(results), 'audit')}, {counted(rows, 'row')}")

@@ -1,22 +1,16 @@
-"""The audit of a corpus: its settings, its rows, and the rows of its replicas."""
+"""The audit of a corpus: its settings and its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
 from rolebundle.contracts.audit import (
     AuditMode,
     AuditRow,
     AuditSettings,
-    CollectedAudits,
     QueryMode,
 )
-from rolebundle.contracts.document import iso_utc
 from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.audit_collection import collect
 from rolebundle.storage.records.replica import load_record, refuse_changes
 from rolebundle.storage.records.stored_audit import (
     StoredAudit,
@@ -28,7 +22,7 @@ from rolebundle.workspace import Workspace
 
 @dataclass(frozen=True)
 class Audit:
-    """The audit of one corpus, and those of its replicas."""
+    """The audit of one corpus."""
 
     workspace: Workspace
 
@@ -71,21 +65,3 @@ class Audit:
             rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
             return log.settings(), rows
 
-    def collect(self, sources: Sequence[Path]) -> CollectedAudits:
-        """Add the new rows of replicas' audits to the collection beside the corpus.
-
-        See :func:`rolebundle.policy.audit_collection.collect`.
-
-        Raises:
-            UsageError: there is no corpus.
-            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the collection cannot be written.
-        """
-        corpus = self.workspace.corpus
-        logs = collect(self.workspace.path, sources, lambda: iso_utc(datetime.now(UTC)))
-        details = {
-            "logs": len({log.log_id for log in logs if log.log_id}),
-            "rows": sum(log.new_rows for log in logs),
-            "flawed": sum(log.state != "ok" for log in logs),
-        }
-        self.workspace.recorder.note(corpus, "collect", details=details)
-        return CollectedAudits(logs=logs)

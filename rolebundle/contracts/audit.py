@@ -37,7 +37,6 @@ AuditKind = Literal[
     "forget",
     "publish",
     "pull",
-    "collect",
     "refused",
     "settings",
 ]
@@ -50,9 +49,7 @@ AuditFlaw = Literal[
     "settings_differ",
     "expected_differs",
     "file_damaged",
-    "file_unreadable",
 ]
-CollectedState = Literal["ok", "gap", "shortened", "changed", "broken", "unreadable"]
 
 AUDIT_MODES: tuple[AuditMode, ...] = get_args(AuditMode)
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
@@ -153,41 +150,6 @@ class AuditVerification(Contract):
     head: str = ""
     expected: str = ""
     problem: AuditProblem | None = None
-
-
-class CollectedAudit(Contract):
-    """What was collected of the audit of one replica, and how its file was found.
-
-    Attributes:
-        log_id: the id of the audit; empty if it could not be read.
-        source: the file, as it was found last.
-        collected_at: when this was, ISO 8601 in UTC.
-        state: ``ok``. ``gap``: rows are missing before those in the file, and were never collected.
-            ``shortened``: the file lacks rows that were collected before. ``changed``: a row is not
-            the one that was collected before. ``broken``: the file does not verify; the rows before
-            the break are collected. ``unreadable``: nothing was collected.
-        new_rows: number of rows that were collected this time.
-        rows: number of rows that are collected in all.
-        first_time: time of the first collected row; empty if there is none.
-        last_time: time of the last collected row; empty if there is none.
-        problem: why the state is not ``ok``; ``None`` if it is.
-    """
-
-    log_id: str
-    source: str
-    collected_at: str
-    state: CollectedState
-    new_rows: int = 0
-    rows: int = 0
-    first_time: str = ""
-    last_time: str = ""
-    problem: AuditProblem | None = None
-
-
-class CollectedAudits(Contract):
-    """`audit collect`: the audits that were collected, or those in the collection."""
-
-    logs: list[CollectedAudit]
 
 
 class AuditRows(Contract):

@@ -51,7 +51,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "backup-result": backup.BackupReport,
     "bridges": scopes.BridgeReport,
     "bundle": bundle.RetrievalBundle,
-    "collected-audits": audit.CollectedAudits,
     "compact-bundle": compact.CompactBundle,
     "comparison": comparison.Comparison,
     "check-answer": decisions.CheckAnswer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,33 +30,15 @@ def verify_file(path: Path, expect: str = "") -> AuditVerification:
         # One snapshot: rows that are written meanwhile are not part of it, and do not wait.
         with open_audit_reader(path) as log, log.reading():
             head = audit.read_head(log)
-            return verify_rows(log, head.log_id, expect, lambda chain: chain.end_problem(log, head))
+            return _verify_rows(log, head, expect)
     except CorpusCorrupt as error:
-        return AuditVerification(
-            ok=False, rows=0, expected=expect, problem=damage_problem(path, error)
-        )
+        problem = _damage_problem(path, error)
+        return AuditVerification(ok=False, rows=0, expected=expect, problem=problem)
 
 
-def verify_rows(
-    log: SqliteFile,
-    log_id: str,
-    expect: str,
-    end_problem: Callable[[Chain], AuditProblem | None],
-) -> AuditVerification:
-    """Check the chain of the rows in an open file from its beginning.
-
-    Args:
-        log: the file.
-        log_id: the id of the audit.
-        expect: the head of an earlier time, as ``seq:hash``.
-        end_problem: what is wrong after the last row, if the chain up to it is sound.
-
-    Raises:
-        UsageError: ``expect`` is not a head.
-        StorageError: it cannot be read.
-    """
+def _verify_rows(log: SqliteFile, head: Head, expect: str) -> AuditVerification:
     expected_head = _parse_head(expect)
-    chain = Chain(0, genesis_hash(log_id))
+    chain = _Chain(0, genesis_hash(head.log_id))
     has_expected_head = False
     try:
         for row in audit.read_rows(log):
@@ -66,21 +48,21 @@ def verify_rows(
                     ok=False, rows=chain.last, expected=expect, problem=problem
                 )
             has_expected_head = has_expected_head or (row.seq, row.hash) == expected_head
-        problem = end_problem(chain) or _expected_head_problem(
+        problem = chain.end_problem(log, head) or _expected_head_problem(
             expected_head, has_expected_head, chain.last
         )
     except CorpusCorrupt as error:
-        problem = damage_problem(log.path, error)
+        problem = _damage_problem(log.path, error)
     if problem is not None:
         return AuditVerification(ok=False, rows=chain.last, expected=expect, problem=problem)
     head = f"{chain.last}:{chain.hash}"
     return AuditVerification(ok=True, rows=chain.last, head=head, expected=expect)
 
 
-def damage_problem(path: Path, error: RolebundleError, seq: int | None = None) -> AuditProblem:
-    """The problem of an audit that cannot be read any further, from row ``seq`` on."""
+def _damage_problem(path: Path, error: RolebundleError) -> AuditProblem:
+    """The problem of an audit that cannot be read any further."""
     message = error.message.removeprefix(f"{path}: ")
-    return AuditProblem(code="file_damaged", seq=seq, message=message)
+    return AuditProblem(code="file_damaged", message=message)
 
 
 def _parse_head(expect: str) -> tuple[int, str]:
@@ -97,26 +79,24 @@ def _parse_head(expect: str) -> tuple[int, str]:
 
 
 @dataclass(slots=True)
-class Chain:
+class _Chain:
     """Follows the rows of an audit one by one.
 
     Attributes:
         last: number of the last row that was followed.
         hash: its hash.
-        rows: how many rows were followed.
-        configured: the details of the last of them that set the settings.
+        configured: the details of the last row that set the settings.
     """
 
     last: int
     hash: str
-    rows: int = 0
     configured: Mapping[str, Any] = field(default_factory=dict)
 
     def follow(self, row: AuditRow) -> AuditProblem | None:
         """Go on to the next row, unless it is not what was written after the last one."""
         problem = self._problem(row)
         if problem is None:
-            self.last, self.hash, self.rows = row.seq, row.hash, self.rows + 1
+            self.last, self.hash = row.seq, row.hash
             self.configured = row.details if row.kind == "settings" else self.configured
         return problem
 
@@ -152,7 +132,7 @@ class Chain:
             named = counted(head.rows, "row")
             message = f"the head names {named}, and there are {self.last}: {kind} at the end"
             return AuditProblem(code="head_differs", seq=self.last, message=message)
-        if audit.count_rows(log) != self.rows:
+        if audit.count_rows(log) != self.last:
             return AuditProblem(code="row_inserted", message="there are rows outside the chain")
         problem = audit.file_problem(log)
         return AuditProblem(code="file_damaged", message=problem) if problem else None

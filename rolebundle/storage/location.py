@@ -49,11 +49,6 @@ def audit_path(corpus: Path) -> Path:
     return _beside(corpus, "{}.audit")
 
 
-def collected_audits_path(corpus: Path) -> Path:
-    """The collection of the replicas' audits."""
-    return _beside(corpus, "{}.audits")
-
-
 def overlays_path(corpus: Path) -> Path:
     """The folder of the corpus's own overlays."""
     return _beside(corpus, "{}" + OVERLAYS_SUFFIX)

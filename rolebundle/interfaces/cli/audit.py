@@ -1,10 +1,9 @@
-"""`rolebundle audit list | show | verify | export | set | collect`: who asked and got what."""
+"""`rolebundle audit list | show | verify | export | set`: who asked and got what."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,15 +15,12 @@ from rolebundle.contracts.audit import (
     AuditMode,
     AuditRow,
     AuditRows,
-    CollectedAudit,
-    CollectedAudits,
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.policy.audit import AuditLog, iso_moment
-from rolebundle.policy.audit_collection import CollectedLog, collected_logs
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -32,7 +28,6 @@ from rolebundle.storage.records.stored_audit import load_stored_audit
 from rolebundle.text.counts import counted
 
 _QUERY_CHARS = 80
-_PATH_CHARS = 4_096
 _DEFAULT_LIMIT = 20
 
 
@@ -41,14 +36,6 @@ def _agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--agent",
         metavar="ID",
         help="Read as this agent: only its own rows, numbered from 1, without hashes.",
-    )(command)
-
-
-def _collected_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--collected",
-        metavar="LOG",
-        help="Read this collected audit of a replica: its id, or the beginning of its id.",
     )(command)
 
 
@@ -63,13 +50,11 @@ def audit() -> None:
     rolebundle audit set --mode required --query digest
     rolebundle audit list --limit 5
     rolebundle audit verify
-    rolebundle audit collect /mnt/laptops
     """
 
 
 @audit.command("list")
 @db_option
-@_collected_option
 @_agent_option
 @click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
 @click.option(
@@ -89,7 +74,6 @@ def audit() -> None:
 @json_option
 def list_command(
     db: str | None,
-    collected: str | None,
     agent: str | None,
     by: str | None,
     kind: str | None,
@@ -106,7 +90,7 @@ def list_command(
     """
     if agent is not None and by is not None:
         raise click.UsageError("--agent reads only its own rows; leave out --by")
-    with _log(db, collected) as log:
+    with AuditLog(corpus_path(db)) as log:
         newest = log.rows(
             agent,
             by=by,
@@ -128,11 +112,10 @@ def list_command(
 @audit.command("show")
 @click.argument("seq", type=click.IntRange(min=1))
 @db_option
-@_collected_option
 @_agent_option
 @json_option
 def show_command(
-    seq: int, db: str | None, collected: str | None, agent: str | None, as_json: bool
+    seq: int, db: str | None, agent: str | None, as_json: bool
 ) -> None:
     """Show one row by its number in the list.
 
@@ -140,7 +123,7 @@ def show_command(
     rolebundle audit show 12
     rolebundle audit show 1 --agent reviewer-bot --json
     """
-    with _log(db, collected) as log:
+    with AuditLog(corpus_path(db)) as log:
         row = log.row(seq, agent)
     if as_json:
         _print_contract(row)
@@ -153,12 +136,11 @@ def show_command(
 
 @audit.command("verify")
 @db_option
-@_collected_option
 @click.option(
     "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
 )
 @json_option
-def verify_command(db: str | None, collected: str | None, expect: str, as_json: bool) -> None:
+def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
     If records are required, the audit must have the head that the corpus remembers. Prints the
@@ -170,20 +152,18 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
     rolebundle audit verify --expect "$(cat /elsewhere/head)"
     rolebundle audit verify --json
     """
-    with _log(db, collected) as log:
-        result = log.verify(expect or ("" if collected else _known_head(db)))
+    with AuditLog(corpus_path(db)) as log:
+        result = log.verify(expect or _known_head(db))
     if as_json:
         _print_contract(result)
     elif result.ok:
         click.echo(result.head)
     if result.problem is not None:
-        hint = "keep the file as evidence and compare it with a backup or an export"
-        if not collected:
-            hint += "; to start a new audit, move the file away and run `rolebundle audit set`"
         raise CorpusCorrupt(
             "audit_tampered",
             f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
-            hint,
+            "keep the file as evidence and compare it with a backup or an export; to start a new "
+            "audit, move the file away and run `rolebundle audit set`",
         )
     expectation = "as expected, and " if expect else ""
     click.echo(
@@ -193,7 +173,6 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
 
 @audit.command("export")
 @db_option
-@_collected_option
 @_agent_option
 @click.option(
     "--jsonl",
@@ -201,7 +180,7 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
     expose_value=False,
     help="No effect: the output always has one row per line.",
 )
-def export_command(db: str | None, collected: str | None, agent: str | None) -> None:
+def export_command(db: str | None, agent: str | None) -> None:
     """Print all rows as lines of JSON, the oldest first.
 
     The hash of a row is the SHA-256 of its line without the hash.
@@ -210,7 +189,7 @@ def export_command(db: str | None, collected: str | None, agent: str | None) -> 
     rolebundle audit export --jsonl > audit.jsonl
     rolebundle audit export --jsonl --agent reviewer-bot
     """
-    with _log(db, collected) as log:
+    with AuditLog(corpus_path(db)) as log:
         for line in log.export(agent):
             click.echo(line)
 
@@ -251,58 +230,6 @@ def set_command(
         click.echo(f"mode {settings.mode}, query {settings.query}")
 
 
-@audit.command("collect")
-@click.argument(
-    "sources", metavar="[SOURCE]...", nargs=-1, type=click.Path(readable=False, path_type=Path)
-)
-@db_option
-@json_option
-def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) -> None:
-    """Collect the audits of replicas. Exit code 7 if one of them is not ok.
-
-    SOURCE is an audit, a replica with its audit beside it, or a folder with *.audit files in it or
-    in its folders. Each chain is verified, and its new rows are added to CORPUS.audits. What was
-    collected is never changed or removed. Without SOURCE, the collected audits are listed.
-
-    \b
-    ok          the chain verifies, and continues what was collected
-    gap         rows are missing before those in the file, and were never collected
-    shortened   the file lacks rows that were collected before; also an older copy
-    changed     a row is not the one that was collected before
-    broken      the chain does not verify; the rows before the break are collected
-    unreadable  nothing was collected
-
-    \b
-    rolebundle audit collect /mnt/laptops/ana/team.db.audit
-    rolebundle audit collect ~/Sync/replicas --json
-    rolebundle audit list --collected 3f9a
-    """
-    path = corpus_path(db)
-    if sources:
-        with admin_for(db) as admin:
-            collection = admin.audit.collect(sources)
-    else:
-        open_reader(path).close()
-        collection = CollectedAudits(logs=collected_logs(path))
-    if as_json:
-        _print_json(collection.model_dump())
-    else:
-        for log in collection.logs:
-            _print_collected(log)
-    if not collection.logs:
-        click.echo("no audit was collected", err=True)
-    states = [log.state for log in collection.logs if log.state != "ok"]
-    if states:
-        step = "keep the file that was found, and ask who runs that replica"
-        if set(states) == {"unreadable"}:
-            step = "name audits, replicas or folders that can be read"
-        raise CorpusCorrupt(
-            "collected_audits_flawed",
-            f"{len(states)} of {counted(len(collection.logs), 'audit')} not ok",
-            f"{step}; what was collected before is unchanged",
-        )
-
-
 def _known_head(db: str | None) -> str:
     """The head that the corpus remembers of a required audit; empty if there is none."""
     path = corpus_path(db)
@@ -311,22 +238,6 @@ def _known_head(db: str | None) -> str:
     with open_reader(path) as corpus:
         known = load_stored_audit(corpus)
     return f"{known.rows}:{known.hash}" if known.required and known.rows else ""
-
-
-def _log(db: str | None, collected: str | None) -> AuditLog:
-    path = corpus_path(db)
-    return AuditLog(path) if collected is None else CollectedLog(path, collected)
-
-
-def _print_collected(log: CollectedAudit) -> None:
-    times = f"  {one_line(log.first_time)} to {one_line(log.last_time)}" if log.rows else ""
-    click.echo(
-        f"{log.state:<10}  {log.log_id or '–':<32}  {log.new_rows} new, "
-        f"{counted(log.rows, 'row')}{times}  {one_line(log.source, _PATH_CHARS)}"
-    )
-    if log.problem is not None:
-        row = f" (row {log.problem.seq})" if log.problem.seq else ""
-        click.echo(f"{'':<12}{one_line(log.problem.message, 1000)}{row}")
 
 
 def _line(row: AuditRow) -> str:

@@ -1,1 +1,1 @@
-"""The audit's file beside the corpus, and the collected ones of replicas."""
+"""The audit's file beside the corpus."""

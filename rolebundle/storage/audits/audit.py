@@ -15,8 +15,6 @@ from time import monotonic, monotonic_ns, sleep
 from typing import Any
 from uuid import uuid4
 
-import apsw
-
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
@@ -57,8 +55,6 @@ SCHEMA = (
 )
 MAX_CHARACTERS = 4_000
 """Of each text of a row. A longer text is cut and marked: a query may have a million characters."""
-MAX_ROW_BYTES = 200_000
-"""Of a row: four texts of ``MAX_CHARACTERS`` with up to 4 bytes each, the details and the rest."""
 PAGE_ROWS = 500
 
 COLUMNS = (
@@ -145,22 +141,6 @@ def open_audit_reader(path: Path) -> SqliteFile:
         WrongFile, CorpusCorrupt, StorageError: it cannot be read.
     """
     return SqliteFile.open_read_only(path, AUDIT_FORMAT)
-
-
-def open_foreign_audit(path: Path) -> SqliteFile:
-    """Open an audit that another machine wrote. Nothing is created beside it.
-
-    The folder may be synchronized: a log that a reader leaves there could get to the machine whose
-    audit it is. If a process of this machine has the file open, its locks are respected.
-
-    Raises:
-        WrongFile, CorpusCorrupt, CorpusBusy, StorageError, UsageError: it cannot be read.
-    """
-    is_open_locally = is_there(Path(f"{path}-shm"))
-    log = SqliteFile.open_read_only(path, AUDIT_FORMAT, frozen=not is_open_locally)
-    # A page of rows then fits into memory, whatever somebody wrote into them.
-    log.db.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
-    return log
 
 
 def tampered(path: Path, problem: str) -> CorpusCorrupt:
@@ -350,17 +330,12 @@ def _configure(
     return row
 
 
-def stored_values(row: AuditRow) -> tuple[str | int, ...]:
-    """The values of a row in the order of ``COLUMNS``."""
+def _insert(log: SqliteFile, row: AuditRow) -> None:
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
-    return tuple(values[name] for name in COLUMNS.split(", "))
-
-
-def _insert(log: SqliteFile, row: AuditRow) -> None:
     log.run(
         f"INSERT INTO entry ({COLUMNS}) VALUES ({', '.join('?' * len(_TYPES))})",
-        stored_values(row),
+        [values[name] for name in COLUMNS.split(", ")],
     )
     log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
 
@@ -450,16 +425,13 @@ def count_rows(log: SqliteFile) -> int:
     return int(log.value("SELECT count(*) FROM entry"))
 
 
-def file_problem(log: SqliteFile, schema: tuple[str, ...] = SCHEMA) -> str:
+def file_problem(log: SqliteFile) -> str:
     """What is wrong with the file's pages, indexes and schema, or an empty text."""
     result = str(log.value("PRAGMA integrity_check(1)"))
-    return schema_problem(log, schema) if result == "ok" else result
-
-
-def schema_problem(log: SqliteFile, schema: tuple[str, ...] = SCHEMA) -> str:
-    """What is wrong with the file's tables and indexes, or an empty text."""
+    if result != "ok":
+        return result
     stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
-    return "" if stored == set(schema) else "its tables are not those that were created"
+    return "" if stored == set(SCHEMA) else "its tables are not those that were created"
 
 
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:

@@ -20,7 +20,7 @@ COMPANIONS = ("-journal", "-wal", "-shm")
 OWNER_ONLY = 0o600
 
 _SUFFIX = re.compile(
-    r"(?:\.schema-\d+\.bak|\.audits?)?\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?"
+    r"(?:\.schema-\d+\.bak|\.audit)?\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?"
 )
 
 

@@ -59,7 +59,6 @@ class SqliteFile:
         file_format: FileFormat,
         *,
         patience_ms: int | None = None,
-        frozen: bool = False,
     ) -> Self:
         """Open a file for reading. It takes no write lock and works on a read-only file.
 
@@ -67,7 +66,6 @@ class SqliteFile:
             path: the file.
             file_format: what the file must be.
             patience_ms: how long to wait for a lock; ``None`` means the usual time.
-            frozen: assume that nobody writes to the file, and create nothing beside it.
 
         Raises:
             UsageError: there is no file.
@@ -77,11 +75,7 @@ class SqliteFile:
         with MappedErrors(path, file_format):
             # The stamp is taken first: a change during opening is noticed the next time.
             identity, content = stamp_of(path), stamp_of(path, frozen=True)
-            db, is_frozen = (
-                (_connect_frozen(path, patience_ms), True)
-                if frozen
-                else _connect_read_only(path, patience_ms)
-            )
+            db, is_frozen = _connect_read_only(path, patience_ms)
             try:
                 harden(db)
                 # Temporary tables of this connection are never written to a file.

@@ -35,7 +35,7 @@ _FILLED_BY_TOOLS = frozenset(
     {".git", ".hg", ".svn", ".jj", ".venv", "node_modules", "__pycache__", ".mypy_cache"}
 )
 # What SQLite and this package put beside the corpus.
-_COMPANION = re.compile(r"(?:\.audits?)?(?:-wal|-shm|-journal)?|\.published/.*")
+_COMPANION = re.compile(r"(?:\.audit)?(?:-wal|-shm|-journal)?|\.published/.*")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -15,9 +15,8 @@ import pytest
 from rolebundle.contracts.doctor import DoctorReport
 from rolebundle.storage import backup
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.location import audit_path, collected_audits_path, published_folder
+from rolebundle.storage.location import audit_path, published_folder
 from rolebundle.storage.opening import open_writer
-from support.collecting import collect_one, write
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
 from support.killing import run_child
@@ -241,25 +240,6 @@ def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
 def test_a_tampered_audit(db: Path) -> None:
     raw(audit_path(db), "UPDATE entry SET agent = 'mallory'")
     assert "row 1 was altered" in finding(doctor_report(db, 7), "audit", "problem")[0]
-
-
-def test_collected_audits(db: Path, tmp_path: Path) -> None:
-    for name in ("one.db", "two.db"):
-        collect_one(db, write(tmp_path / name, 3))
-    report = doctor_report(db)
-    [check] = [check for check in report.checks if check.name == "collected audits"]
-    assert (check.state, check.message) == ("ok", "2 audits, 6 rows")
-    collection = collected_audits_path(db)
-    raw(collection, "UPDATE collected SET agent = 'mallory' WHERE seq = 2")
-    problems = [check for check in doctor_report(db, 7).checks if check.state == "problem"]
-    assert len(problems) == 2
-    for check in problems:
-        assert check.message.startswith(f"{collection}: ") and "row 2 was altered" in check.message
-        command = check.remedy.partition("rolebundle ")[2].split()
-        assert invoke(*command, "--db", db).code == 7
-    collection.write_bytes(b"not a database" * 100)
-    message, _ = finding(doctor_report(db, 7), "collected audits", "problem")
-    assert message.startswith(f"{collection}: ")
 
 
 def test_an_older_schema(db: Path) -> None:

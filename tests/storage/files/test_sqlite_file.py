@@ -12,7 +12,6 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
 from rolebundle.storage.audits.audit import AUDIT_FORMAT
-from rolebundle.storage.audits.collected_audits import COLLECTION_FORMAT
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
 from rolebundle.storage.opening import corpus_format, open_writer
@@ -20,7 +19,6 @@ from rolebundle.storage.opening import corpus_format, open_writer
 FORMATS = {
     "corpus": corpus_format(),
     "audit": AUDIT_FORMAT,
-    "collection": COLLECTION_FORMAT,
 }
 
 
