@@ -43,8 +43,8 @@ from rolebundle.policy.access import set_policy
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, load_private_key
 from rolebundle.replication.transports.blocks import BLOCK_BYTES, DATABASE, DIGEST_BYTES
-from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.replication.transports.http import HttpTransport
+from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports.files import HttpTransport
 from rolebundle.replication.transports.litestream import LitestreamTransport
 from rolebundle.storage import digests
 from rolebundle.storage.backup import sha256_of

@@ -429,5 +429,3 @@ def _audit(path: Path) -> DoctorCheck:
     if result.problem is not None:
         return _problem("audit", f"{path}: {result.problem.message}", remedy)
     return _ok("audit", f"{counted(result.rows, 'row')}, head {result.head}")
-
-

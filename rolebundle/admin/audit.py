@@ -64,4 +64,3 @@ class Audit:
         with AuditLog(self.workspace.path) as log:
             rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
             return log.settings(), rows
-

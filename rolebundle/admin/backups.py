@@ -349,7 +349,7 @@ def restore(
         if salvage.is_replica(path):
             raise UsageError(
                 "replica_is_read_only",
-                f"{path}: is a replica, which only `pull` changes",
+                f"{path}: is a replica, which only `replica pull` changes",
                 "name another file with --db",
             )
     manifest = _read_manifest(backup)

@@ -11,7 +11,7 @@ Obstacle = Literal["", "reader", "writer", "disk", "publisher", "staging"]
 class PublishedCopy(Contract):
     """The last replica that was published to a target, and may hold what is purged.
 
-    Whoever pulled it keeps it until the next `pull` after ``next_step``.
+    Whoever pulled it keeps it until the next `replica pull` after ``next_step``.
 
     Attributes:
         target: where it was published to.
@@ -29,27 +29,6 @@ class PublishedCopy(Contract):
     published_at: str
     refuses_at: str
     next_step: str
-
-
-class StoreHistory(Contract):
-    """The older states of a replica in the store that it was published to.
-
-    Versions, snapshots and backups that the store makes by itself are not seen.
-
-    Attributes:
-        target: where it was published to.
-        erased: the states that were removed.
-        left: the states that are still there.
-        problem: why states are left, or are not known; empty if there was none.
-        outdated: whether the present replica there may hold what was purged, because it was not
-            published again since.
-    """
-
-    target: str
-    erased: list[str]
-    left: list[str]
-    problem: str
-    outdated: bool
 
 
 class Receipt(Contract):
@@ -86,14 +65,12 @@ class PurgeResult(Contract):
         returning: files on disk that the next ingest would add again.
         backups: backup files that may still contain the documents.
         backups_deleted: how many backups were deleted.
-        stores: with `--erase-published`, what was removed from the stores of publications.
     """
 
     receipts: list[Receipt]
     returning: list[str]
     backups: list[str]
     backups_deleted: int
-    stores: list[StoreHistory]
 
 
 class PurgePreview(Contract):
@@ -106,7 +83,6 @@ class PurgePreview(Contract):
         facts: the ids of remembered facts among them that are erased because they cite another one.
         returning: files on disk that the next ingest would add again.
         publications: those that ever held something of it.
-        stores: with `--erase-published`, the older states in the stores of publications.
     """
 
     backups: list[str]
@@ -118,4 +94,3 @@ class PurgePreview(Contract):
     facts: list[str] | None = None
     returning: list[str] | None = None
     publications: list[PublishedCopy] | None = None
-    stores: list[StoreHistory] | None = None

@@ -1,10 +1,9 @@
-"""Replicas: the signed manifest of a replica, and the answers of `publish` and `pull`."""
+"""Replicas: their signed manifest, and the answers of `replica publish` and `replica pull`."""
 
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.marks import PersonName
-from rolebundle.contracts.purge import StoreHistory
 
 
 class PublishedIndex(Contract):
@@ -28,13 +27,11 @@ class ReplicaManifest(Contract):
         publication: identity of the publication: a hash of its target. Generations of different
             publications cannot be compared.
         generation: counts the changes of what the replica holds.
-        built_generation: the generation of which the file was built anew, and since which it was
-            only changed in place. What readers computed from earlier ones is erased.
         purge_generation: counts the purges of what this replica, or an earlier one of the same
             publication, held.
-        content_digest: digest of the documents, passages and vectors, however they are stored.
-        stored_digest: digest of every row of every table as it is stored, indexes included.
-        file_digest: SHA-256 of the file, in a manifest beside it; empty in the one inside.
+        content_digest: digest of every row of every table as it is stored, indexes included.
+        packed_digest: SHA-256 of the compressed file beside the manifest; empty if there is none.
+        unpacked_bytes: size of what is in that file.
         schema_version: version of the schema.
         documents: number of documents; ``chunks`` likewise.
         quarantined: how many documents only the quarantine keeps from this agent.
@@ -42,7 +39,7 @@ class ReplicaManifest(Contract):
         overlays: role → digest of the publisher's overlay. The overlays are not in the replica.
         policy_digest: digest of the policy in the replica; empty if it has none.
         published_at: when it was published.
-        expires_at: from then on no `pull` accepts it, and its answers have the warning
+        expires_at: from then on no `replica pull` accepts it, and its answers have the warning
             ``REPLICA_STALE``.
         refuses_at: from then on it gives no answers.
     """
@@ -53,11 +50,10 @@ class ReplicaManifest(Contract):
     corpus_id: str
     publication: str = ""
     generation: int
-    built_generation: int
     purge_generation: int
     content_digest: str
-    stored_digest: str
-    file_digest: str = ""
+    packed_digest: str = ""
+    unpacked_bytes: int = 0
     schema_version: int
     documents: int
     chunks: int
@@ -84,39 +80,45 @@ class SignedManifest(Contract):
     signature: str
 
 
+class StoreHistory(Contract):
+    """The older states of a replica in the store that it was published to.
+
+    Versions, snapshots and backups that the store makes by itself are not seen.
+
+    Attributes:
+        erased: the states that were removed.
+        left: the states that are still there.
+        problem: why states are left, or are not known; empty if there was none.
+    """
+
+    erased: list[str] = []
+    left: list[str] = []
+    problem: str = ""
+
+
 class PublishReport(Contract):
-    """`publish`.
+    """`replica publish`.
 
     Attributes:
         target: where the replica is published.
         manifest: the manifest in the replica.
         key_id: of the key that signed it.
         changed: whether the replica holds something else than the last one.
-        rebuilt: why the file was built anew, so that most of it is moved; empty if the former
-            replica was changed in place.
-        added: number of documents that the last replica did not have; ``updated`` and ``removed``
-            likewise.
-        file_bytes: size of the replica.
-        moved_bytes: how many bytes the transport wrote or sent; null if it does not know.
-        history: if the file was built anew, now or by a publish that was not completed, the older
-            states in the store that were removed, and those that were not; else null.
+        moved_bytes: how many bytes the transport wrote or sent.
+        history: if the replica lacks something that the last one held, the older states in the
+            store that were removed, and those that were not; else null.
     """
 
     target: str
     manifest: ReplicaManifest
     key_id: str
     changed: bool
-    rebuilt: str
-    added: int
-    updated: int
-    removed: int
-    file_bytes: int
-    moved_bytes: int | None
+    moved_bytes: int
     history: StoreHistory | None = None
 
 
 class PullReport(Contract):
-    """`pull`.
+    """`replica pull`.
 
     Attributes:
         source: where the replica was published.
@@ -125,7 +127,7 @@ class PullReport(Contract):
         manifest: the manifest in the replica.
         key_id: of the key that signed it.
         former_generation: the generation that was replaced; null if there was no replica.
-        moved_bytes: how many bytes the transport read or received; null if it does not know.
+        moved_bytes: how many bytes the transport read or received.
         overlays_changed: roles whose overlay on this machine differs from the publisher's.
         overlays_missing: roles of the publisher that have no overlay on this machine.
     """
@@ -136,6 +138,6 @@ class PullReport(Contract):
     manifest: ReplicaManifest
     key_id: str
     former_generation: int | None
-    moved_bytes: int | None
+    moved_bytes: int
     overlays_changed: list[str] = []
     overlays_missing: list[str] = []

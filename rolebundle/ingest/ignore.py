@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_NAMES, PUBLISHED_SUFFIX
+from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 
 HIDDEN_FILE = "hidden file"
@@ -50,7 +50,7 @@ LOCK_FILES = frozenset(
         "gradle.lockfile",
     }
 )
-FILE_NAMES = LOCK_FILES.union(PUBLISHED_NAMES)
+FILE_NAMES = LOCK_FILES.union({PUBLISHED_MANIFEST})
 """Names of files that may be left out by their name."""
 MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
 """Endings of file names of code that a tool has compressed for browsers, and of its maps."""
@@ -110,7 +110,7 @@ def ignored_by(rules: Sequence[Rules], location: str) -> str:
 def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> str:
     """Why a file or folder is left out by its name and those beside it; empty if it is not."""
     if not is_folder:
-        if name in PUBLISHED_NAMES and set(PUBLISHED_NAMES) <= set(siblings):
+        if name == PUBLISHED_MANIFEST:
             return "published replica"
         if name.endswith(MINIFIED):
             return "minified code"

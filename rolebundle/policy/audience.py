@@ -138,4 +138,4 @@ def resolve_audience(
 def publish_command(publication: Publication) -> str:
     """The command that publishes to a target again. A completed publish has set its audience."""
     audience = "" if publication.visibility else "(--agent ID | --level LEVEL) "
-    return f"{join(['rolebundle', 'publish', publication.target])} {audience}--key FILE"
+    return f"{join(['rolebundle', 'replica', 'publish', publication.target])} {audience}--key FILE"

@@ -1,16 +1,21 @@
-"""Reading and checking the signed manifest of a replica."""
+"""Reading and checking the signed manifest of a replica, and the file that it describes."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-
-from pydantic import ValidationError
+from pathlib import Path
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
-from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
+from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
-from rolebundle.storage.opening import latest_version
+from rolebundle.storage import seal
+from rolebundle.storage.backup import page_problem
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
+from rolebundle.storage.opening import corpus_format, latest_version, schema_version
+from rolebundle.storage.records.replica import stored_manifest
+from rolebundle.storage.replicas import replica_file
 
 
 def read_manifest(content: str | bytes, source: str, key: PublicKey) -> SignedManifest:
@@ -21,7 +26,7 @@ def read_manifest(content: str | bytes, source: str, key: PublicKey) -> SignedMa
     """
     try:
         signed = SignedManifest.model_validate_json(content)
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:
         raise CorpusCorrupt(
             "bad_manifest",
             f"{source}: the manifest cannot be read",
@@ -86,11 +91,56 @@ def _age(manifest: ReplicaManifest) -> tuple[int, int, str]:
     return (manifest.purge_generation, manifest.generation, manifest.published_at)
 
 
-def with_note_on_replica(
-    error: RolebundleError, at_hand: ReplicaManifest | None
-) -> RolebundleError:
-    """The error, saying also that the replica at hand stays."""
-    if at_hand is None:
-        return error
-    note = f"; the replica at hand, generation {at_hand.generation}, stays"
-    return type(error)(error.code, f"{error.message}{note}", error.hint)
+def verify_replica(file: Path, source: str, key: PublicKey) -> SignedManifest:
+    """Check that a file is a replica that the owner of a key built.
+
+    Args:
+        file: the file; it has no log.
+        source: where it is from, for errors.
+        key: the publisher's key.
+
+    Returns:
+        The manifest in the file.
+
+    Raises:
+        CorpusCorrupt: it is not: ``replica_unsound``, ``bad_manifest``, ``bad_signature``.
+        WrongFile: it is of another application, or has a newer schema.
+    """
+    try:
+        with Corpus.open_read_only(file, corpus_format()) as corpus, corpus.reading():
+            stored = stored_manifest(corpus)
+            if stored:
+                signed = read_manifest(stored, source, key)
+                problem = _problem(corpus, stored, signed)
+            else:
+                problem = "it has no manifest"
+    except WrongFile as error:
+        raise WrongFile(error.code, error.message.replace(str(file), source), error.hint) from error
+    except CorpusCorrupt as error:
+        if error.code in ("bad_manifest", "bad_signature"):
+            raise
+        problem = error.message.removeprefix(f"{file}: ")
+    if problem:
+        raise CorpusCorrupt(
+            "replica_unsound",
+            f"{source}: the replica cannot be trusted: {problem}",
+            "ask its publisher to publish again",
+        )
+    return signed
+
+
+def _problem(corpus: Corpus, stored: str, signed: SignedManifest) -> str:
+    """In what a file differs from its manifest; empty if it does not."""
+    manifest = signed.manifest
+    # Of what is signed there is one way to write it. Whoever reads it later reads the same.
+    if stored != signed.model_dump_json():
+        return "its manifest is not written as a publisher writes it"
+    described = CorpusCounts(
+        manifest.corpus_id, manifest.generation, manifest.documents, manifest.chunks
+    )
+    if (corpus_counts(corpus), schema_version(corpus)) != (described, manifest.schema_version):
+        return "the file is of another generation than its manifest"
+    # Before SQLite's check, which runs the code of extensions on what is in the file.
+    if replica_file.content_digest(corpus) != manifest.content_digest:
+        return "its rows are not those that were signed"
+    return page_problem(corpus) or ("" if all(seal.compare(corpus)) else "its seal is broken")

@@ -1,8 +1,8 @@
 """Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
 
-The last replica of each target is staged beside the corpus. The visible difference is applied to a
-copy of it, which takes its name when it is complete. So a transport moves little, and a killed run
-leaves the old replica or the new one.
+Each publish builds the file anew, so that no page of it ever held anything else. Equal content
+gives equal rows; then the generation stays, and a transport moves little. The last replica of each
+target is staged beside the corpus.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,19 +24,16 @@ from rolebundle.contracts.replica import (
     PublishReport,
     ReplicaManifest,
     SignedManifest,
+    StoreHistory,
 )
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
-from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
+from rolebundle.errors import ConfigurationError, RolebundleError, StorageError, UsageError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
-from rolebundle.replication.erasure import erase_history
 from rolebundle.replication.manifest import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.staged import find_reusable, save_removed
-from rolebundle.replication.transports.blocks import storage_error
-from rolebundle.replication.transports.transport import Transport
-from rolebundle.storage.backup import sha256_of
+from rolebundle.replication.transports.transport import Transport, storage_error
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
@@ -60,10 +58,9 @@ from rolebundle.storage.records.stored_audit import (
     load_stored_audit,
     save_stored_audit,
 )
-from rolebundle.storage.replicas import replica_file, visible_content, visible_copy
+from rolebundle.storage.replicas import replica_file
 from rolebundle.storage.replicas.staging import make_private_folder, staging
-from rolebundle.storage.replicas.visible_content import ContentKeys, keyed_pseudonym
-from rolebundle.storage.replicas.visible_copy import Difference
+from rolebundle.storage.replicas.visible_copy import copy_visible, keyed_pseudonym
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class PublishOptions:
 
     Attributes:
         publisher: the name in the manifest.
-        expires: how long the replica is accepted by `pull`.
+        expires: how long the replica is accepted by `replica pull`.
         grace: how long after that a pulled replica still answers.
         overlay_folders: the folders of the overlays whose digests the manifest has.
     """
@@ -83,15 +80,30 @@ class PublishOptions:
     overlay_folders: Sequence[Path] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _BuiltReplica:
-    """A staged replica, and how it differs from the one before."""
+class _Former(NamedTuple):
+    """What is known of the last replica of a target.
+
+    Attributes:
+        publication: the record of it.
+        purges: the ids of all purges until now.
+        published: the manifest beside the published replica; ``None`` if there is none.
+        names: what the staged replica holds; ``None`` if it is not known.
+        policy: the policy in the staged replica.
+    """
+
+    publication: Publication
+    purges: set[str]
+    published: SignedManifest | None
+    names: frozenset[str] | None
+    policy: stored_policy.StoredPolicy | None
+
+
+class _Staged(NamedTuple):
+    """A replica that was built and recorded, and whether older states must be removed."""
 
     signed: SignedManifest
-    difference: Difference
-    rebuilt: str
     recorded: Publication
-    file_bytes: int
+    lacks_something: bool
 
 
 def publish(
@@ -101,7 +113,7 @@ def publish(
     key: PrivateKey,
     options: PublishOptions,
 ) -> PublishReport:
-    """Build or update the replica of a target, and let the transport publish it.
+    """Build the replica of a target, and let the transport publish it.
 
     Args:
         path: the publisher's corpus.
@@ -120,40 +132,40 @@ def publish(
         make_private_folder(staged_path.parent)
         staged = None
         while staged is None:
-            last, purges = _last_publication(path, transport, key)
+            former = _former(path, staged_path, transport, key)
             try:
-                staged = _stage(path, staged_path, audience, last, purges, key, options)
+                staged = _stage(path, staged_path, audience, former, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
-        manifest = staged.signed.manifest
-        with_digest = manifest.model_copy(update={"file_digest": staged.recorded.file_digest})
-        content = sign(with_digest, key).model_dump_json(indent=2).encode()
+        last, manifest = former.publication, staged.signed.manifest
         try:
-            moved = transport.push(staged_path, content)
+            moved = transport.push(
+                staged_path, staged.signed, former.published, lambda changed: sign(changed, key)
+            )
         except (UsageError, ConfigurationError):
             # Nothing was moved, so no purge needs to name this target.
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
-        # Older states may hold what this one was built again to be without, or the one of a publish
-        # that was not completed.
-        is_first = not last.generation
-        may_have_history = not is_first and not staged.recorded.published_at
-        history = erase_history(transport) if may_have_history else None
+        history = _erase_history(transport) if staged.lacks_something else None
         _record_after_push(path, staged.recorded, manifest, audience)
     return PublishReport(
         target=transport.target,
         manifest=manifest,
         key_id=staged.signed.key_id,
         changed=manifest.content_digest != last.content_digest,
-        rebuilt=staged.rebuilt,
-        added=staged.difference.added,
-        updated=staged.difference.updated,
-        removed=staged.difference.removed,
-        file_bytes=staged.file_bytes,
         moved_bytes=moved,
         history=history,
     )
+
+
+def _erase_history(transport: Transport) -> StoreHistory:
+    try:
+        left = list(transport.erase_history())
+    except StorageError as error:
+        return StoreHistory(problem=f"{error.message}; {error.hint}")
+    problem = "remove them with the tools of the store" if left else ""
+    return StoreHistory(left=left, problem=problem)
 
 
 def _publisher_name(name: str) -> str:
@@ -172,45 +184,171 @@ def _publisher_name(name: str) -> str:
         ) from error
 
 
-def _last_publication(
-    path: Path, transport: Transport, key: PrivateKey
-) -> tuple[Publication, set[str]]:
-    """What is known of the last replica, and the ids of all purges until now.
+def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey) -> _Former:
+    """What is known of the last replica.
 
     A corpus that was restored from a backup may have published later ones. Readers would refuse
-    an older generation than theirs, so the published manifest counts, too.
+    an older generation than theirs, so the published and the staged manifest count, too.
     """
     with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
         last = find_publication(corpus, transport.target) or Publication(transport.target)
         purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
+    published, staged, names, policy = None, None, None, None
+    public_key = key.public_key()
     try:
-        content = transport.manifest()
-        signed = content and read_manifest(content, transport.target, key.public_key())
+        published = read_manifest(transport.manifest() or b"", transport.target, public_key)
     except RolebundleError:
-        return last, purges
-    if not signed or signed.manifest.corpus_id != corpus_id:
-        return last, purges
-    published = signed.manifest
-    if published.generation > last.generation:
-        last = last._replace(
-            generation=published.generation, content_digest=published.content_digest
-        )
-    if published.purge_generation > last.purge_generation:
-        last = last._replace(purge_generation=published.purge_generation)
-    return last, purges
+        pass  # There is none, or it is of somebody else.
+    try:
+        with open_reader(staged_path) as corpus:
+            staged = read_manifest(replicas.stored_manifest(corpus), str(staged_path), public_key)
+            names = frozenset(carried_names(corpus))
+            policy = stored_policy.load_policy(corpus)
+    except RolebundleError:
+        pass  # It is built anew.
+    for signed in (published, staged):
+        if signed is not None and signed.manifest.corpus_id == corpus_id:
+            newer = signed.manifest
+            if newer.generation > last.generation:
+                last = last._replace(
+                    generation=newer.generation, content_digest=newer.content_digest
+                )
+            last = last._replace(
+                purge_generation=max(last.purge_generation, newer.purge_generation)
+            )
+    return _Former(last, purges, published, names, policy)
+
+
+def _stage(
+    path: Path,
+    staged_path: Path,
+    audience: Audience,
+    former: _Former,
+    key: PrivateKey,
+    options: PublishOptions,
+) -> _Staged | None:
+    """Build and record the replica, and let it take the place of the staged one.
+
+    Returns:
+        The replica; ``None`` if something was purged meanwhile, and it must be built again.
+    """
+    with open_reader(path) as source:
+        audit = load_stored_audit(source)
+        source.enable_restriction()
+        with source.reading(), partial_file(staged_path) as partial:
+            view = audience.restrict(source)
+            with open_writer(partial, lock=False, replica=True) as replica:
+                with replica.writing():
+                    copy_visible(
+                        source, replica, keyed_pseudonym(_pseudonym_key(key)), view.decision_scopes
+                    )
+                replica_file.compact(replica)
+                with replica.writing():
+                    # A replica keeps an audit of its own. Only whether it must comes from here.
+                    save_stored_audit(replica, StoredAudit(audit.required))
+                    _save_policy(replica, audience.replica_policy(), former.policy)
+                replica_file.prepare_for_readers(replica)
+                corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
+                manifest = _manifest(
+                    replica, corpus_id, audience, view, former.publication, options
+                )
+                signed = sign(manifest, key)
+                with replica.writing():
+                    replica_file.set_identity(replica, corpus_id, manifest.generation)
+                    replicas.save_manifest(replica, signed.model_dump_json())
+            sync_file(partial)
+            last = former.publication
+            lacks_something = last.generation > 0 and (
+                # Also if older states were still to be removed when a publish was killed.
+                last.is_outdated
+                or not last.published_at
+                or former.names is None
+                or not former.names.issubset(names)
+            )
+            recorded = _record_before_push(
+                path, last, signed, names, former.purges, lacks_something=lacks_something
+            )
+            if recorded is None:
+                return None
+            partial.replace(staged_path)
+            sync_folder(staged_path.parent)
+    return _Staged(signed, recorded, lacks_something)
+
+
+def _pseudonym_key(key: PrivateKey) -> bytes:
+    """A secret that stays the same for all replicas that a key signs."""
+    return blake2b(key.private_bytes_raw(), person=b"pseudonyms", digest_size=32).digest()
+
+
+def _save_policy(replica: Corpus, policy: str, former: stored_policy.StoredPolicy | None) -> None:
+    """Write the agent's own rule. An equal one keeps its time, so that the content is the same."""
+    if policy:
+        is_same = former is not None and former.content == policy
+        set_at = former.set_at if former is not None and is_same else _now()
+        stored_policy.save_policy(replica, policy, "json", "", set_at)
+
+
+def _manifest(
+    replica: Corpus,
+    corpus_id: str,
+    audience: Audience,
+    view: AgentView,
+    last: Publication,
+    options: PublishOptions,
+) -> ReplicaManifest:
+    counts, now = corpus_counts(replica), datetime.now(UTC)
+    policy = stored_policy.load_policy(replica)
+    overlays = overlay_digests(options.overlay_folders)
+    digest, published_at = replica_file.content_digest(replica), iso_utc(now)
+    # Also if this machine's clock was put back: else readers would take it for an older one.
+    is_new = digest != last.content_digest or published_at < last.published_at
+    return ReplicaManifest(
+        publisher=options.publisher,
+        agent=audience.agent,
+        corpus_id=corpus_id,
+        publication=publication_id(corpus_id, last.target),
+        generation=last.generation + is_new,
+        purge_generation=last.purge_generation,
+        content_digest=digest,
+        schema_version=latest_version(),
+        documents=counts.documents,
+        chunks=counts.chunks,
+        quarantined=view.quarantined,
+        indexes=[
+            PublishedIndex(
+                provider=index.identity.model.provider,
+                model=index.identity.model.model,
+                model_digest=index.identity.model.digest,
+                dimensions=index.identity.model.dimensions,
+                chunker=index.identity.chunker,
+            )
+            for index in all_indexes(replica)
+        ],
+        overlays={role: overlays[role] for role in sorted(overlays) if view.allows_role(role)},
+        policy_digest=policy.digest if policy else "",
+        published_at=published_at,
+        expires_at=iso_utc(now + options.expires),
+        refuses_at=iso_utc(now + options.expires + options.grace),
+    )
+
+
+def _now() -> str:
+    return iso_utc(datetime.now(UTC))
+
+
+# -- the records of the publisher ------------------------------------------------------------------
 
 
 def _record_before_push(
     path: Path,
     last: Publication,
     signed: SignedManifest,
-    file_digest: str,
-    names: list[str],
+    names: Sequence[str],
     purges: set[str],
     *,
-    is_rebuilt: bool,
+    lacks_something: bool,
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
@@ -218,10 +356,9 @@ def _record_before_push(
         path: the publisher's corpus.
         last: the publication when the replica was built.
         signed: its manifest.
-        file_digest: the SHA-256 of its file.
         names: what it holds.
         purges: the ids of the purges before that.
-        is_rebuilt: whether its file was built again. Then older states are still to be removed.
+        lacks_something: whether older states are still to be removed.
 
     Returns:
         What was recorded; ``None`` if there was another purge since then. Then the replica may hold
@@ -239,9 +376,8 @@ def _record_before_push(
             # The manifest's is higher if this corpus was restored from a backup.
             purge_generation=max(present.purge_generation, manifest.purge_generation),
             content_digest=manifest.content_digest,
-            file_digest=file_digest,
             # Until older states are removed, also by a later publish, nothing counts as published.
-            published_at="" if is_rebuilt else present.published_at,
+            published_at="" if lacks_something else present.published_at,
             # An earlier replica, which somebody still has, may answer longer.
             refuses_at=max(present.refuses_at, manifest.refuses_at),
         )
@@ -290,9 +426,7 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
             raise UsageError(
                 "not_published",
                 f"{target}: nothing was published there from this corpus",
-                f"what was published: {', '.join(known_targets)}"
-                if known_targets
-                else "nothing was published",
+                f"what was published: {', '.join(known_targets) or 'nothing'}",
             )
         if publication.refuses_at > _now() and not confirmed:
             raise UsageError(
@@ -309,142 +443,3 @@ def _forget(path: Path, staged_path: Path, target: str) -> None:
     with open_writer(path) as corpus, corpus.writing():
         delete_publication(corpus, target)
     shutil.rmtree(staged_path.parent, ignore_errors=True)
-
-
-# -- the staged replica ----------------------------------------------------------------------------
-
-
-def _stage(
-    path: Path,
-    staged_path: Path,
-    audience: Audience,
-    last: Publication,
-    purges: set[str],
-    key: PrivateKey,
-    options: PublishOptions,
-) -> _BuiltReplica | None:
-    """Bring the staged replica up to date.
-
-    Returns:
-        The replica; ``None`` if something was purged meanwhile, and it must be built again.
-    """
-    pseudonym = keyed_pseudonym(_pseudonym_key(key))
-    with open_reader(path) as source:
-        audit = load_stored_audit(source)
-        source.enable_restriction()
-        with source.reading(), partial_file(staged_path) as partial:
-            view = audience.restrict(source)
-            reusable, rebuilt = find_reusable(source, staged_path, audience, last, key)
-            former = reusable.manifest if reusable else None
-            if reusable is not None:
-                shutil.copyfile(staged_path, partial)
-            with open_writer(partial, lock=False, replica=True) as replica:
-                with replica.writing():
-                    difference = visible_copy.synchronize(
-                        source, replica, pseudonym, view.decision_scopes
-                    )
-                if reusable is None:
-                    replica_file.compact(replica)
-                digest = visible_content.content_digest(replica)
-                generation = _generation(digest, former, last)
-                with replica.writing():
-                    _save_state(source, replica, audience, audit, generation)
-                    built = former.built_generation if former else generation
-                    manifest = _manifest(replica, audience, view, last, options, digest, built)
-                    signed = sign(manifest, key)
-                    replicas.save_manifest(replica, signed.model_dump_json())
-                names = carried_names(replica)
-                replica_file.prepare_for_readers(replica)
-            sync_file(partial)
-            file_digest, file_bytes = sha256_of(partial), partial.stat().st_size
-            recorded = _record_before_push(
-                path, last, signed, file_digest, names, purges, is_rebuilt=reusable is None
-            )
-            if recorded is None:
-                return None
-            if reusable is not None:
-                save_removed(staged_path, reusable.removed)
-            partial.replace(staged_path)
-            if reusable is None:
-                save_removed(staged_path, ContentKeys())
-            sync_folder(staged_path.parent)
-    return _BuiltReplica(signed, difference, rebuilt, recorded, file_bytes)
-
-
-def _pseudonym_key(key: PrivateKey) -> bytes:
-    """A secret that stays the same for all replicas that a key signs."""
-    return blake2b(key.private_bytes_raw(), person=b"pseudonyms", digest_size=32).digest()
-
-
-def _generation(digest: str, former: ReplicaManifest | None, last: Publication) -> int:
-    """The generation of a replica: one more than the last, if it holds something else.
-
-    Also if this machine's clock was put back: else readers would take it for an older one.
-    """
-    generation, content = last.generation, last.content_digest
-    published_at = last.published_at
-    if former is not None:
-        generation, content = max((generation, content), (former.generation, former.content_digest))
-        published_at = max(published_at, former.published_at)
-    return generation + (digest != content or _now() < published_at)
-
-
-def _save_state(
-    source: Corpus, replica: Corpus, audience: Audience, audit: StoredAudit, generation: int
-) -> None:
-    """Write the identity of the corpus and the agent's own rule."""
-    replica_file.set_identity(replica, corpus_counts(source).corpus_id, generation)
-    # A replica keeps an audit of its own. Only whether it must comes from the publisher.
-    save_stored_audit(replica, StoredAudit(audit.required))
-    policy = audience.replica_policy()
-    stored = stored_policy.load_policy(replica)
-    if policy and (stored is None or stored.content != policy):
-        stored_policy.save_policy(replica, policy, "json", "", _now())
-
-
-def _manifest(
-    replica: Corpus,
-    audience: Audience,
-    view: AgentView,
-    last: Publication,
-    options: PublishOptions,
-    digest: str,
-    built_generation: int,
-) -> ReplicaManifest:
-    counts, now = corpus_counts(replica), datetime.now(UTC)
-    policy = stored_policy.load_policy(replica)
-    overlays = overlay_digests(options.overlay_folders)
-    return ReplicaManifest(
-        publisher=options.publisher,
-        agent=audience.agent,
-        corpus_id=counts.corpus_id,
-        publication=publication_id(counts.corpus_id, last.target),
-        generation=counts.generation,
-        built_generation=built_generation,
-        purge_generation=last.purge_generation,
-        content_digest=digest,
-        stored_digest=replica_file.stored_digest(replica),
-        schema_version=latest_version(),
-        documents=counts.documents,
-        chunks=counts.chunks,
-        quarantined=view.quarantined,
-        indexes=[
-            PublishedIndex(
-                provider=index.identity.model.provider,
-                model=index.identity.model.model,
-                model_digest=index.identity.model.digest,
-                dimensions=index.identity.model.dimensions,
-                chunker=index.identity.chunker,
-            )
-            for index in all_indexes(replica)
-        ],
-        overlays={role: overlays[role] for role in sorted(overlays) if view.allows_role(role)},
-        policy_digest=policy.digest if policy else "",
-        published_at=iso_utc(now),
-        expires_at=iso_utc(now + options.expires),
-        refuses_at=iso_utc(now + options.expires + options.grace),
-    )
-
-
-def _now() -> str:
-    return iso_utc(datetime.now(UTC))

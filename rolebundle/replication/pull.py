@@ -1,13 +1,10 @@
 """Pulling a replica: fetch it beside the one at hand, verify it, and let it take its place.
 
-The file that is fetched starts as a copy of the one at hand, so that a transport moves little. An
-interrupted fetch continues where it was. Whenever the process is killed, the path names the
-complete old replica or the complete new one.
+Whenever the process is killed, the path names the complete old replica or the complete new one.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,25 +12,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.replica import PullReport, ReplicaManifest, SignedManifest
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.policy.overlays import overlay_digests
-from rolebundle.replication.manifest import check_acceptable, read_manifest, with_note_on_replica
+from rolebundle.replication.manifest import check_acceptable, read_manifest, verify_replica
 from rolebundle.replication.signatures import PublicKey
 from rolebundle.replication.transports.transport import Transport
-from rolebundle.replication.verify import verify_replica, without_file_digest
-from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import FolderLock
-from rolebundle.storage.files.partial import (
-    COMPANIONS,
-    OWNER_ONLY,
-    partial_file,
-    sync_file,
-    sync_folder,
-)
+from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
 from rolebundle.storage.files.sqlite_file import is_missing_or_empty
-from rolebundle.storage.location import expected_manifest, fetched_replica, pulled_state
-from rolebundle.storage.opening import REPLICAS, corpus_format, schema_version
+from rolebundle.storage.opening import REPLICAS, corpus_format, open_writer, schema_version
 from rolebundle.storage.records import replica as replicas
 from rolebundle.storage.replicas import replica_file
 
@@ -70,38 +58,45 @@ def pull(
     lock = FolderLock(file, exclusive=True)
     try:
         at_hand = _at_hand(file)
-        accepted = at_hand or _expected(file, key)
         try:
-            fetched = _fetch(transport, file, key, accepted)
+            with partial_file(file) as partial:
+                pulled = _fetch(transport, file, partial, key, at_hand)
+                if pulled.is_new_file:
+                    _replace(partial, file)
+        except OSError as error:
+            raise _not_written(path, error) from error
         except RolebundleError as error:
-            _discard_if_empty(file)
-            # A purge may have removed it.
-            raise with_note_on_replica(error, at_hand if file.exists() else None) from error
+            if at_hand is None:
+                raise
+            note = f"; the replica at hand, generation {at_hand.generation}, stays"
+            raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
     finally:
         lock.release()
-    signed, published = fetched.signed, fetched.signed.manifest.overlays
-    present = overlay_digests(overlay_folders)
+    manifest, present = pulled.signed.manifest, overlay_digests(overlay_folders)
+    state: Literal["current", "updated"] = "current" if manifest == at_hand else "updated"
     return PullReport(
         source=transport.target,
         location=str(path),
-        state=fetched.state,
-        manifest=signed.manifest,
-        key_id=signed.key_id,
+        state=state,
+        manifest=manifest,
+        key_id=pulled.signed.key_id,
         former_generation=at_hand.generation if at_hand else None,
-        moved_bytes=fetched.moved,
+        moved_bytes=pulled.moved,
         overlays_changed=sorted(
-            role for role in published.keys() & present.keys() if published[role] != present[role]
+            role
+            for role in manifest.overlays.keys() & present.keys()
+            if manifest.overlays[role] != present[role]
         ),
-        overlays_missing=sorted(published.keys() - present.keys()),
+        overlays_missing=sorted(manifest.overlays.keys() - present.keys()),
     )
 
 
-class _Fetched(NamedTuple):
-    """The replica at the end of a pull."""
+class _Pulled(NamedTuple):
+    """The manifest of the replica, what was moved, and whether it is in the file to fetch into."""
 
     signed: SignedManifest
-    state: Literal["updated", "current"]
-    moved: int | None
+    moved: int
+    is_new_file: bool = True
 
 
 def _make_folder(path: Path) -> None:
@@ -149,166 +144,83 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         return None
 
 
-def _expected(path: Path, key: PublicKey) -> ReplicaManifest | None:
-    """The manifest for which the replica at hand was erased, or ``None``."""
-    expected = expected_manifest(path)
-    try:
-        return read_manifest(expected.read_bytes(), str(expected), key).manifest
-    except (OSError, CorpusCorrupt):
-        return None
-
-
 def _fetch(
-    transport: Transport, path: Path, key: PublicKey, accepted: ReplicaManifest | None
-) -> _Fetched:
-    """Fetch until the files of the publisher fit together.
+    transport: Transport,
+    path: Path,
+    copy: Path,
+    key: PublicKey,
+    at_hand: ReplicaManifest | None,
+) -> _Pulled:
+    """Fetch and verify, until the files of the publisher fit together.
 
     Args:
         transport: where it is published.
-        path: the replica at hand, if there is one.
+        path: the replica at hand; there may be none.
+        copy: the file to fetch into.
         key: the publisher's key.
-        accepted: the manifest that was accepted last. The published one must not be older.
+        at_hand: the manifest of the replica at hand. The published one must not be older.
     """
-    # Before the fetch: if the replica is replaced meanwhile, the next pull fetches again.
-    state = transport.state()
-    if state is not None and (present := _pulled_from(path, state, key)) is not None:
-        check_acceptable(present.manifest, accepted, transport.target)
-        _discard(path)
-        return _Fetched(present, "current", 0)
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
         offered = read_manifest(content, transport.target, key) if content is not None else None
-        if content is not None and offered is not None:
-            check_acceptable(offered.manifest, accepted, transport.target)
-            if without_file_digest(offered.manifest) == accepted and _is_intact(
-                path, offered.manifest
-            ):
-                _discard(path)
-                with suppress(OSError):  # A pull that was killed after it replaced the file.
-                    expected_manifest(path).unlink()
-                return _Fetched(offered, "current", 0)
-            if _is_purged(offered.manifest, accepted):
-                _erase_purged(path, content)
-        moved = transport.fetch(_prepare(path))
+        if offered is not None:
+            check_acceptable(offered.manifest, at_hand, transport.target)
+            if at_hand is not None and _same_content(offered.manifest, at_hand):
+                with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
+                    if verify_replica(path, str(path), key) == offered:
+                        return _Pulled(offered, 0, is_new_file=False)
+                    shutil.copyfile(path, copy)
+                    return _Pulled(_renewed(copy, path, key, offered), len(content or b""))
         try:
-            signed = verify_replica(fetched_replica(path), transport.target, key, offered)
-            check_acceptable(signed.manifest, accepted, transport.target)
-        except (CorpusCorrupt, WrongFile):
+            moved = transport.fetch(copy, path, offered.manifest if offered else None)
+            if offered is not None:
+                return _Pulled(_renewed(copy, Path(transport.target), key, offered), moved)
+            signed = verify_replica(copy, transport.target, key)
+            check_acceptable(signed.manifest, at_hand, transport.target)
+            return _Pulled(signed, moved)
+        except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
-            if attempt + 1 < _ATTEMPTS and transport.manifest() != content:
-                continue
-            _discard(path)
-            raise
-        break
-    is_current = signed.manifest == accepted and path.exists()
-    _replace(path)
-    if state is not None:
-        _save_state(path, state)
-    return _Fetched(signed, "current" if is_current else "updated", moved)
+            if content is None or attempt + 1 == _ATTEMPTS or transport.manifest() == content:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _pulled_from(path: Path, state: str, key: PublicKey) -> SignedManifest | None:
-    """The manifest of the replica at hand, if it was pulled from a store of this state."""
-    try:
-        if pulled_state(path).read_text(encoding="utf-8") != f"{state} {sha256_of(path)}":
-            return None
-        with Corpus.open_read_only(path, corpus_format()) as corpus:
-            return read_manifest(replicas.stored_manifest(corpus), str(path), key)
-    except (OSError, ValueError, RolebundleError):
-        return None
+def _same_content(manifest: ReplicaManifest, other: ReplicaManifest) -> bool:
+    return (manifest.generation, manifest.content_digest) == (
+        other.generation,
+        other.content_digest,
+    )
 
 
-def _save_state(path: Path, state: str) -> None:
-    """Remember the store's state for the next pull. Without it that one fetches again."""
-    with suppress(OSError), partial_file(pulled_state(path)) as partial:
-        partial.write_text(f"{state} {sha256_of(path)}", encoding="utf-8")
-        partial.replace(pulled_state(path))
+def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) -> SignedManifest:
+    """Verify a fetched file, whose manifest may be older, and write the offered one into it.
 
-
-def _is_purged(manifest: ReplicaManifest, accepted: ReplicaManifest | None) -> bool:
-    """Whether something was purged of what is at hand."""
-    return accepted is not None and accepted.purge_generation < manifest.purge_generation
-
-
-def _is_intact(path: Path, manifest: ReplicaManifest) -> bool:
-    try:
-        return sha256_of(path) == manifest.file_digest
-    except OSError:
-        return False
-
-
-def _discard(path: Path) -> None:
-    """Delete what was fetched."""
-    for suffix in ("", *COMPANIONS):
-        with suppress(OSError):
-            Path(f"{fetched_replica(path)}{suffix}").unlink()
-
-
-def _discard_if_empty(path: Path) -> None:
-    """Delete the file to fetch into, if nothing was fetched."""
-    fetched = fetched_replica(path)
-    with suppress(OSError):
-        if not fetched.is_symlink() and fetched.is_file() and fetched.stat().st_size == 0:
-            _discard(path)
-
-
-def _prepare(path: Path) -> Path:
-    """A private file to fetch into: what an interrupted fetch left, or a copy of the replica."""
-    fetched = fetched_replica(path)
-    try:
-        if fetched.is_symlink() or (fetched.exists() and not fetched.is_file()):
-            raise StorageError(
-                "fetch_failed", f"{fetched}: is not a file", "move it away and pull again"
-            )
-        for suffix in COMPANIONS:
-            # A log that a killed pull left would be applied to what is fetched now.
-            Path(f"{fetched}{suffix}").unlink(missing_ok=True)
-        if not fetched.exists():
-            os.close(os.open(fetched, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-            if path.exists():
-                shutil.copyfile(path, fetched)
-    except OSError as error:
-        raise _not_written(path, error) from error
-    return fetched
-
-
-def _erase_purged(path: Path, manifest: bytes) -> None:
-    """Erase the replica at hand, and what was computed from it: it holds what was purged.
-
-    The manifest of the replica that is to come is kept, so that no older one is accepted then.
+    Raises:
+        CorpusCorrupt: it is not a replica with the content that is offered.
     """
-    expected = expected_manifest(path)
-    try:
-        with partial_file(expected) as partial:
-            partial.write_bytes(manifest)
-            sync_file(partial)
-            partial.replace(expected)
-            sync_folder(path.parent)
-        # What an interrupted fetch left began as a copy of it.
-        for file in (path, fetched_replica(path)):
-            for suffix in ("", *COMPANIONS):
-                Path(f"{file}{suffix}").unlink(missing_ok=True)
-    except OSError as error:
-        raise _not_written(path, error) from error
-    sync_folder(path.parent)
+    signed = verify_replica(copy, str(source), key)
+    if not _same_content(signed.manifest, offered.manifest):
+        raise CorpusCorrupt(
+            "replica_unsound",
+            f"{source}: the replica cannot be trusted: it is not the one of its manifest",
+            "ask its publisher to publish again",
+        )
+    if signed != offered:
+        with open_writer(copy, lock=False, replica=True) as corpus, corpus.writing():
+            replicas.save_manifest(corpus, offered.model_dump_json())
+    return offered
 
 
-def _replace(path: Path) -> None:
+def _replace(copy: Path, path: Path) -> None:
     """Let the fetched file take the place of the one at hand. It has no log, nor had that one."""
-    fetched = fetched_replica(path)
-    with Corpus.open_for_writing(fetched, corpus_format()) as file:
+    with Corpus.open_for_writing(copy, corpus_format()) as file:
         replica_file.prepare_for_readers(file)
-    try:
-        sync_file(fetched)
-        for suffix in COMPANIONS:
-            Path(f"{fetched}{suffix}").unlink(missing_ok=True)
-        for suffix in COMPANIONS:
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-        fetched.replace(path)
-        sync_folder(path.parent)
-        expected_manifest(path).unlink(missing_ok=True)
-    except OSError as error:
-        raise _not_written(path, error) from error
+    sync_file(copy)
+    for suffix in COMPANIONS:
+        Path(f"{copy}{suffix}").unlink(missing_ok=True)
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    copy.replace(path)
+    sync_folder(path.parent)
 
 
 def _not_written(path: Path, error: OSError) -> StorageError:

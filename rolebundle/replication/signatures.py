@@ -95,7 +95,7 @@ def load_private_key(path: Path) -> PrivateKey:
             "key_readable_by_others",
             f"{path}: other users of this machine can read this private key",
             "let only its owner read it (chmod 600), or create a new key with "
-            "`rolebundle publish keygen FILE`",
+            "`rolebundle replica keygen FILE`",
         )
     return key
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> bytes:
         raise ConfigurationError(
             "key_missing",
             f"{path}: the key cannot be read ({error.strerror})",
-            "check the name, or create a key with `rolebundle publish keygen FILE`",
+            "check the name, or create a key with `rolebundle replica keygen FILE`",
         ) from error
 
 
@@ -131,8 +131,8 @@ def _bad_key(path: Path, kind: str) -> ConfigurationError:
     return ConfigurationError(
         "bad_key",
         f"{path}: is not {kind} Ed25519 key without a password, in PEM form",
-        "`publish --key` takes FILE.key and `pull --key` takes FILE.pub, "
-        "as `rolebundle publish keygen FILE.key` writes them",
+        "`replica publish --key` takes FILE.key and `replica pull --key` takes FILE.pub, "
+        "as `rolebundle replica keygen FILE.key` writes them",
     )
 
 

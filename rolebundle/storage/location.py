@@ -12,8 +12,10 @@ from rolebundle.errors import UsageError
 ENVIRONMENT = "ROLEBUNDLE_DB"
 OVERLAYS_SUFFIX = ".overlays"
 PUBLISHED_SUFFIX = ".published"
-PUBLISHED_NAMES = ("replica.db", "replica.blocks", "manifest.json")
-"""The files of a replica that is published to a folder."""
+PUBLISHED_MANIFEST = "replica-manifest.json"
+"""The manifest of a replica that is published to a folder."""
+REPLICA = "replica.db"
+"""The name of a staged replica."""
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
@@ -62,22 +64,7 @@ def published_folder(corpus: Path) -> Path:
 def staged_replica(corpus: Path, target: str) -> Path:
     """The last replica of a target, in a folder of its own with what its transport keeps there."""
     name = sha256(target.encode()).hexdigest()[:16]
-    return published_folder(corpus) / name / "replica.db"
-
-
-def fetched_replica(replica: Path) -> Path:
-    """The file into which a replica is fetched, before it takes the place of the one at hand."""
-    return _beside(replica, ".{}.fetched")
-
-
-def expected_manifest(replica: Path) -> Path:
-    """The manifest of the replica that is to come, after the one at hand was erased."""
-    return _beside(replica, ".{}.expected")
-
-
-def pulled_state(replica: Path) -> Path:
-    """What the store was when the replica at hand was pulled."""
-    return _beside(replica, ".{}.pulled")
+    return published_folder(corpus) / name / REPLICA
 
 
 def indexing_path(corpus: Path) -> Path:

@@ -25,8 +25,8 @@ from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, Usag
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import sign
-from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.replication.verify import verify_replica
+from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.manifest import verify_replica
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.publications import carried_hash, find_publication

@@ -23,7 +23,7 @@ from rolebundle.replication.transports.blocks import (
     make_equal,
     open_file,
 )
-from rolebundle.replication.transports.folder import FolderTransport
+from rolebundle.replication.transports.files import FolderTransport
 from support.transports import Replica, change, manifest_of, shrink
 
 FILES = ("replica.db", "replica.blocks", "manifest.json")

@@ -11,8 +11,8 @@ import pytest
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication.transports import http
 from rolebundle.replication.transports.blocks import BLOCK_BYTES
-from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.replication.transports.http import HttpTransport
+from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports.files import HttpTransport
 from support.static_host import Handler, StaticHost, static_host
 from support.transports import Replica, change
 

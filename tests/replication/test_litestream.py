@@ -23,7 +23,7 @@ from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
 from rolebundle.replication.transports import litestream
 from rolebundle.replication.transports.litestream import LitestreamTransport
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import open_transport
 from support.killing import killing_at, run_child
 from support.replication_site import OPTIONS, Site, editions_in
 from support.ssh_server import shared_ssh_server

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import UsageError
-from rolebundle.replication.transports.folder import FolderTransport
-from rolebundle.replication.transports.http import HttpTransport
+from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports.files import HttpTransport
 from rolebundle.replication.transports.litestream import LitestreamTransport
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
 
 FOLDERS = {

@@ -12,7 +12,7 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.replication.transports import rsync
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
 from rolebundle.storage.files import sqlite_programs
 from rolebundle.storage.files.sqlite_programs import sqlite3_rsync

@@ -14,7 +14,7 @@ from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import open_transport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.location import fetched_replica, staged_replica

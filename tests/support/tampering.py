@@ -14,7 +14,7 @@ import apsw
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
-from rolebundle.replication.transports.folder import FolderTransport
+from rolebundle.replication.transports.files import FolderTransport
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer

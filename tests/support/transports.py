@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.transports.litestream import litestream
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports.transport import open_transport
 from rolebundle.replication.transports.rsync import RsyncTransport
 from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.files.sqlite_programs import sqlite3_rsync

@@ -114,9 +114,7 @@ def list_command(
 @db_option
 @_agent_option
 @json_option
-def show_command(
-    seq: int, db: str | None, agent: str | None, as_json: bool
-) -> None:
+def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> None:
     """Show one row by its number in the list.
 
     \b

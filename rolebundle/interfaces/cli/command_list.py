@@ -55,8 +55,7 @@ SECTIONS = {
         "restore": "Replace it by a backup",
         "purge": "Erase documents and every byte of them",
         "audit": "Set, read and verify who asked what",
-        "publish": "Publish a replica of what one agent may see",
-        "pull": "Fetch a published replica",
+        "replica": "Publish and pull replicas of what one agent may see",
     },
     "Help": {
         "demo": "Show what three roles get from a sample corpus",

@@ -14,7 +14,6 @@ from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_first, print_json
-from rolebundle.interfaces.cli.store_history import print_erased, print_not_erased
 from rolebundle.storage.location import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
@@ -23,7 +22,7 @@ from rolebundle.text.counts import counted
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.admin.purges import PurgePlan, PurgeSelection
-    from rolebundle.contracts.purge import PublishedCopy, Receipt, StoreHistory
+    from rolebundle.contracts.purge import PublishedCopy, Receipt
 
 
 @click.command()
@@ -45,12 +44,6 @@ if TYPE_CHECKING:
     help="Also delete the backups that migrations made. Without names, also complete a pending "
     "purge.",
 )
-@click.option(
-    "--erase-published",
-    is_flag=True,
-    help="Also remove older states of replicas from the stores that they were published to. "
-    "Without names, also complete a pending purge.",
-)
 @json_option
 def purge(
     names: tuple[str, ...],
@@ -62,7 +55,6 @@ def purge(
     yes: bool,
     finishing: bool,
     backups: bool,
-    erase_published: bool,
     as_json: bool,
 ) -> None:
     """Erase documents, so that no byte of them is left in the corpus file or the files beside it.
@@ -79,8 +71,8 @@ def purge(
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
 
-    Replicas (`publish`) that ever held one of the documents are listed; publish them again, so
-    that they are replaced. Copies that were pulled stay as they are until their next pull.
+    Replicas that ever held one of the documents are listed; publish them again, so that they are
+    replaced. Copies that were pulled stay as they are until their next pull.
 
     Files in your folders and the audit are not changed. If the audit keeps the text of queries,
     that text stays. Freed blocks of the disk are not overwritten.
@@ -90,27 +82,24 @@ def purge(
     rolebundle purge old-wiki --source --yes
     rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
     rolebundle purge --finish
-    rolebundle purge --erase-published --dry-run
     """
     from rolebundle.admin.purges import PurgeSelection
-    from rolebundle.replication.erasure import visit_stores
 
     selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or matching or decisions)
     if chosen and finishing:
         raise click.UsageError("--finish takes no names and no --matching")
-    if not (chosen or finishing or backups or erase_published):
+    if not (chosen or finishing or backups):
         raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, --decision ID, --finish, "
-            "--backups or --erase-published"
+            "name documents or sources, or give --matching GLOB, --decision ID, --finish or "
+            "--backups"
         )
     with admin_for(db) as admin:
         if dry_run:
             plan = admin.purges.plan(selection) if chosen else None
-            stores = visit_stores(admin.workspace.corpus, erase=False) if erase_published else None
-            _show_plan(plan, backups_of(admin.workspace.path), stores, as_json)
+            _show_plan(plan, backups_of(admin.workspace.path), as_json)
             return
-        also = _other_removals(admin, backups, erase_published)
+        also = _other_removals(admin, backups)
         returning: Sequence[str] = ()
         if chosen:
             receipts, returning = _erase(admin, selection, yes, also)
@@ -125,11 +114,9 @@ def purge(
             returning=list(returning),
             backups=[str(backup) for backup in backups_of(admin.workspace.path)],
             backups_deleted=deleted,
-            stores=visit_stores(admin.workspace.corpus, erase=True) if erase_published else [],
         )
     _report(result, finishing, as_json)
     _refuse_pending(receipts, admin.workspace.path)
-    _refuse_if_not_erased(result.stores)
 
 
 def _report(result: PurgeResult, finishing: bool, as_json: bool) -> None:
@@ -138,20 +125,15 @@ def _report(result: PurgeResult, finishing: bool, as_json: bool) -> None:
         print_json(result)
     else:
         _print_receipts(result.receipts, finishing, result.backups_deleted)
-        print_erased(result.stores)
     _warn(result.returning, result.backups)
     _print_publications(receipt.publications for receipt in result.receipts)
-    print_not_erased(result.stores)
 
 
-def _other_removals(admin: Admin, backups: bool, erase_published: bool) -> list[str]:
+def _other_removals(admin: Admin, backups: bool) -> list[str]:
     """What is removed beside documents, as parts of a question."""
-    parts = (
-        [f"delete {counted(len(backups_of(admin.workspace.path)), 'backup')}"] if backups else []
-    )
-    if erase_published:
-        parts.append("remove older states from the stores of all publications")
-    return parts
+    if not backups:
+        return []
+    return [f"delete {counted(len(backups_of(admin.workspace.path)), 'backup')}"]
 
 
 def _erase(
@@ -195,7 +177,6 @@ def _confirm(question: str) -> None:
 def _show_plan(
     plan: PurgePlan | None,
     backups: Sequence[Path],
-    stores: Sequence[StoreHistory] | None,
     as_json: bool,
 ) -> None:
     backup_names = [str(backup) for backup in backups]
@@ -210,8 +191,6 @@ def _show_plan(
                 "returning": list(plan.returning),
                 "publications": list(plan.publications),
             }
-        if stores is not None:
-            report["stores"] = list(stores)
         print_json(PurgePreview(**report), exclude_unset=True)
         return
     if plan is not None:
@@ -226,7 +205,6 @@ def _show_plan(
         _print_publications([plan.publications])
     for backup in backup_names:
         click.echo(writable(f"backup: {backup}"))
-    print_not_erased(stores or ())
 
 
 def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) -> None:
@@ -288,18 +266,8 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
     if copies:
         click.echo(
             "copies that were pulled cannot be reached from here: each stays as it is until its "
-            "next `rolebundle pull`, and one that never pulls again keeps the bytes",
+            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes",
             err=True,
-        )
-
-
-def _refuse_if_not_erased(stores: Sequence[StoreHistory]) -> None:
-    targets = [store.target for store in stores if store.problem]
-    if targets:
-        raise StorageError(
-            "stores_not_erased",
-            f"older states of replicas may be left in {', '.join(targets)}",
-            "do what is said above, then run `rolebundle purge --erase-published`",
         )
 
 

@@ -211,9 +211,11 @@ def _roles(status: CorpusStatus) -> list[str]:
 def _replica(replica: ReplicaStatus) -> str:
     state = f"published at {replica.published_at}"
     if replica.refusing:
-        state += f"; ! since {replica.refuses_at} it gives no answers: run `rolebundle pull`"
+        state += (
+            f"; ! since {replica.refuses_at} it gives no answers: run `rolebundle replica pull`"
+        )
     elif replica.expired:
-        state += f"; ! to be renewed by {replica.expires_at}: run `rolebundle pull`"
+        state += f"; ! to be renewed by {replica.expires_at}: run `rolebundle replica pull`"
     else:
         state += f", to be renewed by {replica.expires_at}"
     agent = f" for {one_line(replica.agent, _LINE_CHARS)}" if replica.agent else ""
@@ -227,9 +229,12 @@ def _publication(publication: PublicationStatus) -> str:
     target = one_line(publication.target, _LINE_CHARS)
     agent = f" for {one_line(publication.agent, _LINE_CHARS)}" if publication.agent else ""
     if not publication.published_at:
-        return f"! a publish to {target}{agent} was not completed: run `rolebundle publish` again"
+        return (
+            f"! a publish to {target}{agent} was not completed: run `rolebundle replica publish` "
+            "again"
+        )
     pending = (
-        "; ! what was purged since may still be there: run `rolebundle publish`"
+        "; ! what was purged since may still be there: run `rolebundle replica publish`"
         if publication.purge_pending
         else ""
     )

@@ -213,14 +213,14 @@ def _replication_remarks(status: CorpusStatus) -> Iterator[tuple[str, str, str]]
         yield (
             "caution",
             f"The replica was to be renewed by {status.replica.expires_at}.",
-            "run `rolebundle pull`",
+            "run `rolebundle replica pull`",
         )
     for known in status.publications:
         if known.purge_pending:
             yield (
                 "caution",
                 f"What was purged may still be in the replica at {known.target}.",
-                "run `rolebundle publish`",
+                "run `rolebundle replica publish`",
             )
 
 

@@ -11,8 +11,8 @@ replica. What it gets has the replica's pages, and the tables ``_litestream_seq`
 ``_litestream_lock``.
 
 The chain only grows: one-shot runs of Litestream delete no link. A push adds a link with all pages
-when those since the last such link are larger, or more than ``MAX_LINKS``, so that a reader does
-not read the whole chain. :meth:`LitestreamTransport.erase_history` shortens it.
+when those since the last such link are larger, so that a reader does not read the whole chain.
+:meth:`LitestreamTransport.erase_history` shortens it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
-from rolebundle.replication.transports.blocks import nothing_published
 from rolebundle.replication.transports.program import (
     TRANSFER_SECONDS,
     failed,
@@ -38,7 +37,7 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports.transport import Sign, Transport, nothing_published
 from rolebundle.storage.files.sqlite_programs import (
     is_same_generation,
     keeping_log,
@@ -48,7 +47,6 @@ from rolebundle.storage.files.sqlite_programs import (
 
 PREFIX = "litestream+"
 WORKING_FOLDER = "litestream"
-MAX_LINKS = 200
 _NAME = "replica.db"
 _LIST = ("ltx", "-level", "all", "-json")
 _NO_BACKUP = "no matching backup files available"
@@ -126,7 +124,9 @@ class LitestreamTransport(Transport):
         self._folder = Path(unquote(parts.path)) if scheme == "file" else None
         self._working: Path | None = None
 
-    def push(self, replica: Path, manifest: bytes) -> int:
+    def push(
+        self, replica: Path, signed: SignedManifest, former: SignedManifest | None, sign: Sign
+    ) -> int:
         """See :meth:`Transport.push`. The count is that of the new links of the chain."""
         self._working = working = replica.with_name(WORKING_FOLDER) / _NAME
         before = self._links()
@@ -164,15 +164,10 @@ class LitestreamTransport(Transport):
         partial.chmod(0o600)
         partial.replace(working)
 
-    def state(self) -> str | None:
-        """See :meth:`Transport.state`. It is a hash of the list of all links."""
-        listed = self._run_or_fail(Path(_NAME), *_LIST).stdout
-        return sha256(f"{self.target}\n{listed}".encode()).hexdigest()
-
-    def fetch(self, copy: Path) -> int:
+    def fetch(self, copy: Path, former: Path, manifest: ReplicaManifest | None) -> int:
         """See :meth:`Transport.fetch`. The count is that of the links that were read.
 
-        Litestream reads the whole state each time, and begins again after an interrupted fetch.
+        Litestream reads the whole state each time.
         """
         try:
             plan = self._json(copy, "restore", "-dry-run", "-json", "-o", str(copy.absolute()))
@@ -183,42 +178,32 @@ class LitestreamTransport(Transport):
             raise failed(self.target, f"{copy}: {error.strerror}") from error
         return sum(int(link["size"]) for link in plan["files"])
 
-    def history(self) -> Sequence[str]:
-        """See :meth:`Transport.history`.
+    def erase_history(self) -> Sequence[str]:
+        """See :meth:`Transport.erase_history`. Call it after a push.
 
         Each link before the last one holds pages of older states. Only those of a folder are
         removed here: Litestream has no command that deletes them. Elsewhere delete the store, and
-        publish again.
+        publish again. A snapshot of the published state is stored first, so the state can be
+        restored at each moment. The working copy, whose log holds older pages, is made again.
         """
+        if self._folder is not None and self._working is not None and len(self._links()) > 1:
+            try:
+                shutil.rmtree(self._working.parent)
+                self._working.parent.mkdir(mode=0o700)
+                self._run_or_fail(self._working, "restore", "-o", str(self._working.absolute()))
+                self._run_or_fail(self._working, "replicate", "-once", "-force-snapshot")
+                links = self._links()
+                last = max(link.last for link in links)
+                if not any(link[:3] == (_SNAPSHOT_LEVEL, 1, last) for link in links):
+                    raise failed(self.target, "Litestream stored no snapshot; nothing was deleted")
+                for link in links:
+                    if link.last < last:
+                        (self._folder / link.name).unlink(missing_ok=True)
+            except OSError as error:
+                raise failed(self.target, f"{error.filename}: {error.strerror}") from error
         links = self._links()
         last = max((link.last for link in links), default=0)
         return [link.name for link in links if link.last < last]
-
-    def erase_history(self) -> None:
-        """See :meth:`Transport.erase_history`. Only for a folder.
-
-        A snapshot of the published state is stored first, and then the older links are deleted. So
-        the state can be restored at each moment. The working copy, whose log holds older pages, is
-        made again if this object has pushed; call it after a push.
-        """
-        if self._folder is None:
-            return
-        try:
-            with TemporaryDirectory(prefix="rolebundle-") as name:
-                published = self._working or Path(name) / _NAME
-                shutil.rmtree(published.parent)
-                published.parent.mkdir(mode=0o700)
-                self._run_or_fail(published, "restore", "-o", str(published.absolute()))
-                self._run_or_fail(published, "replicate", "-once", "-force-snapshot")
-            links = self._links()
-            last = max(link.last for link in links)
-            if not any(link[:3] == (_SNAPSHOT_LEVEL, 1, last) for link in links):
-                raise failed(self.target, "Litestream stored no snapshot; nothing was deleted")
-            for link in links:
-                if link.last < last:
-                    (self._folder / link.name).unlink(missing_ok=True)
-        except OSError as error:
-            raise failed(self.target, f"{error.filename}: {error.strerror}") from error
 
     def _links(self) -> list[_Link]:
         files = self._json(Path(_NAME), *_LIST)
@@ -300,8 +285,7 @@ def _is_long(links: Sequence[_Link]) -> bool:
     )
     if full is None:
         return False
-    later = [link.size for link in links if link.last > full.last]
-    return len(later) >= MAX_LINKS or sum(later) > full.size
+    return sum(link.size for link in links if link.last > full.last) > full.size
 
 
 def _bad_target() -> UsageError:

@@ -24,14 +24,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from urllib.parse import parse_qs, urlsplit
 
+from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
 from rolebundle.errors import StorageError, UsageError
-from rolebundle.replication.transports.blocks import nothing_published
 from rolebundle.replication.transports.program import (
     TRANSFER_SECONDS,
     failed,
@@ -39,7 +40,12 @@ from rolebundle.replication.transports.program import (
     missing,
     run_program,
 )
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports.transport import (
+    Sign,
+    Transport,
+    nothing_published,
+    storage_error,
+)
 from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 
 BUSY_SECONDS = 30.0
@@ -81,18 +87,23 @@ class RsyncTransport(Transport):
         self._seconds = seconds
         self._remote, self._options = _parse(target)
 
-    def push(self, replica: Path, manifest: bytes) -> int:
+    def push(
+        self, replica: Path, signed: SignedManifest, former: SignedManifest | None, sign: Sign
+    ) -> int:
         """See :meth:`Transport.push`. The count is what was sent."""
         return self._transfer(replica, is_push=True)
 
-    def fetch(self, copy: Path) -> int:
+    def fetch(self, copy: Path, former: Path, manifest: ReplicaManifest | None) -> int:
         """See :meth:`Transport.fetch`. The count is what was received.
 
-        What an interrupted fetch wrote is rolled back, and the next one begins with the replica
-        that the copy was before. A copy that SQLite cannot open is fetched again.
+        The copy begins as the replica at hand. If SQLite cannot open that one, all is received.
         """
         try:
+            if former.exists():
+                shutil.copyfile(former, copy)
             received = self._transfer(copy, is_push=False)
+        except OSError as error:
+            raise storage_error(copy, error) from error
         except StorageError as error:
             if not any(phrase in error.message for phrase in _UNUSABLE):
                 raise

@@ -6,22 +6,41 @@ fetches a replica verifies its signature and its content.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
+
+from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.errors import FULL_ERRNOS, StorageError, UsageError
+
+Sign = Callable[[ReplicaManifest], SignedManifest]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_REMOTE_PATH = re.compile(r"[^/\\]{2,}:")
+"""``host:path``, as scp writes it. One letter is a drive of Windows."""
+
+_ALLOWED = (
+    "a path, file:///path, https://host/path/, ssh://host/path/replica.db, "
+    "litestream+file:///path, litestream+s3://bucket/path, litestream+sftp://user@host/path, "
+    "litestream+webdavs://host/path"
+)
 
 
 class Transport(Protocol):
     """One place to which replicas of one publication go.
 
-    What most transports do not need has a default: no manifest beside the replica, no state, and no
-    older replicas that can be seen.
+    What most transports do not need has a default: no manifest beside the replica, and no older
+    replicas that can be seen.
     """
 
     target: str
     """The address, without secrets: an absolute path or a URL."""
 
-    def push(self, replica: Path, manifest: bytes) -> int:
+    def push(
+        self, replica: Path, signed: SignedManifest, former: SignedManifest | None, sign: Sign
+    ) -> int:
         """Make a replica the published one.
 
         A reader gets the former replica or this one, also if the process is killed.
@@ -29,7 +48,9 @@ class Transport(Protocol):
         Args:
             replica: a closed, complete replica without a log. It is not changed; but a transport
                 may keep what belongs to its engine in the folder that the replica is in.
-            manifest: the signed manifest, as it is in the replica.
+            signed: the manifest in it.
+            former: what :meth:`manifest` gave before, if it is this publisher's.
+            sign: signs a manifest that lies beside the replica.
 
         Returns:
             How many bytes were written to the store, or sent.
@@ -50,27 +71,13 @@ class Transport(Protocol):
         """
         return None
 
-    def state(self) -> str | None:
-        """What changes whenever another replica is published, if a fetch is much slower to ask.
-
-        Returns:
-            A line of text; ``None`` if the manifest or a fetch itself tells as quickly.
-
-        Raises:
-            UsageError: ``nothing_published``: there is no replica.
-            ConfigurationError: its engine is not installed.
-            StorageError: it cannot be read.
-        """
-        return None
-
-    def fetch(self, copy: Path) -> int:
-        """Make a file equal to the published replica.
-
-        It is called again with what an interrupted fetch left, and continues from there.
+    def fetch(self, copy: Path, former: Path, manifest: ReplicaManifest | None) -> int:
+        """Write the published replica to a file.
 
         Args:
-            copy: a private file that nobody else has open: empty, a copy of an earlier replica,
-                or what an interrupted fetch left.
+            copy: an empty private file.
+            former: the replica at hand; there may be none.
+            manifest: what :meth:`manifest` gave.
 
         Returns:
             How many bytes were read from the store, or received.
@@ -81,21 +88,82 @@ class Transport(Protocol):
             StorageError: it failed.
         """
 
-    def history(self) -> Sequence[str]:
-        """The older states of the replica that the store still holds beside the present one.
+    def erase_history(self) -> Sequence[str]:
+        """Remove the older states that the store still holds, as far as this transport can.
 
         Returns:
-            A name for each, such as a path or an address.
-
-        Raises:
-            StorageError: they cannot be listed.
-        """
-        return ()
-
-    def erase_history(self) -> None:
-        """Remove what :meth:`history` lists, as far as this transport can.
+            Those that are left.
 
         Raises:
             StorageError: something could not be removed.
         """
-        return
+        return ()
+
+
+def open_transport(target: str) -> Transport:
+    """The transport of a target. No connection is made.
+
+    Raises:
+        UsageError: ``unknown_transport``, ``secret_in_target``, ``bad_target``, ``plain_http``.
+    """
+    from rolebundle.replication.transports.files import FolderTransport, HttpTransport
+    from rolebundle.replication.transports.litestream import LitestreamTransport
+    from rolebundle.replication.transports.rsync import RsyncTransport
+
+    scheme = match[1].lower() if (match := _SCHEME.match(target)) else ""
+    if scheme:
+        _refuse_secrets(target, scheme)
+    if scheme in ("http", "https"):
+        return HttpTransport(target)
+    if scheme == "ssh":
+        return RsyncTransport(target)
+    if scheme.startswith("litestream+"):
+        return LitestreamTransport(target)
+    is_path = target and "\0" not in target and not _REMOTE_PATH.match(target)
+    if scheme == "file" or (not scheme and is_path):
+        return FolderTransport(target)
+    raise UsageError(
+        "unknown_transport",
+        f"{target!r}: there is no transport for this target",
+        f"use one of: {_ALLOWED}; write ./ before a path with a colon",
+    )
+
+
+def _refuse_secrets(target: str, scheme: str) -> None:
+    try:
+        parts = urlsplit(target)
+        has_secret = parts.password is not None or (
+            parts.username is not None and scheme in ("http", "https")
+        )
+    except ValueError:
+        # The target is not repeated: it may hold a password.
+        raise UsageError(
+            "bad_target", f"a target with {scheme}:// is not a URL", f"use one of: {_ALLOWED}"
+        ) from None
+    if has_secret:
+        raise UsageError(
+            "secret_in_target",
+            f"a target with {scheme}:// contains a password; targets are stored and shown",
+            "remove it from the target, and give it to the engine as its documentation says",
+        )
+
+
+def nothing_published(target: str) -> UsageError:
+    """The error for a place without a replica."""
+    return UsageError(
+        "nothing_published",
+        f"{target}: no replica is published there",
+        "check the address, or publish to it first with `rolebundle replica publish`",
+    )
+
+
+def storage_error(path: Path | str, error: OSError) -> StorageError:
+    """The error for a file that cannot be read or written."""
+    is_full = error.errno in FULL_ERRNOS
+    return StorageError(
+        "storage_full" if is_full else "io_error",
+        f"{path}: {error.strerror or error}",
+        "free some disk space and run the same command again"
+        if is_full
+        else "check the permissions and the disk, then run the same command again",
+    )

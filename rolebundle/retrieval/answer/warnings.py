@@ -281,7 +281,7 @@ def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
         return ""
     return (
         f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
-        f"be renewed by {replica.expires_at}; run `rolebundle pull`"
+        f"be renewed by {replica.expires_at}; run `rolebundle replica pull`"
     )
 
 

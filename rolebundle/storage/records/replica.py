@@ -14,7 +14,7 @@ from rolebundle.text.counts import age
 
 PUBLISHED = "published:"
 """How the location of a file in a replica begins. No file of a machine has such a path."""
-PULL = "rolebundle pull SOURCE --key FILE.pub --db FILE"
+PULL = "rolebundle replica pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
 
 _RECORD_TYPES = (str, str, int, int, int, str, str, str, str)
@@ -42,7 +42,7 @@ class ReplicaRecord(NamedTuple):
         return round(max(0.0, seconds) / 3600, 1)
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its answers need a warning, and no `pull` accepts it any more."""
+        """Whether its answers need a warning, and no `replica pull` accepts it any more."""
         return now >= _moment(self.expires_at)
 
     def is_refusing(self, now: datetime) -> bool:
@@ -79,7 +79,7 @@ def save_manifest(corpus: Corpus, manifest: str) -> None:
 def load_record(corpus: SqliteFile) -> ReplicaRecord | None:
     """What a replica says of itself, or ``None`` if the corpus is not a replica.
 
-    `pull` has verified it. It is read without pydantic, because each answer needs it.
+    `replica pull` has verified it. It is read without pydantic, because each answer needs it.
 
     Raises:
         CorpusCorrupt: it is damaged.
@@ -129,6 +129,6 @@ def refuse_changes(corpus: Corpus) -> None:
     if record is not None:
         raise UsageError(
             "replica_is_read_only",
-            f"{corpus.path}: is a replica of {record.publisher}, which only `pull` changes",
+            f"{corpus.path}: is a replica of {record.publisher}, which only `replica pull` changes",
             "change the corpus that it is published from, or name another file with --db",
         )

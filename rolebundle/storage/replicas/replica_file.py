@@ -10,8 +10,8 @@ from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.row_digest import digest_rows, row_digest
 
-_NOT_STORED = ("replica", "seal")
-"""Tables that depend on the manifest, and so on the digest."""
+_NOT_COVERED = ("replica", "seal", "corpus_state")
+"""Tables that depend on the manifest. The manifest has the values of ``corpus_state``."""
 _LITESTREAM = ("_litestream_lock", "_litestream_seq")
 """Tables that Litestream adds to a file that it replicates."""
 _ROWS_PER_STEP = 16  # a row of vec0 has 1024 vectors
@@ -31,38 +31,28 @@ def compact(replica: Corpus) -> None:
     replica.run("VACUUM")
 
 
-def stored_digest(corpus: Corpus) -> str:
+def content_digest(corpus: Corpus) -> str:
     """The digest of every row of every table as it is stored, also of the indexes' own tables.
 
     With SQLite's own check, which compares its indexes with the tables, it proves a whole file. It
     leaves out what depends on the manifest, and the tables that Litestream adds.
     """
-    objects = [
-        row
-        for row in corpus.rows(
-            # SQLite makes the indexes of constraints without a statement.
-            "SELECT type, name, sql FROM main.sqlite_schema WHERE sql NOT NULL ORDER BY type, name"
-        )
-        if not _is_litestreams(*row)
-    ]
-    digest = blake2b(row_digest([[str(value) for value in row] for row in objects]), digest_size=16)
-    for kind, name, sql in objects:
-        if (
-            kind == "table"
-            and name not in _NOT_STORED
-            and not str(sql).startswith("CREATE VIRTUAL")
-        ):
-            digest.update(row_digest([name]))
+    digest = blake2b(digest_size=16)
+    # SQLite makes the indexes of constraints without a statement.
+    for kind, name, sql in corpus.rows(
+        "SELECT type, name, sql FROM main.sqlite_schema WHERE sql NOT NULL ORDER BY type, name"
+    ):
+        is_stored = kind == "table" and not str(sql).startswith("CREATE VIRTUAL")
+        if is_stored and name in _LITESTREAM:
+            continue
+        digest.update(row_digest([str(kind), str(name), str(sql)]))
+        if is_stored and name not in _NOT_COVERED:
             # Not through an index that has all columns: the order is that of the table.
             quoted = str(name).replace('"', '""')
             rows = corpus.iterate(f'SELECT * FROM main."{quoted}" NOT INDEXED')
             while batch := list(islice(rows, _ROWS_PER_STEP)):
                 digest_rows(digest, batch)
     return digest.hexdigest()
-
-
-def _is_litestreams(kind: str, name: str, sql: str) -> bool:
-    return kind == "table" and name in _LITESTREAM and str(sql).startswith("CREATE TABLE")
 
 
 def prepare_for_readers(replica: SqliteFile) -> None:

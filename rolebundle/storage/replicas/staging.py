@@ -1,7 +1,7 @@
 """The staged replicas of a publisher: the last one of each target, in a private folder.
 
-`publish` changes a staged replica and sends it. A purge erases those that may hold what was purged,
-so that the next publish builds them again.
+A transport sends a staged replica and may keep its own state beside it. A purge erases those that
+may hold what was purged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.files.partial import partials, sync_folder
-from rolebundle.storage.location import published_folder, staged_replica
+from rolebundle.storage.location import REPLICA, published_folder, staged_replica
 from rolebundle.storage.records.publications import publications
 
 _OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
@@ -41,7 +41,7 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
     make_private_folder(folder)
     try:
         # The lock is on the folder of the path that it is given.
-        lock = FolderLock(folder / "replica.db", exclusive=True, patience_ms=patience_ms)
+        lock = FolderLock(folder / REPLICA, exclusive=True, patience_ms=patience_ms)
     except CorpusBusy as error:
         raise CorpusBusy(
             "publish_busy",
@@ -85,39 +85,34 @@ def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:
     with staging(corpus.path, patience_ms):
         # Nobody publishes now, so no partial file is in use.
         for path in _outdated(corpus):
-            _delete(path)
+            try:
+                if path.is_symlink() or not path.is_dir():
+                    path.unlink()
+                else:
+                    shutil.rmtree(path)
+            except OSError as error:
+                raise _not_deleted(path, error) from error
             sync_folder(path.parent)
 
 
 def _outdated(corpus: Corpus) -> list[Path]:
-    staged_replicas = (
-        staged_replica(corpus.path, publication.target)
+    current = {
+        staged_replica(corpus.path, publication.target).parent.name
         for publication in publications(corpus)
         if not publication.is_outdated
-    )
-    current = {staged.parent.name: staged for staged in staged_replicas}
+    }
+    folder = published_folder(corpus.path)
     try:
-        entries = sorted(published_folder(corpus.path).iterdir())
+        folders = [entry for entry in folder.iterdir() if _OF_A_TARGET.fullmatch(entry.name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise _not_deleted(published_folder(corpus.path), error) from error
-    outdated = []
-    for entry in entries:
-        if _OF_A_TARGET.fullmatch(entry.name):
-            staged = current.get(entry.name)
-            outdated += [entry] if staged is None else partials(staged)
-    return outdated
-
-
-def _delete(path: Path) -> None:
-    try:
-        if path.is_symlink() or not path.is_dir():
-            path.unlink()
-        else:
-            shutil.rmtree(path)
-    except OSError as error:
-        raise _not_deleted(path, error) from error
+        raise _not_deleted(folder, error) from error
+    return [
+        path
+        for entry in sorted(folders)
+        for path in (partials(entry / REPLICA) if entry.name in current else [entry])
+    ]
 
 
 def _not_deleted(path: Path, error: OSError) -> StorageError:

@@ -1,302 +1,190 @@
-"""Copying what a restricted connection shows into a replica, and bringing a replica up to date.
+"""Copying what a restricted connection shows into a new corpus, the file of a replica.
 
-Nothing is copied that the connection does not show, so a replica cannot depend on anything else.
-Rows get numbers of the replica's own.
+Nothing is copied that the connection does not show, so a replica cannot depend on anything else,
+and no page of it ever held anything else. Rows get numbers of the replica's own. What would tell
+of the publisher's machine or policy, the locations of files and the deny patterns of compartments,
+is replaced by pseudonyms. A row of a file keeps only its path: its hash covers all of its
+documents, also those that are not visible.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.chunks import insert_chunks, remove_chunks, update_chunks
-from rolebundle.storage.content.rows import assignments
+from rolebundle.storage.content.chunks import insert_chunks
+from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.indexes import compartments, partition, vector_cache, vector_index
+from rolebundle.storage.indexes import compartments, partition, vector_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.replicas.visible_content import (
-    CHUNK_COLUMNS,
-    IN_LIST,
-    MARK_COLUMNS,
-    OWN_COLUMNS,
-    REMEMBERED_COLUMNS,
-    SCANNED_COLUMNS,
-    Pseudonym,
-    VisibleDocument,
-    document_states,
-    model_of,
-    unchanged,
-    visible_decisions,
-    visible_documents,
-    visible_indexes,
-    visible_marks,
+from rolebundle.storage.records import decisions
+from rolebundle.storage.records.replica import PUBLISHED
+
+Pseudonym = Callable[[str], str]
+"""Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
+
+_OWN_COLUMNS = [
+    name for name in DOCUMENT_COLUMNS.split(", ") if name not in {"file", "source", "compartment"}
+]
+# What agents are shown. The other columns have the text that the scan took out of a document: as a
+# whole, in notes, and as a hash, against which guesses of a secret could be tested.
+_SCANNED_COLUMNS = "verdict, kinds"
+_REMEMBERED_COLUMNS = (
+    "fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
 )
-
+_MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
+_CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
+_IN_LIST = "IN (SELECT value FROM json_each(?))"
+_DOCUMENTS = (
+    "SELECT d.id, d.document_id, s.source_id, f.path, f.location, k.scope, k.sensitivity, "
+    f"k.denied, {', '.join(f'd.{name}' for name in _OWN_COLUMNS)}, "
+    "(SELECT json_group_array(json_array(superseded, reach)) FROM "
+    "(SELECT superseded, reach FROM supersession WHERE newer = d.id ORDER BY superseded)), "
+    f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
+    f"(SELECT json_array({_REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
+    "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
+    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {_IN_LIST} ORDER BY d.document_id"
+)
 _DOCUMENTS_PER_STEP = 500
+_VECTORS_PER_STEP = 5_000
 
 
-class Difference(NamedTuple):
-    """How many documents of a replica were added, updated and removed."""
+def keyed_pseudonym(key: bytes) -> Pseudonym:
+    """Pseudonyms that nobody can test guesses against without the key."""
 
-    added: int
-    updated: int
-    removed: int
-    has_other_changes: bool
-    """Whether marks, decisions or embedding indexes changed."""
+    def pseudonym(text: str) -> str:
+        content = text.encode("utf-8", "surrogatepass")
+        return PUBLISHED + blake2b(content, key=key, digest_size=12).hexdigest()
+
+    return pseudonym
 
 
-def synchronize(
+def copy_visible(
     source: Corpus,
     replica: Corpus,
     pseudonym: Pseudonym,
     decision_scopes: Sequence[str] | None,
-) -> Difference:
-    """Make a replica hold exactly what a restricted connection shows.
+) -> None:
+    """Copy all that a restricted connection shows. The same content gives the same rows.
 
-    Call it inside a write transaction of the replica and a read transaction of the source. What did
-    not change is not written again.
+    Call it inside a write transaction of the replica and a read transaction of the source.
 
     Args:
         source: a restricted connection.
-        replica: a corpus without documents, or an earlier replica.
+        replica: a new corpus.
         pseudonym: replaces locations and deny patterns.
         decision_scopes: the scopes whose decisions are copied; ``None`` for every scope.
     """
-    indexes, has_other_changes = _synchronize_indexes(source, replica)
-    now, before = document_states(source, pseudonym), document_states(replica, unchanged)
-    removed = [state.row for name, state in before.items() if name not in now]
-    store.remove_documents(replica, removed)
-    changed = sorted(
-        name
-        for name, state in now.items()
-        if name not in before or before[name].digest != state.digest
-    )
-    _remove_stale_chunks(
-        source,
-        replica,
-        [now[name].row for name in changed if name in before],
-        [before[name].row for name in changed if name in before],
-    )
-    for start in range(0, len(changed), _DOCUMENTS_PER_STEP):
-        names = changed[start : start + _DOCUMENTS_PER_STEP]
-        rows = {name: before[name].row for name in names if name in before}
-        _put_documents(source, replica, pseudonym, [now[name].row for name in names], rows, indexes)
-    replica.run("DELETE FROM file WHERE id NOT IN (SELECT file FROM document)")
-    store.drop_unused(replica)
-    has_other_changes |= _replace(
-        replica, "mark", MARK_COLUMNS, visible_marks(source), visible_marks(replica)
-    )
-    for table, wanted, present in zip(
-        ("decision", "decision_end"),
-        visible_decisions(source, decision_scopes),
-        visible_decisions(replica, None),
-        strict=True,
+    rows = [row for (row,) in source.rows("SELECT id FROM document ORDER BY document_id")]
+    for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
+        _copy_documents(source, replica, pseudonym, rows[start : start + _DOCUMENTS_PER_STEP])
+    replica.run("UPDATE corpus_state SET documents = ?", (len(rows),))
+    for index in sorted(
+        vector_index.all_indexes(source),
+        # The numbers of the source tell of indexes that were deleted.
+        key=lambda index: str((index.identity, index.started_at)),
     ):
-        has_other_changes |= _replace(replica, table, "", wanted, present)
-    vector_cache.clear_cache(replica)
-    updated = sum(name in before for name in changed)
-    return Difference(len(changed) - updated, updated, len(removed), has_other_changes)
+        _copy_index(source, replica, index)
+    marks = source.rows(f"SELECT {_MARK_COLUMNS} FROM mark ORDER BY kind, target")
+    _insert(replica, f"mark ({_MARK_COLUMNS})", marks)
+    chosen = (None if decision_scopes is None else json.dumps(sorted(decision_scopes)),)
+    for table, select in (
+        ("decision", decisions.ROWS_OF_SCOPES),
+        ("decision_end", decisions.ENDS_OF_SCOPES),
+    ):
+        _insert(replica, table, source.rows(f"{select} ORDER BY scope, number", chosen))
+    for table in ("file", "scanned", "remembered"):
+        digests.write(replica, table, digests.checked_rows(replica, table))
+    digests.write(replica, "document", digests.checked_documents(replica))
 
 
-def _replace(
-    replica: Corpus, table: str, columns: str, wanted: Sequence[Row], present: Sequence[Row]
-) -> bool:
-    """Replace the rows of a small table, if they differ. Return whether they did."""
-    if wanted == present:
-        return False
-    replica.run(f"DELETE FROM {table}")
-    if wanted:
-        places = ", ".join("?" * len(wanted[0]))
-        target = f"{table} ({columns})" if columns else table
-        replica.run_many(f"INSERT INTO {target} VALUES ({places})", wanted)
-    return True
+def _insert(replica: Corpus, target: str, rows: Sequence[Row]) -> None:
+    if rows:
+        replica.run_many(f"INSERT INTO {target} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _synchronize_indexes(source: Corpus, replica: Corpus) -> tuple[dict[int, EmbeddingIndex], bool]:
-    """The replica's index for each index of the source, by its number; and whether any changed."""
-    has_changes = visible_indexes(source) != visible_indexes(replica)
-    wanted = vector_index.all_indexes(source)
-    wanted_models = [model_of(index) for index in wanted]
-    for index in vector_index.all_indexes(replica):
-        if model_of(index) not in wanted_models:
-            vector_index.delete_index(replica, index)
-    indexes = {}
-    for index in wanted:
-        own = vector_index.find_index(replica, index.identity) or vector_index.create_index(
-            replica, index.identity, started_at=index.started_at, activate=False
-        )
-        if has_changes:
-            vector_index.set_chunker(replica, own, index.identity.chunker)
-            vector_index.set_connection(replica, own, index.connection)
-            if index.noise is not None:
-                vector_index.set_noise(replica, own, index.noise)
-            if index.active:
-                vector_index.activate_index(replica, own)
-        indexes[index.id] = own
-    return indexes, has_changes
-
-
-def _put_documents(
-    source: Corpus,
-    replica: Corpus,
-    pseudonym: Pseudonym,
-    rows: Sequence[int],
-    before: dict[str, int],
-    indexes: dict[int, EmbeddingIndex],
+def _copy_documents(
+    source: Corpus, replica: Corpus, pseudonym: Pseudonym, rows: Sequence[int]
 ) -> None:
-    """Write documents with all that belongs to them.
-
-    Args:
-        source: the source.
-        replica: the replica.
-        pseudonym: as for :func:`synchronize`.
-        rows: the rows of the documents in the source.
-        before: document id → row in the replica, for those that it has already.
-        indexes: number of an index in the source → the replica's own.
-    """
-    written, new_chunks = [], []
-    chunks = _chunks(source, rows)
-    for document in visible_documents(source, pseudonym, rows):
-        row = _put_document(replica, document, before.get(document.document_id))
-        written.append(row)
-        present = dict(chunks.get(document.row, ()))
-        if document.document_id in before:
-            compartment = int(
-                replica.value("SELECT compartment FROM document WHERE id = ?", (row,))
-            )
-            present = update_chunks(replica, row, compartment, present)
-        new_chunks += [(row, name, *columns) for name, columns in present.items()]
-    insert_chunks(replica, new_chunks)
-    for number, index in indexes.items():
-        _put_vectors(source, replica, rows, number, index)
-    for table in ("scanned", "remembered"):
-        digests.write(replica, table, digests.checked_rows(replica, table, written))
-    files = replica.rows(f"SELECT file FROM document WHERE id {IN_LIST}", (json.dumps(written),))
-    digests.write(
-        replica, "file", digests.checked_rows(replica, "file", sorted({file for (file,) in files}))
-    )
-    digests.write(replica, "document", digests.checked_documents(replica, written))
-
-
-def _remove_stale_chunks(
-    source: Corpus, replica: Corpus, source_rows: Sequence[int], rows: Sequence[int]
-) -> None:
-    """Remove the chunks that documents no longer have, so that others may have their ids."""
-    select = (
-        "SELECT d.document_id, c.chunk_id, c.id FROM chunk c JOIN document d ON d.id = c.document "
-        f"WHERE d.id {IN_LIST}"
-    )
-    stored = source.rows(select, (json.dumps(list(source_rows)),))
-    wanted = {(document, name) for document, name, _ in stored}
-    present = replica.rows(select, (json.dumps(list(rows)),))
-    remove_chunks(
-        replica, [row for document, name, row in present if (document, name) not in wanted]
-    )
-
-
-def _chunks(source: Corpus, rows: Sequence[int]) -> dict[int, list[tuple[str, Row]]]:
-    """Row of a document → its chunks in order, each as chunk id and columns."""
-    found = source.rows(
-        f"SELECT document, chunk_id, {CHUNK_COLUMNS} FROM chunk WHERE document {IN_LIST} "
+    """Copy these documents of the source with their chunks."""
+    listed = (json.dumps(rows),)
+    chunks: dict[int, list[Row]] = {}
+    for document, *columns in source.iterate(
+        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {_IN_LIST} "
         "ORDER BY document, ordinal, chunk_id",
-        (json.dumps(list(rows)),),
-    )
-    return {
-        document: [(name, tuple(columns)) for _, name, *columns in group]
-        for document, group in groupby(found, key=itemgetter(0))
-    }
+        listed,
+    ):
+        chunks.setdefault(document, []).append(tuple(columns))
+    copied: list[Row] = []
+    for source_row, *columns in source.iterate(_DOCUMENTS, listed):
+        row = _copy_document(replica, pseudonym, columns)
+        copied += [(row, *chunk) for chunk in chunks.get(source_row, ())]
+    insert_chunks(replica, copied)
 
 
-def _put_document(replica: Corpus, document: VisibleDocument, row: int | None) -> int:
-    """Write the row of a document and what belongs to it, without its chunks. Return the row."""
-    compartment = partition.find_or_create(
-        replica, document.scope, document.sensitivity, document.labels
-    )
+def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]) -> int:
+    """Write a row of ``_DOCUMENTS`` without its number. Return its number in the replica."""
+    document_id, source_id, path, location, scope, sensitivity, denied, *own = columns
+    *own, claims, scanned, remembered = own
+    labels = (pseudonym(denied),) if json.loads(denied) else ()
+    compartment = partition.find_or_create(replica, scope, sensitivity, labels)
+    location = pseudonym(location)
     # One file may have several documents.
     replica.run(
-        "INSERT INTO file (location, path, content_hash, recipe) VALUES (?, ?, '', '') "
-        "ON CONFLICT (location) DO UPDATE SET path = excluded.path",
-        (document.location, document.path),
+        "INSERT OR IGNORE INTO file (location, path, content_hash, recipe) VALUES (?, ?, '', '')",
+        (location, path),
     )
-    replica.run("INSERT OR IGNORE INTO source (source_id) VALUES (?)", (document.source_id,))
-    file = replica.value("SELECT id FROM file WHERE location = ?", (document.location,))
-    source = replica.value("SELECT id FROM source WHERE source_id = ?", (document.source_id,))
-    if row is None:
-        replica.run(
-            f"INSERT INTO document (document_id, file, source, compartment, {OWN_COLUMNS}) "
-            f"VALUES ({', '.join('?' * (4 + len(document.columns)))})",
-            (document.document_id, file, source, compartment, *document.columns),
-        )
-        row = replica.last_rowid()
-        replica.run("UPDATE corpus_state SET documents = documents + 1")
-        compartments.add_to_counts(replica, compartment, documents=1)
-    else:
-        current = replica.value("SELECT compartment FROM document WHERE id = ?", (row,))
-        if current != compartment:
-            partition.move_documents(replica, [row], current, compartment)
-        replica.run(
-            f"UPDATE document SET file = ?, source = ?, {assignments(OWN_COLUMNS)} WHERE id = ?",
-            (file, source, *document.columns, row),
-        )
-        for table, column in (
-            ("supersession", "newer"),
-            ("scanned", "document"),
-            ("remembered", "document"),
-        ):
-            replica.run(f"DELETE FROM {table} WHERE {column} = ?", (row,))
-    replica.run_many(
-        "INSERT INTO supersession (newer, superseded, reach) VALUES (?, ?, ?)",
-        ((row, *claim) for claim in json.loads(document.claims)),
+    replica.run("INSERT OR IGNORE INTO source (source_id) VALUES (?)", (source_id,))
+    replica.run(
+        f"INSERT INTO document (document_id, file, source, compartment, {', '.join(_OWN_COLUMNS)}) "
+        "VALUES (?, (SELECT id FROM file WHERE location = ?), "
+        f"(SELECT id FROM source WHERE source_id = ?), ?, {', '.join('?' * len(own))})",
+        (document_id, location, source_id, compartment, *own),
     )
-    if document.scanned:
-        replica.run(
-            f"INSERT INTO scanned (document, {SCANNED_COLUMNS}, content_hash, findings, original) "
-            "VALUES (?, ?, ?, '', '[]', '')",
-            (row, *json.loads(document.scanned)),
+    row = replica.last_rowid()
+    compartments.add_to_counts(replica, compartment, documents=1)
+    _insert(
+        replica,
+        "supersession (newer, superseded, reach)",
+        [(row, *claim) for claim in json.loads(claims)],
+    )
+    if scanned:
+        _insert(
+            replica,
+            f"scanned (document, {_SCANNED_COLUMNS}, content_hash, findings, original)",
+            [(row, *json.loads(scanned), "", "[]", "")],
         )
-    if document.remembered:
-        replica.run(
-            f"INSERT INTO remembered (document, {REMEMBERED_COLUMNS}, digest) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'')",
-            (row, *json.loads(document.remembered)),
+    if remembered:
+        _insert(
+            replica,
+            f"remembered (document, {_REMEMBERED_COLUMNS}, digest)",
+            [(row, *json.loads(remembered), b"")],
         )
     return row
 
 
-def _put_vectors(
-    source: Corpus, replica: Corpus, rows: Sequence[int], number: int, index: EmbeddingIndex
-) -> None:
-    """Give the chunks of these documents in the replica the vectors that the source has."""
-    vectors = source.rows(
-        "SELECT c.chunk_id, e.input_hash, e.vector_hash, e.vector FROM chunk c "
-        f"JOIN embedded e ON e.chunk = c.id WHERE e.index_id = ? AND c.document {IN_LIST}",
-        (number, json.dumps(list(rows))),
+def _copy_index(source: Corpus, replica: Corpus, index: EmbeddingIndex) -> None:
+    """Copy an embedding index with its vectors."""
+    own = vector_index.create_index(
+        replica,
+        index.identity,
+        connection=index.connection,
+        started_at=index.started_at,
+        activate=index.active,
     )
-    documents = source.rows(
-        f"SELECT document_id FROM document WHERE id {IN_LIST}", (json.dumps(list(rows)),)
+    if index.noise is not None:
+        vector_index.set_noise(replica, own, index.noise)
+    chunks: dict[str, int] = dict(replica.rows("SELECT chunk_id, id FROM chunk"))
+    vectors = source.iterate(
+        "SELECT c.chunk_id, e.input_hash, e.vector FROM document d "
+        "JOIN chunk c ON c.document = d.id JOIN embedded e ON e.chunk = c.id "
+        "WHERE e.index_id = ? ORDER BY d.document_id, c.ordinal, c.chunk_id",
+        (index.id,),
     )
-    present = {
-        name: (chunk, vector_hash)
-        for name, chunk, vector_hash in replica.rows(
-            "SELECT c.chunk_id, c.id, e.vector_hash FROM chunk c "
-            "LEFT JOIN embedded e ON e.chunk = c.id AND e.index_id = ? WHERE c.document IN "
-            f"(SELECT id FROM document WHERE document_id {IN_LIST}) ORDER BY c.id",
-            (index.id, json.dumps([name for (name,) in documents])),
-        )
-    }
-    new = [
-        (present[name][0], input_hash, vector)
-        for name, input_hash, vector_hash, vector in vectors
-        if present[name][1] != vector_hash
-    ]
-    wanted = {name for name, *_ in vectors}
-    vector_index.remove(
-        replica, index, [chunk for name, (chunk, _) in present.items() if name not in wanted]
-    )
-    vector_index.add(replica, index, sorted(new))
+    while batch := list(islice(vectors, _VECTORS_PER_STEP)):
+        vector_index.add(replica, own, [(chunks[name], *vector) for name, *vector in batch])

@@ -1,0 +1,299 @@
+"""`rolebundle replica publish | pull | keygen | forget`: replicas of what one agent may see."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+
+import click
+
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.replica import PublishReport, PullReport
+from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.interfaces.cli.duration import Duration
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import print_answer, print_first, print_json
+from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.signals import on_end
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.storage.location import overlays_path
+from rolebundle.text.counts import counted
+
+
+@click.group()
+def replica() -> None:
+    """Publish a replica of the corpus that holds only what one agent may see, and pull it.
+
+    Whoever can read a file can read everything in it. So a replica has the documents, passages,
+    indexes and vectors that its agent may see, the agent's own rule, and nothing else. It is
+    signed by the publisher, and verified on the machine that pulls it.
+
+    \b
+    rolebundle replica keygen team.key
+    rolebundle replica publish /mnt/share/reviewer --agent reviewer --key team.key
+    rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
+    """
+
+
+@replica.command()
+@click.argument("target")
+@db_option
+@click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
+@click.option(
+    "--level", default="", metavar="LEVEL", help="Publish up to this sensitivity, for everyone."
+)
+@click.option(
+    "--scopes", default="", metavar="A,B", help="With --level: only these scopes. Default: every."
+)
+@click.option(
+    "--key",
+    "key_file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The private key that signs the replica; see `rolebundle replica keygen`.",
+)
+@click.option(
+    "--name", default="", metavar="NAME", help="The publisher's name. Default: that of the key."
+)
+@click.option(
+    "--expires",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="How long `replica pull` accepts the replica; publish again before. After that its "
+    "answers have the warning REPLICA_STALE.",
+)
+@click.option(
+    "--grace",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="How long after that a pulled replica still answers.",
+)
+@overlay_dir_option
+@json_option
+def publish(
+    target: str,
+    db: str | None,
+    agent: str,
+    level: str,
+    scopes: str,
+    key_file: Path,
+    name: str,
+    expires: timedelta,
+    grace: timedelta,
+    overlay_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Publish a replica to TARGET, or replace the replica there.
+
+    TARGET is a folder (a network share, a synchronized folder), ssh://[USER@]HOST/PATH/replica.db
+    (sqlite3_rsync), or litestream+file:///PATH, litestream+s3://BUCKET/PATH, litestream+sftp://…,
+    litestream+webdav://… (Litestream). A static web host can serve a folder.
+
+    Without --agent and --level, the audience is that of the last publish to TARGET.
+
+    \b
+    rolebundle replica publish /mnt/share/reviewer --agent reviewer --key team.key
+    rolebundle replica publish /mnt/share/reviewer --key team.key
+    rolebundle replica publish ssh://build/srv/replica.db --level internal --key team.key
+    """
+    from rolebundle.replication.publish import PublishOptions
+    from rolebundle.replication.signatures import load_private_key
+    from rolebundle.replication.transports.transport import open_transport
+
+    key = load_private_key(key_file)
+    transport = open_transport(target)
+    chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
+    if scopes and not chosen:
+        raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
+    with admin_for(db) as admin:
+        options = PublishOptions(
+            name or key_file.stem,
+            expires,
+            grace,
+            overlay_folders(overlay_dirs, admin.workspace.path),
+        )
+        report = admin.replicas.publish(
+            transport, key, options, agent=agent, scopes=chosen, level=level
+        )
+    print_answer(report, map(harmless, _lines(report)), as_json=as_json)
+    if as_json:
+        return
+    if not report.manifest.documents:
+        warning = "warning: it has no documents; check the scopes and the level"
+        click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
+    if report.history is not None:
+        print_first([f"older state: {state}" for state in report.history.left], err=True)
+        if report.history.problem:
+            click.echo(writable(f"{report.target}: {report.history.problem}"), err=True)
+
+
+def _lines(report: PublishReport) -> Iterator[str]:
+    manifest = report.manifest
+    reader = (
+        f"for the agent {one_line(manifest.agent)}" if manifest.agent else "for everyone who has it"
+    )
+    yield (
+        f"{report.target}: generation {manifest.generation} {reader}, "
+        f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}"
+    )
+    change = "changed" if report.changed else "the content did not change"
+    yield f"{change}; {report.moved_bytes:,} bytes moved"
+    yield (
+        f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
+        f"signed by the key {report.key_id} of {manifest.publisher}"
+    )
+
+
+@replica.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def keygen(file: Path) -> None:
+    """Create the private key FILE and its public key FILE.pub.
+
+    Keep FILE where only the publisher can read it. Give FILE.pub to everyone who pulls.
+
+    \b
+    rolebundle replica keygen team.key
+    """
+    from rolebundle.replication.signatures import create_key, key_id, load_public_key
+
+    public = create_key(file)
+    click.echo(writable(f"{file}: private key; keep it secret"))
+    click.echo(writable(f"{public}: public key {key_id(load_public_key(public))}; for pulling"))
+
+
+@replica.command()
+@click.argument("target")
+@db_option
+@click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
+def forget(target: str, db: str | None, yes: bool) -> None:
+    """Forget TARGET, to which you do not publish any more.
+
+    The files there are not changed: delete them with the tools of the store. Purges and `status` no
+    longer name TARGET, and no purge reaches replicas that were pulled from there.
+
+    \b
+    rolebundle replica forget /mnt/share/reviewer
+    """
+    from rolebundle.replication.transports.transport import open_transport
+
+    with suppress(RolebundleError):
+        target = open_transport(target).target
+    with admin_for(db) as admin:
+        admin.replicas.forget_target(target, confirmed=yes)
+    click.echo(writable(f"{target}: forgotten; the files there were not changed"))
+
+
+@replica.command()
+@click.argument("source")
+@db_option
+@click.option(
+    "--key",
+    "key_file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The publisher's public key.",
+)
+@click.option(
+    "--every",
+    type=Duration(),
+    metavar="TIME",
+    help="Pull at this interval, such as 5m, until it is ended.",
+)
+@overlay_dir_option
+@json_option
+def pull(
+    source: str,
+    db: str | None,
+    key_file: Path,
+    every: timedelta | None,
+    overlay_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Fetch the replica that was published at SOURCE, and replace the local one.
+
+    SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
+    web host serves. The replica is verified first: its signature, its rows, and that it is not
+    older than the local one. If it is refused, the local one stays in use. Running servers use the
+    new one from their next request on.
+
+    \b
+    rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
+    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub --every 5m
+    """
+    from rolebundle.replication.signatures import load_public_key
+    from rolebundle.replication.transports.transport import open_transport
+
+    if every is not None and as_json:
+        raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")
+    key = load_public_key(key_file)
+    transport = open_transport(source)
+    with admin_for(db) as admin:
+        folders = overlay_folders(overlay_dirs, admin.workspace.path)
+
+        def pull_once() -> PullReport:
+            return admin.replicas.pull(transport, key, folders)
+
+        if every is not None:
+            _repeat(pull_once, every.total_seconds())
+        elif as_json:
+            print_json(pull_once())
+        else:
+            report = pull_once()
+            click.echo(harmless(writable(_pulled(report))))
+            _warn(report)
+
+
+def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
+    """Pull until the process is ended. An error is printed, and the next pull may succeed."""
+    stop, signals = Event(), list[int]()
+    on_end(signals, stop.set)
+    while not stop.is_set():
+        try:
+            line = _pulled(pull_once())
+        except UsageError:
+            raise
+        except RolebundleError as error:
+            line = f"error: {error.message} [{error.code}]"
+        click.echo(harmless(writable(f"{iso_utc(datetime.now(UTC))}  {line}")), err=True)
+        stop.wait(seconds)
+    if signal.SIGINT in signals:
+        raise KeyboardInterrupt
+
+
+def _pulled(report: PullReport) -> str:
+    manifest = report.manifest
+    generation = f"generation {manifest.generation} of {manifest.publisher}"
+    if manifest.agent:
+        generation += f" for the agent {one_line(manifest.agent)}"
+    if report.state == "current":
+        return f"{report.location}: is {generation}, which is the published one"
+    return (
+        f"{report.location}: now {generation}, {counted(manifest.documents, 'document')}, "
+        f"published at {manifest.published_at}, "
+        f"{report.moved_bytes:,} bytes moved"
+    )
+
+
+def _warn(report: PullReport) -> None:
+    if report.overlays_changed:
+        roles = ", ".join(report.overlays_changed[:5])
+        click.echo(writable(f"warning: these roles differ from the publisher's: {roles}"), err=True)
+    if report.overlays_missing:
+        roles = ", ".join(report.overlays_missing[:5])
+        folder = overlays_path(Path(report.location))
+        line = (
+            f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
+        )
+        click.echo(writable(line), err=True)
