@@ -103,6 +103,7 @@ class PublishReport(Contract):
         target: where the replica is published.
         manifest: the manifest in the replica.
         key_id: of the key that signed it.
+        former_key_id: of the key that signed the last one; empty if there was none.
         changed: whether the replica holds something else than the last one.
         moved_bytes: how many bytes the transport wrote or sent.
         history: if the replica lacks something that the last one held, the older states in the
@@ -112,6 +113,7 @@ class PublishReport(Contract):
     target: str
     manifest: ReplicaManifest
     key_id: str
+    former_key_id: str
     changed: bool
     moved_bytes: int
     history: StoreHistory | None = None

@@ -153,6 +153,7 @@ def publish(
         target=transport.target,
         manifest=manifest,
         key_id=staged.signed.key_id,
+        former_key_id=last.key_id,
         changed=manifest.content_digest != last.content_digest,
         moved_bytes=moved,
         history=history,

@@ -21,6 +21,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
 from rolebundle.storage.files.sqlite_file import is_missing_or_empty
+from rolebundle.storage.location import expected_manifest
 from rolebundle.storage.opening import REPLICAS, corpus_format, open_writer, schema_version
 from rolebundle.storage.records import replica as replicas
 from rolebundle.storage.replicas import replica_file
@@ -58,15 +59,17 @@ def pull(
     lock = FolderLock(file, exclusive=True)
     try:
         at_hand = _at_hand(file)
+        accepted = at_hand or _expected(file, key)
         try:
             with partial_file(file) as partial:
-                pulled = _fetch(transport, file, partial, key, at_hand)
+                pulled = _fetch(transport, file, partial, key, accepted)
                 if pulled.is_new_file:
                     _replace(partial, file)
+                expected_manifest(file).unlink(missing_ok=True)
         except OSError as error:
             raise _not_written(path, error) from error
         except RolebundleError as error:
-            if at_hand is None:
+            if at_hand is None or not file.exists():
                 raise
             note = f"; the replica at hand, generation {at_hand.generation}, stays"
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
@@ -144,12 +147,21 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         return None
 
 
+def _expected(path: Path, key: PublicKey) -> ReplicaManifest | None:
+    """The manifest for which the replica at hand was erased, or ``None``."""
+    expected = expected_manifest(path)
+    try:
+        return read_manifest(expected.read_bytes(), str(expected), key).manifest
+    except (OSError, CorpusCorrupt):
+        return None
+
+
 def _fetch(
     transport: Transport,
     path: Path,
     copy: Path,
     key: PublicKey,
-    at_hand: ReplicaManifest | None,
+    accepted: ReplicaManifest | None,
 ) -> _Pulled:
     """Fetch and verify, until the files of the publisher fit together.
 
@@ -158,25 +170,30 @@ def _fetch(
         path: the replica at hand; there may be none.
         copy: the file to fetch into.
         key: the publisher's key.
-        at_hand: the manifest of the replica at hand. The published one must not be older.
+        accepted: the manifest that was accepted last. The published one must not be older.
     """
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
         offered = read_manifest(content, transport.target, key) if content is not None else None
         if offered is not None:
-            check_acceptable(offered.manifest, at_hand, transport.target)
-            if at_hand is not None and _same_content(offered.manifest, at_hand):
+            check_acceptable(offered.manifest, accepted, transport.target)
+            if accepted is not None and _same_content(offered.manifest, accepted):
                 with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
                     if verify_replica(path, str(path), key) == offered:
                         return _Pulled(offered, 0, is_new_file=False)
                     shutil.copyfile(path, copy)
                     return _Pulled(_renewed(copy, path, key, offered), len(content or b""))
+            if (
+                accepted is not None
+                and accepted.purge_generation < offered.manifest.purge_generation
+            ):
+                _erase_purged(path, content or b"")
         try:
             moved = transport.fetch(copy, path, offered.manifest if offered else None)
             if offered is not None:
                 return _Pulled(_renewed(copy, Path(transport.target), key, offered), moved)
             signed = verify_replica(copy, transport.target, key)
-            check_acceptable(signed.manifest, at_hand, transport.target)
+            check_acceptable(signed.manifest, accepted, transport.target)
             return _Pulled(signed, moved)
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
@@ -209,6 +226,21 @@ def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) 
         with open_writer(copy, lock=False, replica=True) as corpus, corpus.writing():
             replicas.save_manifest(corpus, offered.model_dump_json())
     return offered
+
+
+def _erase_purged(path: Path, manifest: bytes) -> None:
+    """Erase the replica at hand: it holds what was purged.
+
+    The manifest of the replica that is to come is kept, so that no older one is accepted then.
+    """
+    expected = expected_manifest(path)
+    with partial_file(expected) as partial:
+        partial.write_bytes(manifest)
+        sync_file(partial)
+        partial.replace(expected)
+    for suffix in ("", *COMPANIONS):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def _replace(copy: Path, path: Path) -> None:

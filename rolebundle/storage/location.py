@@ -67,6 +67,11 @@ def staged_replica(corpus: Path, target: str) -> Path:
     return published_folder(corpus) / name / REPLICA
 
 
+def expected_manifest(replica: Path) -> Path:
+    """The manifest of the replica that is to come, after the one at hand was erased."""
+    return _beside(replica, ".{}.expected")
+
+
 def indexing_path(corpus: Path) -> Path:
     """The lock of the process that builds the contextual index."""
     return _beside(corpus, ".{}.indexing")

@@ -243,10 +243,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     marked = ("tree/n2.md", "--state", "disputed", "--by", "A", "--reason", "old", *DB)
     assert invoke("mark", *_at(folder, marked)).code == 0
     assert invoke("decide", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
-    assert invoke("publish", "keygen", *_at(folder, ("{}/team.key",))).code == 0
-    assert invoke("publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
+    assert invoke("replica", "keygen", *_at(folder, ("{}/team.key",))).code == 0
+    assert invoke("replica", "publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
     pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")
-    assert invoke("pull", *_at(folder, pulled)).code == 0
+    assert invoke("replica", "pull", *_at(folder, pulled)).code == 0
     (folder / "new").mkdir()
     (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:

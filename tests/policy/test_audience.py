@@ -9,9 +9,9 @@ from support.publications import publication_of
 
 def test_the_command_that_publishes_again() -> None:
     command = publish_command(publication_of("/a share"))
-    assert command == "rolebundle publish '/a share' --key FILE"
+    assert command == "rolebundle replica publish '/a share' --key FILE"
 
 
 def test_the_command_after_a_publish_that_was_never_completed() -> None:
     command = publish_command(Publication("/share"))
-    assert command == "rolebundle publish /share (--agent ID | --level LEVEL) --key FILE"
+    assert command == "rolebundle replica publish /share (--agent ID | --level LEVEL) --key FILE"

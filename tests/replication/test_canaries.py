@@ -7,7 +7,7 @@ written, without their endings, in either case, and in UTF-16.
 
 from __future__ import annotations
 
-import shutil
+import gzip
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ from rolebundle.storage.content import store
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.location import fetched_replica, published_folder
+from rolebundle.storage.location import published_folder
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import marks
 from rolebundle.verification.decisions.records import record_decision
@@ -62,7 +62,8 @@ class World:
         self.office, self.laptop, self.share = (
             folder / name for name in ("office", "laptop", "share")
         )
-        for path in (self.office, self.laptop):
+        self.unpacked = folder / "unpacked"
+        for path in (self.office, self.laptop, self.unpacked):
             path.mkdir()
         self.db = build(self.office, [], name="corpus.db")
         self.replica = self.laptop / "replica.db"
@@ -213,11 +214,20 @@ class World:
     def traces_left(self, traces: Iterable[bytes]) -> dict[str, set[bytes]]:
         """The traces that are left, by folder."""
         wanted = set(traces) | _in_utf_16(traces)
-        folders = {"staged": published_folder(self.db), "share": self.share, "laptop": self.laptop}
+        for packed in self.share.glob("*.gz"):
+            unpacked = self.unpacked / packed.name
+            unpacked.write_bytes(gzip.decompress(packed.read_bytes()))
+        folders = {
+            "staged": published_folder(self.db),
+            "share": self.unpacked,
+            "laptop": self.laptop,
+        }
         found = {
             name: found_in([file for file in folder.rglob("*") if file.is_file()], wanted)
             for name, folder in folders.items()
         }
+        for file in self.unpacked.iterdir():
+            file.unlink()
         return {name: traces for name, traces in found.items() if traces}
 
     def traces(self, fate: str) -> set[bytes]:
@@ -263,7 +273,7 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
             change(canary)
         world.embed()
         hidden |= later[fate]
-        assert world.publish().rebuilt
+        assert world.publish().changed
         world.pull()
         assert world.traces_left(hidden) == {}, fate
         world.read()
@@ -296,12 +306,11 @@ def test_a_pull_that_fails_leaves_nothing_purged(
     world.publish()
     world.pull()
     world.read()
-    shutil.copyfile(world.replica, fetched_replica(world.replica))
     for canary in world.canaries["purged"]:
         world.purged(canary)
     world.publish()
 
-    def fail(copy: Path) -> int:
+    def fail(copy: Path, *_: object) -> int:
         raise StorageError("io_error", f"{copy}: broken", "try again")
 
     monkeypatch.setattr(world.transport, "fetch", fail)

@@ -64,7 +64,6 @@ PROVIDERS = (HashingProvider(), TextByText(replace(IDENTITY, model="other", dime
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "its words")
 AT = "2026-11-01T00:00:00Z"
 KEY = Ed25519PrivateKey.generate()
-HIDDEN_NOW = "the agent may no longer see some of it"
 
 
 # -- what is drawn ---------------------------------------------------------------------------------
@@ -146,7 +145,6 @@ class Pair:
         self.embedded: list[int] = []
         self.remembered = 0
         self.published: set[str] = set()
-        self.since_built: set[str] = set()
         """Ids and hashes of texts that were visible since the replica was built."""
 
     def is_allowed(self, held: Held, number: str, document: StoredDocument) -> bool:
@@ -371,26 +369,8 @@ class Pair:
 
     def check(self) -> None:
         """Publish both corpora, and compare the two replicas."""
-        visible, hidden = self.documents(visible=True), self.documents(visible=False)
-        texts = _texts(hidden) - _texts(visible)
-        is_hidden_now = bool(self.since_built & (set(hidden) | texts) - set(visible))
+        visible = self.documents(visible=True)
         complete, part = self.publish(self.whole), self.publish(self.part)
-        assert part.rebuilt != HIDDEN_NOW
-        if is_hidden_now:
-            # In the other corpus it was removed. Built anew, the files are equal again.
-            assert complete.rebuilt
-            assert complete.manifest.content_digest == part.manifest.content_digest
-            assert complete.manifest.generation == part.manifest.generation
-            if not part.rebuilt:
-                staged_replica(self.part, "target").unlink()
-                part = self.publish(self.part)
-        else:
-            assert complete.rebuilt == part.rebuilt
-            assert (complete.added, complete.updated, complete.removed) == (
-                part.added,
-                part.updated,
-                part.removed,
-            )
         replica = staged_replica(self.whole, "target")
         rows, other_rows = _rows(replica), _rows(staged_replica(self.part, "target"))
         assert [
@@ -406,9 +386,6 @@ class Pair:
         assert second_target.manifest.content_digest == complete.manifest.content_digest
         shutil.rmtree(staged_replica(self.whole, "another").parent)
         self.published |= set(visible)
-        if complete.rebuilt:
-            self.since_built = set()
-        self.since_built |= set(visible) | _texts(visible)
 
 
 def is_quarantined(document: StoredDocument) -> bool:
@@ -443,10 +420,6 @@ def _instead(document: StoredDocument) -> StoredDocument:
 def _without_claim(document: StoredDocument, name: str) -> StoredDocument:
     claims = tuple(superseded for superseded in document.metadata.supersedes if superseded != name)
     return replace(document, metadata=document.metadata._replace(supersedes=claims))
-
-
-def _texts(of: dict[str, StoredDocument]) -> set[str]:
-    return {part.content_hash for document in of.values() for part in document.chunks}
 
 
 def _rows(replica: Path) -> dict[str, list[Any]]:
@@ -525,7 +498,7 @@ def test_a_passage_moves_to_a_document_that_is_written_before(
         with open_reader(db) as corpus:
             audience = resolve_audience(corpus, "target", "", [], "internal")
         reports.append(published(db, audience, "target", KEY))
-    assert (reports[1].rebuilt, reports[1].updated) == ("", 2)
+    assert [report.manifest.generation for report in reports] == [1, 2]
     with open_reader(staged_replica(db, "target")) as corpus:
         assert corpus.rows(
             "SELECT d.document_id, c.chunk_id FROM chunk c JOIN document d ON d.id = c.document "

@@ -71,7 +71,7 @@ def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     assert "REPLICA_STALE" not in {warning.code for warning in ask(db, before).warnings}
     bundle = ask(db, EXPIRES_AT, packet=True)
     [warning] = [warning for warning in bundle.warnings if warning.code == "REPLICA_STALE"]
-    for part in (PUBLISHER, "7 days ago", EXPIRES_AT, "rolebundle pull"):
+    for part in (PUBLISHER, "7 days ago", EXPIRES_AT, "rolebundle replica pull"):
         assert part in warning.message
     assert bundle.fallback is not None
     assert "the replica was not renewed in time" in bundle.fallback.message
@@ -154,7 +154,7 @@ def test_an_expired_replica_answers_nothing(db: Path, name: str, agent: str | No
         QUESTIONS[name](engine, bundle, agent)
     assert error.value.code == "replica_expired"
     assert PUBLISHER in error.value.message and PUBLISHED_AT in error.value.message
-    assert "rolebundle pull" in error.value.hint
+    assert "rolebundle replica pull" in error.value.hint
 
 
 def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
@@ -190,11 +190,11 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
         replica = engine.status().replica
     assert replica is not None and replica.refusing and replica.expired
     outcome = invoke("status", "--db", db)
-    assert outcome.code == 0 and "gives no answers: run `rolebundle pull`" in outcome.out
+    assert outcome.code == 0 and "gives no answers: run `rolebundle replica pull`" in outcome.out
     checked = invoke("doctor", "--db", db)
     assert checked.code == 7
     assert f"since {LONG_AGO} it gives no answers" in checked.out
-    assert "rolebundle pull" in checked.out
+    assert "rolebundle replica pull" in checked.out
 
 
 # -- status, doctor and pages ----------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_doctor_warns_about_an_overdue_replica(db: Path) -> None:
     make_replica(db, expires_at=LONG_AGO)
     states = {check.name: check for check in examine(db).checks}
     assert states["replica"].state == "warning"
-    assert "rolebundle pull" in states["replica"].remedy
+    assert "rolebundle replica pull" in states["replica"].remedy
 
 
 def test_a_damaged_record_is_found(db: Path) -> None:
@@ -246,7 +246,7 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     [message] = [message for name, message in report if name == "publications"]
     assert "/srv/b" in message
     remedies = {check.remedy for check in examine(db).checks}
-    assert any("rolebundle publish /srv/b --key FILE" in remedy for remedy in remedies)
+    assert any("rolebundle replica publish /srv/b --key FILE" in remedy for remedy in remedies)
     output = invoke("status", "--db", db).out
     assert "published to /srv/a for ana: generation 3" in output
     assert "may still be there" in output

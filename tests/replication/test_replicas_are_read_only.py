@@ -97,7 +97,6 @@ READS = {
     *("facts.all", "purges.plan", "policy.find_bridges", "audit.rows"),
 }
 OTHER_OPERATIONS = {
-    "audit.collect",
     "indexes.complete",
     "repair",
     "replicas.pull",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -10,9 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.errors import UsageError
+from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.replication.publish import publish
+from rolebundle.replication.transports import files
+from rolebundle.replication.transports.transport import open_transport
+from rolebundle.storage.location import PUBLISHED_MANIFEST
+from rolebundle.storage.opening import open_writer
+from support.corpora import document, fill
 from support.killing import killing_at, run_child
-from support.transports import PLACES, Place, Replica, change, shrink
+from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
+from support.static_host import static_host
+from support.transports import PLACES, Place
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path / "site")
+    site.write()
+    return site
 
 
 @pytest.fixture(params=PLACES)
@@ -23,136 +39,133 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
-def fast(*names: str) -> pytest.MarkDecorator:
-    """By default a test runs with these places only, with the others if slow tests run."""
-    slow = [pytest.param(name, marks=pytest.mark.slow) for name in PLACES if name not in names]
-    return pytest.mark.parametrize("place", [*names, *slow], indirect=True)
+def push(place: Place, site: Site) -> int:
+    return publish(site.db, site.audience, place.publisher, site.key, OPTIONS).moved_bytes
 
 
-def push(place: Place, replica: Replica) -> int:
-    return place.publisher.push(replica.path, replica.manifest)
-
-
-def test_what_is_pushed_is_fetched(place: Place, replica: Replica, copy: Path) -> None:
-    before = replica.path.read_bytes()
-    assert push(place, replica) > 0
-    assert place.reader.fetch(copy) > 0
-    assert place.content_of(copy) == place.content_of(replica.path)
-    assert replica.path.read_bytes() == before
-    assert place.reader.manifest() in (replica.manifest, None)
-
-
-def test_nothing_is_published(place: Place, copy: Path) -> None:
-    copy.write_bytes(b"an earlier copy")
-    with pytest.raises(UsageError) as raised:
-        # A transport without a manifest beside the replica does not look for the replica.
-        if place.reader.manifest() is None:
-            place.reader.fetch(copy)
-    assert raised.value.code == "nothing_published"
-    with pytest.raises(UsageError) as raised:
-        place.reader.fetch(copy)
-    assert raised.value.code == "nothing_published"
-    assert copy.read_bytes() == b"an earlier copy"
-
-
-@fast("folder", "http", "rsync")
-def test_a_small_change_moves_little(place: Place, replica: Replica, copy: Path) -> None:
-    push(place, replica)
-    place.reader.fetch(copy)
+def test_what_is_published_is_pulled(place: Place, site: Site) -> None:
     for _ in range(2):
-        change(replica)
-        assert push(place, replica) < replica.size / 5
-        assert place.reader.fetch(copy) < replica.size / 5 or place.reads_all
-        assert place.content_of(copy) == place.content_of(replica.path)
-        assert place.reader.manifest() in (replica.manifest, None)
+        with pytest.raises(UsageError) as raised:
+            site.pull(place.reader)
+        assert raised.value.code == "nothing_published"
+    assert names_in(site.replica.parent) == []
+    site.write(count=300)
+    full = push(place, site)
+    assert site.pull(place.reader).state == "updated"
+    assert site.pull(place.reader).state == "current"
+    assert push(place, site) < full / 5, "only the manifest"
+    renewed = site.pull(place.reader)
+    assert (renewed.former_generation, renewed.manifest.generation) == (1, 1)
+    assert renewed.moved_bytes < full / 5 or place.reads_all
+    site.write(2, count=300)
+    push(place, site)
+    site.pull(place.reader)
+    assert editions_in(site.replica) == {"edition2"}
+    assert names_in(site.replica.parent) == ["r.db"]
 
 
-@fast("folder", "http", "rsync")
-def test_a_copy_that_missed_generations(place: Place, replica: Replica, copy: Path) -> None:
-    push(place, replica)
-    place.reader.fetch(copy)
-    for _ in range(3):
-        change(replica, rows=20)
-        push(place, replica)
-    place.reader.fetch(copy)
-    assert place.content_of(copy) == place.content_of(replica.path)
-
-
-@fast("folder", "http", "rsync")
-def test_a_replica_that_shrinks(place: Place, replica: Replica, copy: Path) -> None:
-    push(place, replica)
-    place.reader.fetch(copy)
-    shrink(replica)
-    push(place, replica)
-    place.reader.fetch(copy)
-    assert place.content_of(copy) == place.content_of(replica.path)
-
-
-@fast("http", "rsync")
-@pytest.mark.parametrize("leftover", ["half", "torn", "garbage", "longer"])
-def test_a_fetch_goes_on(place: Place, replica: Replica, copy: Path, leftover: str) -> None:
-    push(place, replica)
-    place.reader.fetch(copy)
-    complete = copy.read_bytes()
-    copy.write_bytes(
-        {
-            "half": complete[: len(complete) // 2],
-            "torn": complete[:300_000] + b"\xff" * 5_000 + complete[305_000:],
-            "garbage": b"\xff" * 70_000,
-            "longer": complete + b"\xff" * 70_000,
-        }[leftover]
-    )
-    place.reader.fetch(copy)
-    assert place.content_of(copy) == place.content_of(replica.path)
+def test_what_may_not_be_seen_any_more_leaves_the_store(place: Place, site: Site) -> None:
+    push(place, site)
+    hidden = document("d1", ["token rotation of edition1"], sensitivity="confidential")
+    with open_writer(site.db) as corpus:
+        fill(corpus, [hidden])
+    report = publish(site.db, site.audience, place.publisher, site.key, OPTIONS)
+    assert report.history is not None and not report.history.left, report.history
+    assert publish(site.db, site.audience, place.publisher, site.key, OPTIONS).history is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@fast("folder", "rsync")
-@pytest.mark.parametrize("is_first", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_push_is_killed(place: Place, small_replica: Replica, copy: Path, is_first: bool) -> None:
+@pytest.mark.parametrize("place", ["folder", pytest.param("rsync"), "litestream"], indirect=True)
+def test_a_push_is_killed(place: Place, site: Site) -> None:
     """Before each rename, sync and program: the former replica, or the new one."""
-    replica = small_replica
-    former = None
-    if not is_first:
-        push(place, replica)
-        place.reader.fetch(copy)
-        former = place.content_of(copy)
-    moment, is_killed = 0, True
-    while is_killed:
-        moment += 1
-        change(replica)
-        is_killed = run_child(lambda _, n=moment: _push_killed_at(n, place, replica)).killed
-        new = place.content_of(replica.path)
-        for start in (b"", copy.read_bytes()):
-            copy.write_bytes(start)
-            try:
-                place.reader.fetch(copy)
-            except UsageError as error:
-                assert error.code == "nothing_published" and former is None
-            else:
-                assert place.content_of(copy) in (former, new)
-                if place.reader.manifest() == replica.manifest:
-                    assert place.content_of(copy) == new
-        if copy.read_bytes():
-            former = place.content_of(copy)
-    assert former == new, "the push that was not killed is published"
-    assert moment > 1
+    push(place, site)
+    site.pull(place.reader)
+    former = {"edition1"}
+    for moment in range(1, 60, 4):
+        edition = moment + 1
+        site.write(edition)
+        is_killed = run_child(lambda _, n=moment: _push_killed_at(n, place, site)).killed
+        site.pull(place.reader)
+        assert editions_in(site.replica) in (former, {f"edition{edition}"})
+        former = editions_in(site.replica)
+        if not is_killed:
+            break
+    push(place, site)
+    site.pull(place.reader)
+    assert editions_in(site.replica) == {f"edition{edition}"}
 
 
-def _push_killed_at(moment: int, place: Place, replica: Replica) -> None:
+def _push_killed_at(moment: int, place: Place, site: Site) -> None:
     killing = killing_at(moment)
     os.fsync, os.replace = killing(os.fsync), killing(os.replace)  # type: ignore[assignment]
     subprocess.Popen = killing(subprocess.Popen)  # type: ignore[assignment,misc]
-    push(place, replica)
+    push(place, site)
 
 
-@fast("folder", "rsync")
-def test_history(place: Place, replica: Replica, copy: Path) -> None:
-    push(place, replica)
-    for _ in range(3):
-        change(replica, rows=5)
-        push(place, replica)
-    place.publisher.erase_history()
-    assert not place.publisher.history()
-    place.reader.fetch(copy)
-    assert place.content_of(copy) == place.content_of(replica.path)
+# -- a folder, and a host that serves it --------------------------------------------------------------
+
+
+def test_a_folder_of_something_else_is_not_changed(site: Site, tmp_path: Path) -> None:
+    other = Site(tmp_path / "other", site.key)
+    other.write()
+    with open_writer(other.db) as corpus, corpus.writing():
+        corpus.run("UPDATE corpus_state SET corpus_id = 'other'")
+    other.publish()
+    site.share.symlink_to(other.share)
+    before = published_file(other.share)
+    with pytest.raises(UsageError) as raised:
+        site.publish()
+    assert raised.value.code == "foreign_folder"
+    assert published_file(other.share) == before
+    for target, code in (("file", "target_is_file"), ("no/folder", "target_missing")):
+        (tmp_path / "file").touch()
+        with pytest.raises(UsageError) as raised:
+            publish(
+                site.db, site.audience, open_transport(str(tmp_path / target)), site.key, OPTIONS
+            )
+        assert raised.value.code == code
+
+
+def test_leftovers_are_removed_and_a_damaged_file_is_replaced(site: Site) -> None:
+    site.publish()
+    [packed] = site.share.glob("replica-*.db.gz")
+    (site.share / "replica-0.sync-conflict-1.db.gz").touch()
+    packed.write_bytes(b"torn")
+    with pytest.raises(StorageError):
+        site.pull()
+    site.publish()
+    assert published_file(site.share)
+    assert site.pull().state == "updated"
+
+
+@pytest.mark.parametrize("surplus", [1, 1 << 20])
+def test_no_more_is_unpacked_than_the_manifest_says(site: Site, surplus: int) -> None:
+    """Whoever fills the disk of a reader must have the key."""
+    site.publish()
+    [packed] = site.share.glob("replica-*.db.gz")
+    packed.write_bytes(gzip.compress(published_file(site.share) + bytes(surplus)))
+    with pytest.raises(StorageError) as raised:
+        site.pull()
+    assert raised.value.code == "bad_response"
+
+
+def test_a_host_that_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.publish()
+    with static_host(site.share) as host:
+        transport = open_transport(host.url)
+        assert site.pull(transport).state == "updated"
+        (site.share / PUBLISHED_MANIFEST).write_bytes(b"x" * (2 << 20))
+        for seconds in (60.0, -1.0):
+            monkeypatch.setattr(files, "_BASE_SECONDS", seconds)
+            monkeypatch.setattr(files, "_MIN_BYTES_PER_SECOND", 1 << 40)
+            with pytest.raises(RolebundleError) as raised:
+                site.pull(transport)
+            assert raised.value.code == ("bad_response" if seconds > 0 else "host_too_slow")
+            assert "stays" in raised.value.message
+    monkeypatch.undo()
+    with pytest.raises(StorageError) as raised_by_network:
+        site.pull(transport)
+    assert raised_by_network.value.code == "host_unreachable"
+    with pytest.raises(UsageError) as refused:
+        publish(site.db, site.audience, transport, site.key, OPTIONS)
+    assert refused.value.code == "transport_reads_only"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import publish
+from rolebundle.replication.transports.transport import Transport
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer
@@ -50,28 +51,19 @@ def stage(db: Path, target: str, names: Iterable[str]) -> Path:
     return staged.parent
 
 
-class Nowhere:
+class Nowhere(Transport):
     """A transport that moves nothing: the staged replica is looked at."""
 
     def __init__(self, target: str) -> None:
         self.target = target
 
-    def push(self, replica: Path, manifest: bytes) -> int | None:
+    def push(self, *_: object) -> int:
         return 0
 
-    def manifest(self) -> bytes | None:
-        return None
-
-    def state(self) -> str | None:
-        return None
-
-    def history(self) -> Sequence[str]:
-        return ()
-
-    def erase_history(self) -> None:
-        """There is none."""
+    def fetch(self, *_: object) -> int:
+        raise AssertionError(self.target)
 
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
     """Publish to the folder of staged replicas only."""
-    return publish(db, audience, Nowhere(target), key, OPTIONS)  # type: ignore[arg-type]
+    return publish(db, audience, Nowhere(target), key, OPTIONS)

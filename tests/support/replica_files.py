@@ -30,8 +30,6 @@ def manifest(**changes: Any) -> ReplicaManifest:
         "generation": 12,
         "purge_generation": 2,
         "content_digest": "c",
-        "stored_digest": "s",
-        "built_generation": 1,
         "schema_version": latest_version(),
         "documents": 1,
         "chunks": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,10 +15,9 @@ from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
-from rolebundle.replication.transports.transport import open_transport
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports.transport import Transport, open_transport
 from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.location import fetched_replica, staged_replica
+from rolebundle.storage.location import PUBLISHED_MANIFEST, staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.publications import Publication, find_publication
 from rolebundle.storage.records.replica import stored_manifest
@@ -65,10 +65,6 @@ class Site:
     @property
     def replica(self) -> Path:
         return self.folder / "reader" / "r.db"
-
-    @property
-    def fetched(self) -> Path:
-        return fetched_replica(self.replica)
 
     @property
     def staged(self) -> Path:
@@ -132,3 +128,10 @@ def assert_sound_replica(file: Path) -> None:
 def names_in(folder: Path) -> list[str]:
     """The names in a folder, sorted."""
     return sorted(path.name for path in folder.iterdir())
+
+
+def published_file(share: Path) -> bytes:
+    """The only replica in a folder, unpacked."""
+    [packed] = share.glob("replica-*.db.gz")
+    assert names_in(share) == sorted([packed.name, PUBLISHED_MANIFEST])
+    return gzip.decompress(packed.read_bytes())

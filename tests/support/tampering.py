@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
 
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
 from rolebundle.replication.transports.files import FolderTransport
-from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.location import PUBLISHED_MANIFEST as MANIFEST
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.replica import save_manifest, stored_manifest
 from rolebundle.storage.replicas import replica_file
 from support.fake_embedder import HashingProvider
-from support.replication_site import Site
+from support.replication_site import Site, published_file
 
 Files = dict[str, bytes]
+DATABASE, PACKED, AT_HAND = "replica.db", "replica.db.gz", "at hand"
+"""The published file, unpacked; what is there in its place, if it is given; and what was pulled."""
 
 
 class Bare(FolderTransport):
@@ -32,6 +35,9 @@ class Bare(FolderTransport):
     def manifest(self) -> bytes | None:
         super().manifest()
         return None
+
+    def fetch(self, copy: Path, *_: object) -> int:
+        return copy.write_bytes(published_file(Path(self.target)))
 
 
 @dataclass
@@ -59,12 +65,17 @@ class World:
         """Put these files where replicas are published, and perhaps a replica at hand."""
         shutil.rmtree(self.share, ignore_errors=True)
         self.share.mkdir()
-        for name, content in files.items():
-            (self.share / name).write_bytes(content)
+        packed = files.get(PACKED) or gzip.compress(files[DATABASE], mtime=0)
+        try:
+            digest = json.loads(files[MANIFEST])["manifest"]["packed_digest"][:32]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            digest = sha256(packed).hexdigest()[:32]
+        (self.share / f"replica-{digest}.db.gz").write_bytes(packed)
+        (self.share / MANIFEST).write_bytes(files[MANIFEST])
         if at_hand is not None:
             shutil.rmtree(self.site.replica.parent, ignore_errors=True)
             self.site.replica.parent.mkdir()
-            self.site.replica.write_bytes(at_hand[DATABASE])
+            self.site.replica.write_bytes(at_hand[AT_HAND])
 
     def forged(self, change: Callable[[Corpus], None], key: PrivateKey | None = None) -> Files:
         """The new replica with a change, sealed again; with a key, its digests signed again."""
@@ -76,7 +87,7 @@ class World:
                 change(corpus)
             if key is not None:
                 signed = SignedManifest.model_validate_json(stored_manifest(corpus))
-                fields = {"stored_digest": replica_file.stored_digest(corpus)}
+                fields = {"content_digest": replica_file.content_digest(corpus)}
                 signed = sign(signed.manifest.model_copy(update=fields), key)
                 with corpus.writing():
                     save_manifest(corpus, signed.model_dump_json())
@@ -110,19 +121,28 @@ class World:
 
 
 def files_of(file: Path, signed: SignedManifest, key: PrivateKey | None) -> Files:
-    """The three files of a replica; the manifest has the digest of the file if there is a key."""
-    beside = signed
+    """The files of a replica; the manifest has the digest of the packed one if there is a key."""
+    content = file.read_bytes()
     if key is not None:
-        beside = sign(signed.manifest.model_copy(update={"file_digest": sha256_of(file)}), key)
+        packed = {
+            "packed_digest": sha256(gzip.compress(content, mtime=0)).hexdigest(),
+            "unpacked_bytes": len(content),
+        }
+        signed = sign(signed.manifest.model_copy(update=packed), key)
+    return {DATABASE: content, MANIFEST: signed.model_dump_json(indent=2).encode()}
+
+
+def read(site: Site) -> Files:
+    """What is published, and what a reader without a replica gets of it."""
+    shutil.rmtree(site.replica.parent, ignore_errors=True)
+    site.pull()
+    [packed] = site.share.glob("replica-*.db.gz")
     return {
-        DATABASE: file.read_bytes(),
-        BLOCKS: digests_of(file),
-        MANIFEST: beside.model_dump_json(indent=2).encode(),
+        DATABASE: published_file(site.share),
+        PACKED: packed.read_bytes(),
+        MANIFEST: (site.share / MANIFEST).read_bytes(),
+        AT_HAND: site.replica.read_bytes(),
     }
-
-
-def read(folder: Path) -> Files:
-    return {name: (folder / name).read_bytes() for name in (DATABASE, BLOCKS, MANIFEST)}
 
 
 def new_world(folder: Path) -> World:
@@ -130,10 +150,10 @@ def new_world(folder: Path) -> World:
     site = Site(folder / "site", provider=HashingProvider())
     site.write()
     site.publish()
-    old = read(site.share)
+    old = read(site)
     site.write(2)
     site.publish()
-    new = read(site.share)
+    new = read(site)
     elsewhere = site.copy(site.folder.parent / "elsewhere")
     for edition in (3, 4):
         elsewhere.write(edition)
@@ -143,7 +163,7 @@ def new_world(folder: Path) -> World:
     with open_writer(other_site.db) as corpus, corpus.writing():
         corpus.run("UPDATE corpus_state SET corpus_id = 'other'")
     other_site.publish()
-    return World(site, old, new, read(elsewhere.share), read(other_site.share))
+    return World(site, old, new, read(elsewhere), read(other_site))
 
 
 def other_application(path: Path) -> None:

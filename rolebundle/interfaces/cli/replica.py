@@ -132,6 +132,8 @@ def publish(
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
         click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
+    if report.former_key_id not in ("", report.key_id):
+        click.echo("warning: it has another key, whose public key its readers need", err=True)
     if report.history is not None:
         print_first([f"older state: {state}" for state in report.history.left], err=True)
         if report.history.problem:

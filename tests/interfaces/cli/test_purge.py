@@ -242,7 +242,7 @@ class TestPublications:
         "generation": 3,
         "published_at": "2026-11-01T00:00:00Z",
         "refuses_at": "2026-12-01T00:00:00Z",
-        "next_step": "rolebundle publish '/share/a team' --key FILE",
+        "next_step": "rolebundle replica publish '/share/a team' --key FILE",
     }
 
     @pytest.fixture
@@ -295,29 +295,3 @@ class TestPublications:
             outcome = invoke("purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 5
         assert "another process publishes it" in outcome.err
-
-    def test_older_states_in_stores(self, db: Path, tmp_path: Path) -> None:
-        share = tmp_path / "share"
-        share.mkdir()
-        older = share / f"replica.db.{'0' * 32}.partial"
-        older.touch()
-        stage(db, str(share), ["docs/hr/pay.md"])
-        options = ("--erase-published", "--json", "--db", db)
-        [listed] = invoke("purge", "--dry-run", *options).json()["stores"]
-        assert (listed["left"], listed["erased"]) == ([str(older)], [])
-        assert invoke("purge", *options).code == 2
-        assert older.exists()
-        outcome = invoke("purge", "hr/pay.md", "--yes", *options)
-        [store] = outcome.json()["stores"]
-        assert (store["left"], store["erased"]) == ([], [str(older)])
-        assert store["outdated"]
-        assert "the present replica may hold what was purged" in outcome.err
-        assert not older.exists()
-
-    def test_a_store_that_cannot_be_reached_is_reported(self, db: Path) -> None:
-        stage(db, "unknown://store", ["docs/hr/pay.md"])
-        outcome = invoke("purge", "hr/pay.md", "--erase-published", "--yes", "--json", "--db", db)
-        assert outcome.code == 6
-        assert outcome.json()["receipts"][0]["state"] == "done"
-        assert "no transport for this target" in outcome.json()["stores"][0]["problem"]
-        assert "rolebundle purge --erase-published" in outcome.err

@@ -1,4 +1,4 @@
-"""`rolebundle publish` and `pull`: what they say, what they refuse, and what they leave."""
+"""`rolebundle replica publish` and `pull`: what they say, what they refuse, and what they leave."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(folder: Path) -> None:
     )
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     assert invoke("scopes", "set", folder / "policy.toml", "--db", db).code == 0
-    assert invoke("publish", "keygen", folder / "team.key").code == 0
+    assert invoke("replica", "keygen", folder / "team.key").code == 0
 
 
 @pytest.fixture
@@ -52,13 +52,15 @@ def db(template: Template) -> Path:
 
 
 def publish(db: Path, target: str | Path, *options: str | Path) -> Outcome:
-    outcome = invoke("publish", target, "--key", db.parent / "team.key", "--db", db, *options)
+    outcome = invoke(
+        "replica", "publish", target, "--key", db.parent / "team.key", "--db", db, *options
+    )
     is_coded(outcome)
     return outcome
 
 
 def pull(db: Path, source: str | Path, replica: Path) -> Outcome:
-    outcome = invoke("pull", source, "--key", db.parent / "team.pub", "--db", replica)
+    outcome = invoke("replica", "pull", source, "--key", db.parent / "team.pub", "--db", replica)
     is_coded(outcome)
     return outcome
 
@@ -92,11 +94,11 @@ def test_a_folder_is_one_target_however_it_is_written(
 def test_the_audience_of_a_target_does_not_change(db: Path) -> None:
     share = db.parent / "share"
     assert publish(db, share, "--agent", "ada").code == 0
-    before = (share / "replica.db").read_bytes()
+    before = (share / "replica-manifest.json").read_bytes()
     for audience in (["--agent", "boss"], ["--level", "confidential"]):
         refused = publish(db, share, *audience)
         assert (refused.code, "[other_audience]" in refused.err) == (2, True)
-    assert (share / "replica.db").read_bytes() == before
+    assert (share / "replica-manifest.json").read_bytes() == before
     assert publish(db, share).code == 0
 
 
@@ -174,9 +176,9 @@ def test_a_published_replica_is_not_ingested(db: Path) -> None:
 def test_a_publisher_is_warned_that_readers_need_another_key(db: Path) -> None:
     share = db.parent / "share"
     publish(db, share, "--agent", "ada")
-    invoke("publish", "keygen", db.parent / "next.key")
+    invoke("replica", "keygen", db.parent / "next.key")
     renewed = publish(db, share, "--key", db.parent / "next.key")
-    assert "built anew: it has another key, whose public key its readers need" in renewed.out
+    assert "another key, whose public key its readers need" in renewed.err
     assert "[bad_signature]" in pull(db, share, db.parent / "r.db").err
 
 
@@ -201,14 +203,14 @@ def test_a_target_is_forgotten(db: Path) -> None:
     share = db.parent / "share"
     options = ("--agent", "ada", "--expires", "1s", "--grace", "1d")
     assert publish(db, share, *options).code == 0
-    outcome = invoke("publish", "forget", db.parent / "other", "--db", db)
+    outcome = invoke("replica", "forget", db.parent / "other", "--db", db)
     assert outcome.code == 2 and "[not_published]" in outcome.err and str(share) in outcome.err
-    refused = invoke("publish", "forget", share, "--db", db)
+    refused = invoke("replica", "forget", share, "--db", db)
     assert refused.code == 2 and "[may_answer]" in refused.err
     assert targets(db) == [str(share)] and staged(db)
-    assert invoke("publish", "forget", share, "--yes", "--db", db).code == 0
+    assert invoke("replica", "forget", share, "--yes", "--db", db).code == 0
     assert targets(db) == [] and staged(db) == []
-    assert (share / "replica.db").exists()
+    assert (share / "replica-manifest.json").exists()
     assert publish(db, share, "--agent", "ada").code == 0
 
 
