@@ -55,8 +55,8 @@ def _verify_rows(log: SqliteFile, head: Head, expect: str) -> AuditVerification:
         problem = _damage_problem(log.path, error)
     if problem is not None:
         return AuditVerification(ok=False, rows=chain.last, expected=expect, problem=problem)
-    head = f"{chain.last}:{chain.hash}"
-    return AuditVerification(ok=True, rows=chain.last, head=head, expected=expect)
+    last = f"{chain.last}:{chain.hash}"
+    return AuditVerification(ok=True, rows=chain.last, head=last, expected=expect)
 
 
 def _damage_problem(path: Path, error: RolebundleError) -> AuditProblem:
