@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,7 +46,7 @@ def measure(documents: Path, place: Path) -> None:
             (folder / "one-more.md").write_text("# One more\n\nA document.\n", encoding="utf-8")
             ingest()
 
-        steps = {
+        steps: dict[str, Callable[[], object]] = {
             "first": ingest,
             "nothing changed": ingest,
             "one more document": add,

@@ -111,13 +111,13 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("read", ("{}/golden.toml", "--role", "mossline-docs-writer", *LEXICAL)),
         Use("scratch", ("{}/ingesting.toml", "--role", "mossline-docs-writer", "--lexical-only")),
     ),
-    "publish forget": (Use("read", ("{}/nowhere", *DB), code=2),),
-    "publish keygen": (Use("write", ("{}/new.key",)),),
-    "publish to": (
+    "replica forget": (Use("read", ("{}/nowhere", *DB), code=2),),
+    "replica keygen": (Use("write", ("{}/new.key",)),),
+    "replica publish": (
         Use("write", ("{}/share", *PUBLISHED, *DB)),
         Use("write", ("{}/new", *PUBLISHED, *DB)),
     ),
-    "pull": (
+    "replica pull": (
         # It may replace a file, so it is refused while somebody writes in the folder.
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")),
