@@ -122,7 +122,6 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")),
     ),
-    "audit collect": (READ, Use("write", ("{}/saved.db", *DB))),
     "audit export": (Use("read", ("--jsonl", *DB)),),
     "audit list": (READ,),
     "audit set": (Use("write", ("--mode", "required", *DB)),),
