@@ -517,7 +517,7 @@ class RetrievalBundle(Contract):
 
     Attributes:
         role_id: the role; empty if there was none.
-        constraints: active decisions that may apply to the task, outside of the limit; ``None`` if
+        constraints: active decisions that are about the task, outside of the limit; ``None`` if
             there are none.
         selected: the selected passages, best first.
         rejected: the other candidates.

@@ -63,7 +63,9 @@ def check_intent(
         view: what holds for the agent.
         provider: embeds intent and decisions; ``None`` to compare words only.
     """
-    quoted, degraded = _found(corpus, Intent.of(request), request.action, resolved, view, provider)
+    wordings = (request.intent or "", *request.also)
+    intent = Intent.of(wordings, request.command or "", request.action)
+    quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
     policies = [_action_rule(view.trust, request.action)] if request.action else []
     verdicts: list[CheckVerdict] = [one.verdict for one in quoted if one.verdict]
     for rulings in (set(rule.rulings.values()) for rule in policies):
@@ -87,11 +89,11 @@ def constraints_on(
     view: AgentView,
     provider: EmbeddingProvider | None,
 ) -> list[Constraint]:
-    """The active decisions that may apply to the task of a request, the strictest first."""
+    """The active decisions about the task of a request, the strictest first."""
     action = resolved.purpose.action if resolved.echo.action else None
-    intent = Intent((resolved.task, *resolved.also), [])
+    intent = Intent.of((resolved.task, *resolved.also), action=action)
     found, _ = _found(corpus, intent, action, resolved, view, provider)
-    return [constraint for constraint in found if constraint.verdict]
+    return [constraint for constraint in found if constraint.match != "near"]
 
 
 def _found(

@@ -8,9 +8,10 @@ everything else counts as doing.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.decisions import CheckRequest
+from rolebundle.contracts.terms import Action
 from rolebundle.verification.decisions.commands import command_lines, only_read
 
 MAX_CLAUSES = 16
@@ -59,19 +60,18 @@ class Intent(NamedTuple):
     only_reads: bool = False
 
     @classmethod
-    def of(cls, request: CheckRequest) -> Intent:
-        """The intent of a request. A command or an action says more than the words."""
-        command, text = request.command or "", request.intent or ""
-        wordings = tuple(filter(None, (text, *request.also)))
+    def of(cls, wordings: Sequence[str], command: str = "", action: Action | None = None) -> Intent:
+        """The intent of a request. A command or an action says more than the first wording."""
+        wordings = tuple(filter(None, wordings))
         # Words may be a command, or have one in backquotes.
         written = [command, *wordings, *_CODE.findall("\n".join(wordings))]
         lines = [line for part in written for line in command_lines(part)]
         if command:
             reads = only_read(command_lines(command))
-        elif request.action is not None:
-            reads = request.action in ("read", "analyze")
+        elif action is not None:
+            reads = action in ("read", "analyze")
         else:
-            reads = only_reads(text)
+            reads = only_reads(wordings[0])
         return cls(wordings, lines, command, reads)
 
     def clauses(self) -> list[str]:

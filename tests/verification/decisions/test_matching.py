@@ -9,12 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Constraint
-from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
 from rolebundle.verification.decisions.commands import command_lines, matching_pattern
 from rolebundle.verification.decisions.intent import Intent, only_reads
 from rolebundle.verification.decisions.matching import Match, Rule, match
 from support.intents import DECISIONS, UNRELATED
+
+
+def intent_of(
+    intent: str = "", command: str = "", action: Any = None, also: tuple[str, ...] = ()
+) -> Intent:
+    return Intent.of((intent, *also), command, action)
 
 
 def found(
@@ -26,7 +31,7 @@ def found(
 ) -> Match | None:
     words = [entry.strip() for entry in about.split(",") if entry.strip()]
     rule = Rule(Constraint(id="shared-1", text=text, effect="block"), words, commands)
-    return match(rule, Intent.of(CheckRequest(**fields)), closeness)
+    return match(rule, intent_of(**fields), closeness)
 
 
 class TestCommands:
@@ -60,7 +65,7 @@ class TestCommands:
     @given(st.text(max_size=60))
     def test_any_text_is_read(self, text: str) -> None:
         assert all(command_lines(text))
-        assert Intent.of(CheckRequest(command=f"x {text}")).lines
+        assert intent_of(command=f"x {text}").lines
 
 
 class TestMatch:
@@ -95,7 +100,7 @@ class TestMatch:
         assert (answer and (answer.match, answer.words)) == (words and ("about", words))
 
     def test_another_wording_counts(self) -> None:
-        assert found("It stays on", "junk mail", intent="x", also=["junk mail off"])
+        assert found("It stays on", "junk mail", intent="x", also=("junk mail off",))
         assert found("它开着", "垃圾邮件", intent="关闭垃圾邮件过滤器")
 
     def test_a_decision_with_commands_is_about_no_other_command(self) -> None:
@@ -184,7 +189,7 @@ def test_everything_else_is_doing(text: str) -> None:
     ],
 )
 def test_a_command_or_an_action_says_more_than_words(fields: dict[str, Any], reads: bool) -> None:
-    assert Intent.of(CheckRequest(**fields)).only_reads is reads
+    assert intent_of(**fields).only_reads is reads
 
 
 def test_intents_about_a_decision_and_unrelated_ones_by_words_alone() -> None:
