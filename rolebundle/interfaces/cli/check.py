@@ -71,7 +71,7 @@ def check(
     try:
         if hook:
             data = json_object(sys.stdin.buffer.read(MAX_LINE_BYTES + 1))
-            fields |= _fields_of_hook(data)
+            fields = fields | _fields_of_call(data) if "tool_name" in data else data | fields
         elif request_file is not None:
             fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
         elif intent is not None:
@@ -97,10 +97,8 @@ def check(
     click.get_current_context().exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 
-def _fields_of_hook(data: dict[str, object]) -> dict[str, object]:
-    """The fields of a request, from a request or from what a host says of a tool call."""
-    if "tool_name" not in data:
-        return data
+def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
+    """The fields of a request, from what a host says of a tool call."""
     values = data.get("tool_input")
     if isinstance(values, dict) and isinstance(command := values.get("command"), str):
         fields = {"command": command}

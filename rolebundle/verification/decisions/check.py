@@ -23,9 +23,11 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.policy.trust import AgentView, Labels, TrustTable
 from rolebundle.retrieval.filter import as_valid, first_rejection, labels_of
+from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_of_type
+from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.records.decisions import DECISION_TYPE, decisions
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.counts import counted
@@ -112,7 +114,9 @@ def _found(
     ]
     closeness, degraded = [0.0] * len(rules), ""
     try:
-        closeness = closeness_of(rules, intent, provider) if provider else closeness
+        if provider is not None and rules and intent.wordings:
+            noise = noise_for(active_index(corpus), provider)
+            closeness = closeness_of(rules, intent, provider, noise)
     except EmbedderError as error:
         degraded = error.message
     quoted = []

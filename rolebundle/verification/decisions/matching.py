@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect, MatchKind
-from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.retrieval.query import words_of
 from rolebundle.text.common_words import rarity
@@ -93,21 +92,20 @@ def match(rule: Rule, intent: Intent, closeness: float) -> Match | None:
     return None
 
 
-def closeness_of(rules: Sequence[Rule], intent: Intent, provider: EmbeddingProvider) -> list[float]:
+def closeness_of(
+    rules: Sequence[Rule], intent: Intent, provider: EmbeddingProvider, noise: Noise
+) -> list[float]:
     """The closeness in meaning of each decision, in [0, 1].
 
     Raises:
         EmbedderError: the model cannot be used.
     """
     texts = [(rule.constraint.text, *rule.about) for rule in rules]
-    if not (texts and intent.wordings):
-        return [0.0] * len(rules)
     clauses = intent.clauses()
     queries = unit_vectors(
         provider.embed_queries(clauses), len(clauses), provider.identity.dimensions
     )
     best = iter((_embedded(provider, sum(texts, ())) @ queries.T).max(axis=1).tolist())
-    noise = noise_of(provider)
     return [noise.closeness(max(next(best) for _ in own)) for own in texts]
 
 
