@@ -119,25 +119,19 @@ class DecisionList(Contract):
 class CheckRequest(Contract):
     """A request to find the decisions that may apply to what somebody is about to do."""
 
-    intent: IntentText | None = Field(
-        None, description="What you are about to do, in one or two sentences."
-    )
-    command: IntentText | None = Field(
-        None,
-        description="The shell command that you are about to run. Intent or command is needed.",
-    )
+    intent: IntentText | None = Field(None, description="What you will do, in a sentence or two.")
+    command: IntentText | None = Field(None, description="The shell command, if it is one.")
     also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
-        [], description="Other wordings of the intent, as other people may say it."
+        [], description="Other wordings of it."
     )
     action: Action | None = Field(
         None,
-        description="The kind of action: execute changes something, external_send leaves the "
-        "organization.",
+        description="execute changes something, external_send leaves the organization.",
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     role: RoleId | None = Field(
         None,
-        description="The role that you work in. Documents that it forbids count as no decision.",
+        description="Your role. Documents that it forbids do not count.",
     )
 
     @model_validator(mode="after")
