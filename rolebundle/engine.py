@@ -366,7 +366,7 @@ class Engine:
             return found
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
-        """Compare what an agent is about to do with what was decided. The answer is advice.
+        """Find the decisions that may apply to what an agent is about to do. It is advice.
 
         Args:
             request: the intent.
@@ -381,8 +381,9 @@ class Engine:
         """
         from rolebundle.verification.decisions.check import check_intent
 
+        text = request.intent or request.command or ""
         reading = RetrievalRequest(
-            task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
+            task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.call(request.agent, request.role):
             with self.answering.inputs(reading, None) as inputs:
@@ -394,7 +395,7 @@ class Engine:
                 request.agent,
                 role=request.role,
                 action=request.action or "",
-                query=request.intent,
+                query=text,
                 details={
                     "verdict": answer.verdict,
                     "decisions": sum(item.locator is None for item in answer.decisions),

@@ -266,7 +266,7 @@ def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[Decisio
     """
     if not selection.decisions:
         return []
-    known = {decision[:2] for decision in decisions.decisions(corpus) if decision.content}
+    known = {decisions.parse_id(one.id) for one in decisions.decisions(corpus, "") if one.text}
     keys = {name: decisions.parse_id(name) for name in selection.decisions}
     for name, key in keys.items():
         if key not in known:

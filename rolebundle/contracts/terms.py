@@ -20,7 +20,9 @@ MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verifie
 Authority = Literal["owner", "agent"]
 """Who states something about the corpus: its owner, or an agent whose policy allows it."""
 DecisionEffect = Literal["warn", "require_approval", "block"]
-"""What a decision does to an intent that it is about, the mildest first."""
+"""What a decision does at most to an intent that it applies to, the mildest first."""
+MatchKind = Literal["command", "about", "likeness", "near"]
+"""By what a decision was found; what is only near is quoted, and nothing follows."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak", "undeclared"]

@@ -342,6 +342,7 @@ def digest_of(overlay: Overlay) -> str:
     for name, default in (("diversity", "soft"), ("evidence", "optional")):
         if policy[name] == default:
             del policy[name]
+    policy["prefer_newest"] = True  # A setting that only the first version of the digest knows.
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 

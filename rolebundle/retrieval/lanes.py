@@ -302,12 +302,17 @@ def _semantic_lanes(words_only: Lanes, provider: EmbeddingProvider, index: Embed
         index=index,
         vector=query_vector(query, provider),
         confidence=query_confidence(query, provider),
-        noise=_noise(index, provider),
+        noise=noise_for(index, provider),
     )
 
 
-def _noise(index: EmbeddingIndex, provider: EmbeddingProvider) -> Noise:
-    if index.noise is not None:
+def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Noise:
+    """What a provider's cosines mean: as the index of its model knows it, or measured now.
+
+    Raises:
+        EmbedderError: it could not be measured.
+    """
+    if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
     # Imported here: the index has it, unless it was not measured yet.
     from rolebundle.embedding.noise import noise_of

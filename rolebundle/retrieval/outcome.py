@@ -5,28 +5,26 @@ Named tuples without postponed annotations, for the reason in ``candidate.py``.
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.bundle import CorpusState, RerankState
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
+from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.score import Weights
-
-if TYPE_CHECKING:
-    from rolebundle.retrieval.conflicts import Conflict
 
 
 class Selection(NamedTuple):
     """What was selected and what was not, each in the order of the final score.
 
-    ``conflicts`` are of passages that were selected, left out as the older one of two, or cut by a
-    small limit.
+    ``conflicts`` are of passages that were selected, or of one of them with one that a small limit
+    cut.
     """
 
     selected: tuple[Candidate, ...] = ()
     rejected: tuple[RejectedCandidate, ...] = ()
-    conflicts: "tuple[Conflict, ...]" = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class SemanticReport(NamedTuple):

@@ -349,7 +349,13 @@ class Machine(RuleBasedStateMachine):
         latest = [str(self.decided[scope])] if supersedes and self.decided[scope] else []
         self.decided[scope] += 1
         new = NewDecision(
-            text=text, scope=scope, effect=effect, supersedes=latest, decided_by="Ana"
+            text=text,
+            scope=scope,
+            effect=effect,
+            about=text.split()[:1],
+            commands=[f"{text}*"] if effect == "block" else [],
+            supersedes=latest,
+            decided_by="Ana",
         )
         with open_writer(self.path) as corpus:
             record_decision(corpus, new, NOW)
@@ -486,7 +492,11 @@ class Machine(RuleBasedStateMachine):
             )
         ]
         check = CheckRequest(
-            intent=request.task, action=request.action, agent=agent, role=request.role
+            intent=request.task,
+            command=request.task,
+            action=request.action,
+            agent=agent,
+            role=request.role,
         )
         workspace = Workspace(path, HashingProvider())
         with Engine(workspace, (self.folder,), approvals=Approvals(source, ("ask",))) as engine:

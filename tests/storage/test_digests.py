@@ -53,7 +53,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             )
             corpus.run(
                 "INSERT INTO decision VALUES ('s', 1, 'No posts', '', 'active', 'block', '', '[]', "
-                "'[]', 'Ana', 'owner', 'now', NULL, 'now')"
+                "'[]', 'Ana', 'owner', 'now', NULL, 'now', '[]')"
             )
             corpus.run("INSERT INTO decision_end VALUES ('s', 1, 'Ana', '', 'now')")
             facts.put_fact(

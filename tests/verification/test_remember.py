@@ -296,31 +296,6 @@ def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rolebundle.admin.facts.iso_utc", lambda _: moment)
 
 
-def test_the_newest_wins_and_the_older_stays_listed(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at("2026-01-01T00:00:00Z", monkeypatch)
-    old = file_as_owner(db, "The refresh window of the shop is 30 days.", PAGE)
-    at("2026-02-01T00:00:00Z", monkeypatch)
-    new = file_as_owner(db, "The refresh window of the shop is 90 days.", PAGE)
-
-    def winners() -> tuple[set[str], dict[str, str]]:
-        bundle = bundle_for(db, task="refresh window of the shop")
-        chosen = {chunk.chunk_id for chunk in bundle.selected}
-        return chosen & {old.chunk_id, new.chunk_id}, {
-            rejection.chunk_id: rejection.reason for rejection in bundle.rejected
-        }
-
-    chosen, rejected = winners()
-    assert chosen == {new.chunk_id}
-    assert rejected[old.chunk_id] == "conflict_downrank"
-    assert len(listed(db)) == 2
-    # Who files the old one again states it anew.
-    at("2026-03-01T00:00:00Z", monkeypatch)
-    file_as_owner(db, "The refresh window of the shop is 30 days", PAGE)
-    assert winners()[0] == {old.chunk_id}
-
-
 def test_an_agent_does_not_renew_what_a_person_promoted(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,8 @@ def _details(record: DecisionRecord) -> Iterator[str]:
         yield f"because: {record.reason}"
     if record.about:
         yield f"about: {', '.join(record.about)}"
+    if record.commands:
+        yield f"commands: {', '.join(record.commands)}"
     if record.action:
         yield f"action: {record.action}"
     until = f" until {record.valid_until}" if record.valid_until else ""

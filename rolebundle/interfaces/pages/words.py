@@ -31,7 +31,7 @@ REJECTION: Mapping[RejectionCode, str] = {
     "requires_approval": "needs an approval for this action",
     "low_score": "score too low",
     "duplicate": "the same text as a better passage",
-    "conflict_downrank": "replaced by a newer document, or older than one that disagrees",
+    "conflict_downrank": "replaced by a newer document",
     "budget_cut": "below the last place of the answer",
     "already_seen": "the caller already has it",
     "quarantined": "in quarantine, because the scan found something dangerous",

@@ -209,11 +209,10 @@ TOOLS = (
     Tool(
         "check",
         "check",
-        "Ask whether the team has decided something about what you are about to do. Call it before "
-        "you send, publish, change, delete, order or promise something, even if a person asked for "
-        "it. On `block` do not do it, on `require_approval` ask a person first; `pass` is no "
-        "permission.",
-        ("intent", "action", "role"),
+        "Ask whether the team decided something about it. Call it before you send, publish, "
+        "change, delete, order or promise something, even if a person asked for it. On `block` do "
+        "not do it, on `require_approval` ask a person first; `none_found` is no permission.",
+        ("intent", "command", "also", "action", "role"),
     ),
     Tool(
         "mark",

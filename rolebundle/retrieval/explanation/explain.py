@@ -357,13 +357,6 @@ def _rivals(placement: Placement) -> list[Rival]:
         ]
     elif placement.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
-        newer |= {
-            passage.document.document_id
-            for conflict in placement.selection.conflicts
-            if conflict.outdated is own.passage
-            for passage in (conflict.first, conflict.second)
-            if passage is not own.passage
-        }
         replacements = (
             candidate
             for candidate in placement.ranked

@@ -236,8 +236,6 @@ def selection_changes(execution: Execution, placement: Placement) -> list[str]:
     if placement.code == "duplicate":
         original = placement.own.duplicate_of
         changes.append(f"a different text: it has the same text as {original}, which ranks higher")
-    elif placement.code == "conflict_downrank":
-        changes.append("an overlay with prefer_newest false: a newer passage says otherwise")
     elif placement.code == "low_score":
         changes += _min_score_changes(placement)
     elif placement.code == "budget_cut":

@@ -302,12 +302,10 @@ def _decisions(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
     )
     answer = corpus.check(request)
     for decision in answer.decisions:
-        if decision.effect != "warn":
+        if decision.verdict in ("block", "require_approval"):
             text = _one_line(f"{decision.id}: {decision.text}")
             return Outcome("not_met", f"a decision stands against it: {text}")
-    if answer.unchecked:
-        return Outcome("unknown", f"decisions in another language: {', '.join(answer.unchecked)}")
-    return Outcome("met", "no active decision stands against it")
+    return Outcome("met", "no active decision was found that stands against it")
 
 
 # -- commands -------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def test_the_other_tools_answer_as_every_interface_does(
                 {"draft": "It lives 30 days [1].", "chunk_ids": [chunk_id], "now": NOW},
                 "verdict: ",
             ),
-            ("check", "check", {"intent": "Describe the token refresh"}, "pass"),
+            ("check", "check", {"intent": "Describe the token refresh"}, "none_found"),
             ("list_roles", "roles.list", {}, "mossline-security-reviewer"),
             ("status", "status", {}, '"documents"'),
         ]

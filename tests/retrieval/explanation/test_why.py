@@ -293,26 +293,6 @@ class TestTheCut:
         assert [(rival.rank, rival.chunk_id) for rival in found.lost_to] == [(1, "a#0")]
         assert found.needs == ["a different text: it has the same text as a#0, which ranks higher"]
 
-    def test_an_older_statement(self, tmp_path: Path) -> None:
-        texts = (f"Tokens of a device are valid for {days} days." for days in (30, 90))
-        dates = ("2024-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
-        documents = [
-            document(name, [text], updated_at=date)
-            for name, text, date in zip(("old", "new"), texts, dates, strict=True)
-        ]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "old", task="tokens of a device")
-            keeping_older = overlay(retrieval_policy={"prefer_newest": False})
-            assert (
-                why(corpus, "old", keeping_older, task="tokens of a device").outcome == "selected"
-            )
-        assert found.code == "conflict_downrank"
-        assert found.notes == "new#0 of 2026-01-01 is newer and says '90 days', not '30 days'"
-        assert [rival.chunk_id for rival in found.lost_to] == ["new#0"]
-        assert found.needs == [
-            "an overlay with prefer_newest false: a newer passage says otherwise"
-        ]
-
     def test_a_claim_that_is_ignored(self, tmp_path: Path) -> None:
         documents = [
             document("policy", ["the token of the policy"], trust_tier="preferred"),

@@ -60,18 +60,19 @@ def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "declared", "effect"),
+    ("commands", "declared", "effect"),
     [
-        ("Do not post automatically", None, "block"),
-        ("Posts are written by the team", None, "warn"),
-        ("Do not post automatically", "warn", "warn"),
-        ("Posts need approval", "require_approval", "require_approval"),
+        ([], None, "warn"),
+        (["toot *"], None, "block"),
+        (["toot *"], "warn", "warn"),
+        ([], "require_approval", "require_approval"),
     ],
 )
-def test_a_prohibition_blocks_unless_an_effect_is_given(
-    db: Path, text: str, declared: Any, effect: str
+def test_a_decision_with_commands_blocks_unless_an_effect_is_given(
+    db: Path, commands: list[str], declared: Any, effect: str
 ) -> None:
-    assert decide(db, text, effect=declared).effect == effect
+    record = decide(db, commands=commands, effect=declared)
+    assert (record.effect, record.commands) == (effect, commands)
 
 
 def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) -> None:
@@ -132,10 +133,16 @@ def test_an_ended_decision_stays_listed(db: Path) -> None:
 
 class TestPurge:
     def test_no_byte_of_a_purged_decision_is_left(self, db: Path) -> None:
-        decide(db, "Never sell Zanzibarflute", reason="Quokkareason", about=["Xylowortx"])
+        decide(
+            db,
+            "Never sell Zanzibarflute",
+            reason="Quokkareason",
+            about=["Xylowortx"],
+            commands=["Qwopcommand*"],
+        )
         decide(db, "Keep this one")
         end(db, "1")
-        words = {b"anzibarf", b"uokkarea", b"ylowortx"}
+        words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
             assert admin.purges.purge(PurgeSelection(decisions=["shared-1"])).state == "done"
@@ -186,7 +193,7 @@ class TestCommands:
         assert decision["about"] == ["schedule", "publish", "bot"]
         assert decision["valid_until"] == "2031-01-01T23:59:59Z"
         assert invoke("decisions", "show", "1", "--json", "--db", db).json() == decision
-        assert "shared-1  active  block" in invoke("decisions", "list", "--db", db).out
+        assert "shared-1  active  warn" in invoke("decisions", "list", "--db", db).out
         ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
         assert "ended by Bo" in ended.out
         assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
@@ -218,7 +225,7 @@ class TestCommands:
         rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
-            {"decision": "shared-1", "effect": "block", "state": "active"},
+            {"decision": "shared-1", "effect": "warn", "state": "active"},
             {"decision": "shared-1", "state": "ended"},
         ]
         assert "Zanzibar" not in json.dumps(rows)

@@ -536,7 +536,8 @@ def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) ->
     start(db, contract, criteria(changed("report.md"), decisions))
     write(contract.parent, {"report.md": REPORT})
     assert check(db, contract).verdict == "success"
-    decide = ("decide", "Do not schedule posts automatically", "--by", "Ana", "--db", db)
+    rule = ("--about", "schedule", "--effect", "require_approval", "--by", "Ana", "--db", db)
+    decide = ("decide", "Do not schedule posts automatically", *rule)
     assert invoke(*decide).code == 0
     report = check(db, contract)
     assert report.verdict == "failed"
