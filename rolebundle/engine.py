@@ -534,24 +534,20 @@ class Engine:
             )
             return answer
 
-    def remember(
-        self, request: RememberRequest, remembered_by: str | None = None
-    ) -> RememberedFact:
+    def remember(self, request: RememberRequest) -> RememberedFact:
         """File a fact with its source, as an agent that may do so.
 
-        Args:
-            request: the fact and its source.
-            remembered_by: the name that is stored. Default: the agent.
-
         Raises:
-            AccessDenied: the policy does not allow the agent to remember, or not in that scope.
-            UsageError: the source is unknown, or the agent may not see it; or the scope is needed.
+            AccessDenied: the policy does not allow the agent to remember, or not in that scope; or
+                the agent has reached its quota for the day.
+            UsageError: the source is unknown, the agent may not see it, or it does not say the
+                fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
         from rolebundle.verification.remember import remember_as_agent
 
         with self.access.call(request.agent):
-            return remember_as_agent(self.access, request, remembered_by)
+            return remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.

@@ -122,6 +122,9 @@ DEFAULT_SCOPE = "shared"
 DEFAULT_MAX_AGE_DAYS = 365
 """Maximum age of a chunk in days, if the overlay has none."""
 
+FACTS_PER_DAY = 100
+"""How many new facts an agent may file on a day, unless its rule says otherwise."""
+
 
 def trust_rank(tier: TrustTier) -> int:
     """Return the rank of a trust tier: a higher rank means more trust."""

@@ -1,7 +1,7 @@
 """Who may mark which passage as what.
 
-An agent lowers what is believed and never raises it: it may dispute and reject what it sees, and
-remove its own marks. It does not change what the owner has marked.
+Only a person's mark changes answers. An agent may dispute what it sees, which other readers are
+shown, and remove its own marks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.document import Mark, iso_utc
 from rolebundle.contracts.marks import MarkRecord, MarkRequest
-from rolebundle.contracts.terms import Authority, MarkState
+from rolebundle.contracts.terms import MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
 from rolebundle.retrieval.lookups.lookup import (
@@ -26,8 +26,6 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.records import marks as storage
 from rolebundle.storage.records.marks import MarkKind, StoredMark
 from rolebundle.verification.statements import checked_statement
-
-AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")
 
 
 class Target(NamedTuple):
@@ -110,7 +108,7 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
         named = find_reference(corpus, target, ReferenceScope(absolute=True))
         if named is not None and named.kind in ("chunk", "document"):
             target = resolve_target(corpus, target, named).name
-    return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
+    return remove_mark(corpus, marked.get(target, "document"), target)
 
 
 def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
@@ -143,10 +141,9 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
             raise role_denied(view)
         target = resolve_target(seen, request.id, named)
+        _check_own(corpus, target, name)
         if request.state == "unverified":
-            record = remove_mark(
-                corpus, target.kind, target.name, authority="agent", removed_by=name
-            )
+            record = remove_mark(corpus, target.kind, target.name)
         else:
             mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
             record = put_mark(corpus, target, mark)
@@ -163,43 +160,33 @@ def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
         mark: the mark.
 
     Raises:
-        AccessDenied: an agent may not set this state, or the owner has marked the target.
+        AccessDenied: an agent may not set this state.
         UsageError: the reason of an agent gives instructions to a model.
     """
     mark = mark._replace(reason=checked_statement(mark.reason, mark.authority))
-    if mark.authority == "agent" and mark.state not in AGENT_STATES:
+    if mark.authority == "agent" and mark.state != "disputed":
         raise AccessDenied(
             "mark_denied",
             f"an agent may not mark a passage as {mark.state}",
-            f"an agent may use {', '.join(AGENT_STATES)}; ask the owner to verify it",
+            "mark it as disputed, and ask a person: `rolebundle mark` without --agent",
         )
-    if mark.authority == "agent":
-        _refuse_if_owned(corpus, target)
     stored = StoredMark(target.kind, target.name, target.text_hash, mark)
     storage.put_mark(corpus, stored)
     increment_generation(corpus)
     return _record(stored, ended=False)
 
 
-def remove_mark(
-    corpus: Corpus, kind: MarkKind, target: str, *, authority: Authority, removed_by: str = ""
-) -> MarkRecord:
+def remove_mark(corpus: Corpus, kind: MarkKind, target: str) -> MarkRecord:
     """Remove a mark, which may have ended, and return it.
 
     Raises:
         UsageError: ``not_marked``.
-        AccessDenied: an agent may only remove its own marks.
     """
     stored = storage.mark_of(corpus, kind, target)
     if stored is None:
         raise UsageError(
             "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
         )
-    if authority == "agent" and (stored.mark.authority, stored.mark.marked_by) != (
-        "agent",
-        removed_by,
-    ):
-        raise _denied(target, stored.mark)
     storage.remove_mark(corpus, kind, target)
     increment_generation(corpus)
     return _record(stored, ended=False).model_copy(update={"state": "unverified"})
@@ -215,23 +202,16 @@ def list_marks(corpus: Corpus) -> list[MarkRecord]:
     ]
 
 
-def _refuse_if_owned(corpus: Corpus, target: Target) -> None:
-    covering = [
-        storage.mark_of(corpus, target.kind, target.name),
-        storage.mark_of(corpus, "document", target.document_id),
-    ]
-    for stored in covering:
-        if stored is not None and stored.mark.authority == "owner":
-            raise _denied(target.name, stored.mark)
-
-
-def _denied(target: str, mark: Mark) -> AccessDenied:
-    author = "the owner" if mark.authority == "owner" else "another agent"
-    return AccessDenied(
-        "mark_denied",
-        f"{target}: was marked by {author}, and this agent may not change that",
-        "tell a person what is wrong with it",
-    )
+def _check_own(corpus: Corpus, target: Target, agent: str) -> None:
+    """Check that an agent changes no mark of somebody else."""
+    stored = storage.mark_of(corpus, target.kind, target.name)
+    if stored is not None and (stored.mark.authority, stored.mark.marked_by) != ("agent", agent):
+        author = "the owner" if stored.mark.authority == "owner" else "another agent"
+        raise AccessDenied(
+            "mark_denied",
+            f"{target.name}: was marked by {author}, and this agent may not change that",
+            "tell a person what is wrong with it",
+        )
 
 
 def _record(stored: StoredMark, *, ended: bool) -> MarkRecord:

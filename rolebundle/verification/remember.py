@@ -9,12 +9,13 @@ that match their file, and until when they are valid. See docs/decisions/0024-re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from shlex import quote
+from textwrap import wrap
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -37,23 +38,32 @@ from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
+from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import has_words
 from rolebundle.scan.confidential import without_secrets
+from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
 from rolebundle.storage.content.facts import Fact, Record
-from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.indexes.compartments import visible_compartments
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.verify import verify_passages
 
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
+SHARE_IN_SOURCE = 0.5
+"""More than this share of a fact's content words must be in its source."""
 _DEFAULT_SENSITIVITY: Sensitivity = "internal"
 _PLAIN_TYPE = "document"
 _MAX_ADDRESS_CHARS = 2_000
+_MAX_NAMED = 8
+# A query keeps only so many words of a text, and in scripts without spaces each letter counts.
+_CHARACTERS_AT_ONCE, _LETTERS_AT_ONCE = 300, 48
 
 
 class Author(NamedTuple):
@@ -103,15 +113,16 @@ def remember(
         The fact, and the row of its passage if that is new.
 
     Raises:
-        UsageError: the source is unknown, or the author may not see it; it is a fact itself or no
-            address; the scope must be named; or nothing is left of the fact after the scan.
-        AccessDenied: the fact may not be filed in that scope.
+        UsageError: the source is unknown, or the author may not see it; it is a fact itself, or
+            does not say the fact; or nothing is left of the fact after the scan.
+        AccessDenied: the fact may not be filed in that scope, or the agent's quota is reached.
     """
     source = _resolve_source(seen, request.source, author)
-    scope = _scope(seen, request.scope, source, author)
+    scope = _scope(request.scope, source, author)
     sensitivity = _sensitivity(source, author)
     draft = _Draft(source, scope, sensitivity, now)
     document = draft.scanned(request.fact)
+    _check_said(seen, document.chunks[0].content, source)
     fact_hash = _hash(normalized(document.chunks[0].content), scope, sensitivity)
     cited = source.document.document_id if source.document else ""
     known = facts.fact_with(seen, fact_hash, cited, source.locator)
@@ -120,6 +131,7 @@ def remember(
         # An agent makes what a person promoted no newer than the person saw it.
         renew = not known.record.promoted_by or author.authority == "owner"
         return _filed(facts.count_repetition(corpus, known, now, renew=renew), "counted"), None
+    _check_quota(corpus, author, now)
     name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
     file, document = draft.placed(seen, document, name)
     record = Record(fact_hash, cited, without_secrets(author.name), 1, now, now)
@@ -128,9 +140,7 @@ def remember(
     return _filed(fact._replace(record=record), "stored"), fact.chunk
 
 
-def remember_as_agent(
-    access: AccessControl, request: RememberRequest, remembered_by: str | None
-) -> RememberedFact:
+def remember_as_agent(access: AccessControl, request: RememberRequest) -> RememberedFact:
     """File a fact as an agent that may do so, and record that.
 
     The agent's view is taken while no other process can write. So a source that is purged, or a
@@ -139,10 +149,10 @@ def remember_as_agent(
     Args:
         access: what the agent may see and do.
         request: the fact and its source.
-        remembered_by: the name that is stored; ``None`` for the agent's.
 
     Raises:
-        AccessDenied: the policy does not allow the agent to remember, or not in that scope.
+        AccessDenied: the policy does not allow the agent to remember, not in that scope, or not
+            so much a day.
         UsageError: as for :func:`remember`.
         CorpusBusy, StorageError: the fact was not stored.
     """
@@ -157,7 +167,7 @@ def remember_as_agent(
             access.open_view(agent) as (seen, view),
         ):
             access.check_write(view, "remember")
-            author = Author(remembered_by or agent or "agent", view, access.may_read(view))
+            author = Author(agent or "agent", view, access.may_read(view))
             fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
             details["state"] = fact.state
         if chunk is not None:
@@ -186,31 +196,36 @@ def embed_passage(corpus: Corpus, provider: EmbeddingProvider, chunk: int) -> No
 
 
 def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
+    is_address = reference.casefold().startswith(("http://", "https://"))
+    # What was fetched from an address is a document, and no address is invented.
+    stored = facts.document_from(seen, reference) if is_address else None
     try:
-        named = find_reference(seen, reference, ReferenceScope())
+        named = find_reference(seen, stored or reference, ReferenceScope())
     except UsageError as error:
         if error.code != "not_found":
             raise
         named = None
-    if named is None:
-        if reference.casefold().startswith(("http://", "https://")):
-            return _address(reference)
-        raise _unknown_source(reference)
-    _, passages, lines = named
+    passages = named.passages if named else []
     if author.may_read is not None:
         passages = [passage for passage in passages if author.may_read(passage)]
-        if not passages:
-            raise _unknown_source(reference)
+    if named is None or not passages:
+        if is_address and author.authority == "owner":
+            return _address(reference)
+        raise UsageError(
+            "not_found",
+            f"{reference[:200]}: no passage, document or lines of that name in this corpus",
+            "copy a chunk_id or locator from an answer; the owner may also give an http(s) address",
+        )
     verify_passages(seen, [passage.rowid for passage in passages])
     first, last = passages[0], passages[-1]
-    if facts.location_of(seen, first.rowid).startswith(REMEMBERED):
+    if first.document.source_kind == REMEMBERED_KIND:
         raise UsageError(
             "source_is_fact",
             f"{reference}: is a remembered fact itself",
             f"cite its source: {first.document.uri}",
         )
-    start = first.start_line if lines is None else max(lines[0], first.start_line)
-    end = last.end_line if lines is None else min(lines[1], last.end_line)
+    lines = named.lines or (first.start_line, last.end_line)
+    start, end = max(lines[0], first.start_line), min(lines[1], last.end_line)
     return _Source(f"{first.path}:{start}-{end}", first.document.title, passages)
 
 
@@ -236,48 +251,17 @@ def _address(reference: str) -> _Source:
     return _Source(reference, host)
 
 
-def _unknown_source(reference: str) -> UsageError:
-    return UsageError(
-        "not_found",
-        f"{reference[:200]}: no passage, document or lines of that name in this corpus",
-        "copy a chunk_id or locator from a bundle, or give an http(s) address",
-    )
-
-
-def _scope(seen: Corpus, requested: str | None, source: _Source, author: Author) -> str:
+def _scope(requested: str | None, source: _Source, author: Author) -> str:
     """The scope of a fact: that of its source, unless the owner says otherwise."""
     own = source.document.scope if source.document else None
-    if author.view is None:
-        return requested or own or DEFAULT_SCOPE
-    if own is not None:
-        if requested not in (None, own):
-            # Its locator would show the readers of one scope what there is in another.
-            raise _scope_denied(f"a fact belongs to the scope of its source, {own}")
-        return own
-    scopes: Iterable[str] = author.view.scopes
-    if not author.view.scopes:
-        # Not any name, because each scope has indexes of its own.
-        scopes = {compartment.scope for compartment in visible_compartments(seen)}
-        if author.view.access_level is None:
-            scopes.add(DEFAULT_SCOPE)
-            requested = requested or DEFAULT_SCOPE
-    if requested is None:
-        if len(author.view.scopes) != 1:
-            raise UsageError(
-                "scope_needed",
-                "an address does not say to which scope the fact belongs",
-                "name one of your scopes in `scope`",
-            )
-        return author.view.scopes[0]
-    if requested not in scopes:
-        raise _scope_denied("this agent has no such scope")
-    return requested
-
-
-def _scope_denied(reason: str) -> AccessDenied:
-    return AccessDenied(
-        "scope_denied", f"the fact may not be filed there: {reason}", "leave `scope` out"
-    )
+    if author.authority == "agent" and requested not in (None, own):
+        # Its locator would show the readers of one scope what there is in another.
+        raise AccessDenied(
+            "scope_denied",
+            f"the fact may not be filed there: it belongs to the scope of its source, {own}",
+            "leave `scope` out",
+        )
+    return requested or own or DEFAULT_SCOPE
 
 
 def _sensitivity(source: _Source, author: Author) -> Sensitivity:
@@ -290,6 +274,57 @@ def _sensitivity(source: _Source, author: Author) -> Sensitivity:
         return author.view.access_level
     own = source.document.sensitivity if source.document else _DEFAULT_SENSITIVITY
     return max(own, _DEFAULT_SENSITIVITY, key=level_rank)
+
+
+# -- whether it may be filed -----------------------------------------------------------------------
+
+
+def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
+    """Check that the passages have most words of the fact, and its numbers, names and quotes."""
+    if not source.passages:
+        return
+    words = list(_words(seen, fact, source.passages))
+    missing = [word for word, is_there, _ in words if not is_there]
+    needed = [word for word, is_there, must_be in words if must_be and not is_there]
+    if not needed and len(missing) < (1 - SHARE_IN_SOURCE) * len(words):
+        return
+    named = list(dict.fromkeys(needed or missing))[:_MAX_NAMED]
+    raise UsageError(
+        "source_does_not_say",
+        f"{source.locator}: does not say the fact: it has no {', '.join(named) or 'word of it'}",
+        "name the passage that says it, and state the fact in its words, numbers and names",
+    )
+
+
+def _words(
+    seen: Corpus, fact: str, passages: Sequence[Passage]
+) -> Iterator[tuple[str, bool, bool]]:
+    """What a fact says: each a word, whether the passages have it, and whether they have to."""
+    rowids = [passage.rowid for passage in passages]
+    for text in wrap(fact, _CHARACTERS_AT_ONCE if fact.isascii() else _LETTERS_AT_ONCE):
+        query = build_query(text, None)
+        matched = frozenset[int]().union(
+            *matching_words(seen, query.content_words, rowids).values()
+        )
+        for place, (word, *_) in enumerate(query.content_words):
+            yield word.text, place in matched, any(map(str.isdigit, word.text))
+        for words in query.exact:
+            yield words, any(has_words(passage, words) for passage in passages), True
+
+
+def _check_quota(corpus: Corpus, author: Author, now: str) -> None:
+    """Check that an agent has not filed as many facts on this day (in UTC) as it may."""
+    if author.view is None:
+        return
+    today = datetime.fromisoformat(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    quota = author.view.facts_per_day
+    if facts.filed_since(corpus, without_secrets(author.name), iso_utc(today)) >= quota:
+        raise AccessDenied(
+            "quota_reached",
+            f"this agent has filed {quota} new facts today, and may not file more",
+            f"file it after {iso_utc(today + timedelta(days=1))}; "
+            "the owner can set `facts_per_day` in the agent's rule",
+        )
 
 
 # -- the document ----------------------------------------------------------------------------------
@@ -316,11 +351,18 @@ class _Draft(NamedTuple):
         # The scan is done; the step after it is without one.
         settings = RunSettings(ChunkSettings(), MAX_FACT_CHARACTERS, scan=None)
         [document] = stored_documents([IntakeDocument(scanned.parsed, scanned.metadata)], settings)
+        document = replace(document, scanned=scanned.scanned)
         if not document.chunks:
             raise UsageError(
                 "empty_fact", "the fact has no visible text", "state it in plain words"
             )
-        return replace(document, scanned=scanned.scanned)
+        if document.scanned is not None and FORGED_STATE in document.scanned.kinds:
+            raise UsageError(
+                "forged_state",
+                "the fact has a state in brackets, as if a person had verified it",
+                "leave the state out; a person promotes a fact or marks a passage",
+            )
+        return document
 
     def placed(
         self, seen: Corpus, document: StoredDocument, name: str

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import check_types, parse_strings
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
 
@@ -113,6 +114,26 @@ def fact_with(corpus: Corpus, fact_hash: str, document_id: str, address: str) ->
         )
     )
     return facts[0] if facts else None
+
+
+def filed_since(corpus: Corpus, name: str, since: str) -> int:
+    """How many facts somebody has filed first since a time, ISO 8601, that are still there."""
+    return int(
+        corpus.value(
+            "SELECT count(*) FROM remembered WHERE remembered_by = ? AND first_at >= ?",
+            (name, since),
+        )
+    )
+
+
+def document_from(corpus: Corpus, address: str) -> str | None:
+    """The id of the first visible document, no fact, that was fetched from an address."""
+    rows = corpus.rows(
+        "SELECT document_id FROM document WHERE uri = ? "
+        "AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1",
+        (address,),
+    )
+    return str(rows[0][0]) if rows else None
 
 
 def location_of(corpus: Corpus, chunk: int) -> str:
