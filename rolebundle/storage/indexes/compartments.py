@@ -15,7 +15,6 @@ from typing import NamedTuple
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.stored_values import check_rows, parse_strings
 
-
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
 FACTS = f"{REMEMBERED}**"
