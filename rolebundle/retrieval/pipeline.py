@@ -217,7 +217,7 @@ def _selection(
     evidence: Evidence,
     withheld: str,
 ) -> Selection:
-    """The selection; of facts only what is evidence for the task, so that no others fill a place."""
+    """The selection. Of facts only those about the task count, so that no others take a place."""
     if not lanes.facts or withheld:
         return select(ranked, request, withheld)
     evidence = lanes.with_support(evidence, [candidate.passage for candidate in ranked])

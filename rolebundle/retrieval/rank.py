@@ -2,9 +2,9 @@
 
 final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty + lift
 
-The mark that the owner gave a passage multiplies metadata and vocabulary, the role's part of the score. A lift keeps
-the best passage for the task among the first five (law 11), and a passage with a rare exact word of
-the task among the first three.
+The mark that the owner gave a passage multiplies metadata and vocabulary, the role's part of the
+score. A lift keeps the best passage for the task among the first five (law 11), and a passage with
+a rare exact word of the task among the first three.
 
 The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
 takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
