@@ -22,12 +22,6 @@ def iso_utc(moment: datetime) -> str:
 REMEMBERED_KIND = "agent"
 """The ``source_kind`` of remembered facts. The ``uri`` of one is what it cites."""
 
-
-def is_unconfirmed_fact(source_kind: str | None, trust_tier: str) -> bool:
-    """Whether a document is a remembered fact that no person has promoted. It is no evidence."""
-    return source_kind == REMEMBERED_KIND and trust_tier == "untrusted"
-
-
 SupersessionReach = Literal["none", "source", "less_trusted", "any"]
 """Which documents a document may supersede: none, whatever it declares; those of its source; also
 less trusted ones of other sources; or any. It never is a more trusted one."""
