@@ -35,13 +35,11 @@ class Target(NamedTuple):
         kind: a chunk or a document.
         name: its id.
         text_hash: the hash of its present text; empty if it has none.
-        document_id: the document; for a chunk, the one that it belongs to.
     """
 
     kind: MarkKind
     name: str
     text_hash: str
-    document_id: str
 
 
 def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
@@ -68,7 +66,7 @@ def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
             f"name {passage.chunk_id} or {document_id}",
         )
     name = passage.chunk_id if kind == "chunk" else document_id
-    return Target(kind, name, storage.text_hash(corpus, kind, name) or "", document_id)
+    return Target(kind, name, storage.text_hash(corpus, kind, name) or "")
 
 
 def mark_as_owner(
@@ -114,9 +112,6 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
 def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     """Mark a passage or document that an agent sees, or remove the agent's own mark.
 
-    The agent's view is taken while no other process can write. So a policy that is set, or a
-    passage that is purged, in the meantime cannot be missed.
-
     Raises:
         AccessDenied: the policy does not allow the agent to mark, the agent may not set this
             state, or somebody else has marked it.
@@ -124,31 +119,18 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
             instructions to a model.
         CorpusBusy, StorageError: the mark was not stored.
     """
-    agent = access.resolve_agent(request.agent)
-    with access.open_view(agent) as (_, view):
-        # Before the lock, which others would wait for.
-        access.check_write(view, "mark")
-    name = agent or "agent"
-    workspace = access.workspace
-    with (
-        workspace.open_writer() as corpus,
-        workspace.recorder.change(corpus, "mark", agent=agent) as details,
-        access.open_view(agent) as (seen, view),
-    ):
-        access.check_write(view, "mark")
-        scope = access.reference_scope(view)
-        named = resolve_reference(seen, request.id, scope)
+    with access.writing(request.agent, "mark") as writing:
+        scope, name = access.reference_scope(writing.view), writing.name
+        named = resolve_reference(writing.seen, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
-            raise role_denied(view)
-        target = resolve_target(seen, request.id, named)
-        _check_own(corpus, target, name)
+            raise role_denied(writing.view)
+        target = resolve_target(writing.seen, request.id, named)
+        _check_own(writing.corpus, target, name)
+        writing.details["state"] = request.state
         if request.state == "unverified":
-            record = remove_mark(corpus, target.kind, target.name)
-        else:
-            mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
-            record = put_mark(corpus, target, mark)
-        details["state"] = request.state
-    return record
+            return remove_mark(writing.corpus, target.kind, target.name)
+        mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
+        return put_mark(writing.corpus, target, mark)
 
 
 def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:

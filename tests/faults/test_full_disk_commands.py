@@ -141,7 +141,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "gate facts": (Use("read", ("{}/work.gate.toml", *DB)),),
     "gate hook": (Use("read", ("exit-code", "{}/work.gate.toml", *DB), code=1),),
     "gate start": (Use("write", ("{}/work.gate.toml", *DB)),),
-    "remember add": (Use("write", ("A fact.", "--source", "n1.md:1-3", "--by", "Ana", *DB)),),
+    "remember add": (Use("write", ("A fact.", "--source", PAGE, "--by", "Ana", *DB)),),
     "remember forget": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
     "remember list": (READ,),
     "remember promote": (Use("write", ("{fact}", "--by", "Ana", *DB)),),

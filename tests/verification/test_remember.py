@@ -79,7 +79,7 @@ NO_SOURCES = {
     "file:///etc/passwd": "not_found",
     "https://": "bad_source",
     "https://[": "bad_source",
-    "https://ann:cat42@example.com/limits": "source_has_password",
+    "https://ann:cat42@example.com/limits": "bad_source",
     "https://example.com/a\nb": "bad_source",
     "https://example.com/" + "a" * 2_000: "bad_source",
 }
