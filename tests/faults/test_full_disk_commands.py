@@ -24,7 +24,7 @@ from support.operations import POLICY, STEPS, Place, stored_rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 
-MEGABYTES = 12
+MEGABYTES = 20
 PAGE = "https://example.com/a"
 REQUEST = b'{"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "note"}}\n'
 MCP = (
