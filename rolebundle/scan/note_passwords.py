@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 Span = tuple[int, int]
-Look = Literal["digits", "weak", "strong", "unusual"]
+Look = Literal["digits", "number", "weak", "strong", "unusual"]
 
 # Words for password, also at the end of a compound: `WLAN-Passwort`, `DB_ROOT_PASSWORD`.
 _LONG = (
@@ -25,7 +25,7 @@ _LONG = (
 _SHORT = r"\b(?:pwd|pw|pass|mdp|clave|parola|parole)\b"
 _NUMBER = r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe)[ -]?code"
 _NETWORK = r"\b(?:wi-?fi|wlan|wpa2?)"
-_ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser|postgres|ubuntu|pi|sa"
+_ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser"
 LABEL = rf"(?i:{_LONG}|{_SHORT}|{_NUMBER}|{_NETWORK})"
 """An RE2 expression for the words before a password."""
 PAIR = r"[^\s/] ?/ ?[^\s/]"
@@ -49,11 +49,13 @@ _FAR_SIGN = re.compile(rf"(?:\s?{_SIGN}|[\s,]{_IS}\s){_OPENING}")
 _SPACE = re.compile(rf"[ \t]{{1,3}}{_OPENING}")
 _VALUE = re.compile(r"[^\s|<>\"“”„«»`]{4,64}")
 _END = re.compile(r";\w+=.*|(?:[,;:.)\]}'*_]|\\[nt])+$")
-_DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])|\d{4,8}#?(?=[,;.)]?(?:\s|$))")
+_DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])")
+_NUMBERS = re.compile(r"\d{4,8}#?(?=[,;.)]?(?:\s|$))")
+"""For a PIN, which may be followed by words."""
 
 _NO_PASSWORD = re.compile(
-    r"[$%{<(\[/~!&@#]|\.{1,2}/|https?:|\w+://|[\w.-]+[(\[]|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
-    r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)$"
+    r"[$%{<(\[/~!&@#?-]|\.{1,2}/|https?:|\w+://|[\w.-]+[(\[]|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
+    r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)(?:$|-)"
     r"|[\w./-]+\.[a-z]{1,4}\d?(?:#.*)?$|(?:secret|vault|env|file|op|ssm|config|settings|os|process|self)\b[.:/\[]"
     r"|.*(?:\*\*|xxx|example|placeholder|change-?me|your[-_]|redacted|masked|\.\.\.|…|__)"
     r"|.*(?:^|[_-])passw(?:or)?d(?:[_-]|\d*$)",
@@ -86,10 +88,10 @@ def labelled(text: str, start: int) -> Iterator[Span]:
     signs = list(_FAR_SIGN.finditer(text, end, far.end())) if far else []
     ways: list[tuple[re.Match[str] | None, Look]] = [
         (_DIRECT.match(text, end, line_end), "strong" if is_short else "weak"),
-        (_DIRECT.match(text, end, line_end), "digits"),
+        (_DIRECT.match(text, end, line_end), "number" if is_number else "digits"),
         (_SPACE.match(text, end, line_end) if not is_short else None, "strong"),
-        (_SPACE.match(text, end, line_end) if is_number else None, "digits"),
-        *((sign, "digits" if is_number else "strong") for sign in signs),
+        (_SPACE.match(text, end, line_end) if is_number else None, "number"),
+        *((sign, "number" if is_number else "strong") for sign in signs),
     ]
     for before, look in ways:
         if before and (found := _value(text, before.end(), line_end, look)):
@@ -108,7 +110,7 @@ def paired(text: str, start: int) -> Iterator[Span]:
         return
     is_spaced = text[slash - 1] == " " and text[slash + 1] == " "
     is_account = _ACCOUNT.match(name[0])
-    is_login = _LOGIN.search(before[: name.start()])
+    is_login = "@" in name[0] or _LOGIN.search(before[: name.start()])
     if is_spaced or is_login:
         look: Look = "weak" if is_account else "strong" if is_login else "unusual"
         found = _value(text, value_start, len(text), look)
@@ -144,8 +146,8 @@ def _below(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _value(text: str, start: int, end: int, look: Look) -> Span | None:
     """The value at an offset, if it looks like a password."""
-    if look == "digits":
-        digits = _DIGITS.match(text, start, end)
+    if look in ("digits", "number"):
+        digits = (_DIGITS if look == "digits" else _NUMBERS).match(text, start, end)
         return digits.span() if digits else None
     match = _VALUE.match(text, start, end)
     if match is None:
@@ -157,18 +159,18 @@ def _value(text: str, start: int, end: int, look: Look) -> Span | None:
 def _looks_like_one(value: str, look: Look) -> bool:
     """Whether a value has letters and other signs, and is not something else that has them.
 
-    ``strong``: it has three of lower case, upper case, digits and signs; ``unusual``: and a sign
-    that words do not have.
+    ``strong``: it has lower case, upper case and digits, or a sign that words do not have;
+    ``unusual``: it has such a sign.
     """
     if len(value) < (6 if look == "weak" else 7) or _NO_PASSWORD.match(value):
         return False
     lower, upper, digits = (
         sum(map(is_kind, value)) for is_kind in (str.islower, str.isupper, str.isdigit)
     )
-    signs = sum(not letter.isalnum() for letter in value)
-    unusual = sum(map(value.count, _UNUSUAL))
+    # "Never!" and "String!" are words.
+    unusual = sum(map(value.rstrip("!?*").count, _UNUSUAL)) or (digits and value[-1] in "!?*")
     if lower + upper < 3 or not (digits or unusual) or not (lower or unusual):
         return False
-    if look == "unusual" and not unusual:
-        return False
-    return look == "weak" or sum(map(bool, (lower, upper, digits, signs))) >= 3
+    if look == "strong":
+        return bool(unusual or (lower and upper and digits))
+    return look == "weak" or bool(unusual)
