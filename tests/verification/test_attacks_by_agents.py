@@ -61,13 +61,20 @@ def of_documents(bundle: RetrievalBundle) -> dict[str, Any]:
     }
 
 
+def lookups(db: Path) -> list[str]:
+    """What the reader finds by names and lines."""
+    commands = (("grep", "limit"), ("ls",), ("ls", "*.md"), ("multi-get", "**"), ("get", "limit"))
+    outcomes = [invoke(*command, "--agent", "eve", "--db", db) for command in commands]
+    return [outcome.out + outcome.err for outcome in outcomes]
+
+
 def facts_of(bundle: RetrievalBundle) -> list[str]:
     return [one.content for one in bundle.selected if one.metadata.remembered_from]
 
 
 @rounds(60, 1_000)
 def test_a_flood_takes_no_place(world: Path, rounds: int) -> None:
-    before = answer(world, limit=3)
+    before, found = answer(world, limit=3), lookups(world)
     with Engine(world) as engine:
         operations = Operations(engine, allow_write=True)
         for number in range(rounds):
@@ -75,6 +82,8 @@ def test_a_flood_takes_no_place(world: Path, rounds: int) -> None:
             operations.call("remember", {"fact": fact, "source": SOURCE, "agent": "mallory"})
     after = answer(world, limit=3)
     assert of_documents(after) == of_documents(before)
+    assert lookups(world) == found
+    assert "forty" in invoke("grep", "forty", "remembered", "--db", world, "--agent", "eve").out
     assert len(facts_of(after)) <= 2
     # They come last, they are counted, and all texts say what they are.
     assert [bool(one.metadata.remembered_from) for one in after.selected] == sorted(
