@@ -147,6 +147,7 @@ def _why(
     placement = _placement(execution, passage)
     if unmet_conditions:
         placement = replace(placement, is_hypothetical=True)
+    score = _score_trace(execution, placement, before)
     words = _words_trace(execution, passage)
     lanes = _lane_traces(execution, passage)
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
@@ -167,7 +168,7 @@ def _why(
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         outcome=outcome,
-        rank=None if placement.is_hypothetical or not placement.rank else before + placement.rank,
+        rank=None if placement.is_hypothetical else score.rank,
         step=step,
         code=code,
         notes=notes,
@@ -179,7 +180,7 @@ def _why(
             refills=retrieval.pool.refills,
         ),
         filter=_filter_trace(passage, placement, retrieval),
-        score=_score_trace(execution, placement),
+        score=score,
         limit=request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
@@ -343,7 +344,7 @@ def _filter_trace(passage: Passage, placement: Placement, retrieval: Retrieval) 
     )
 
 
-def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
+def _score_trace(execution: Execution, placement: Placement, before: int) -> ScoreTrace:
     own, retrieval = placement.own, execution.retrieval
     mark = own.passage.mark
     evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
@@ -356,7 +357,7 @@ def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
         lift="; ".join(own.score.hits_of("lift")),
         place=placement.position,
         of=len(placement.ranked),
-        rank=placement.rank,
+        rank=before + placement.rank if placement.rank else None,
         code=placement.code,
         supposed=placement.is_hypothetical,
     )
