@@ -56,9 +56,6 @@ from rolebundle.workspace import Workspace
 
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
-SHARE_IN_SOURCE = 0.5
-"""More than this share of a fact's content words must be in its source."""
-_DEFAULT_SENSITIVITY: Sensitivity = "internal"
 _MAX_ADDRESS_CHARS = 2_000
 _MAX_NAMED = 8
 # A query keeps only so many words of a text, and in scripts without spaces each letter counts.
@@ -146,8 +143,7 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
         CorpusBusy, StorageError: the fact was not stored.
     """
     with access.writing(request.agent, "remember") as writing:
-        view = writing.view
-        author = Author(writing.name, view, access.may_read(view))
+        author = Author(writing.name, writing.view, access.may_read(writing.view))
         now = iso_utc(datetime.now(UTC))
         fact, chunk = remember(writing.corpus, writing.seen, request, author, now)
         writing.details["state"] = fact.state
@@ -248,8 +244,8 @@ def _sensitivity(source: _Source, author: Author) -> Sensitivity:
     """
     if author.view is not None and author.view.access_level is not None:
         return author.view.access_level
-    own = source.document.sensitivity if source.document else _DEFAULT_SENSITIVITY
-    return max(own, _DEFAULT_SENSITIVITY, key=level_rank)
+    own = source.document.sensitivity if source.document else "internal"
+    return own if level_rank(own) > level_rank("internal") else "internal"
 
 
 # -- whether it may be filed -----------------------------------------------------------------------
@@ -269,7 +265,7 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         needed += exact
     missing = [word for word, is_there in words.items() if not is_there]
     needed += [word for word in missing if any(map(str.isdigit, word))]
-    if source.passages and (needed or len(missing) >= (1 - SHARE_IN_SOURCE) * len(words)):
+    if source.passages and (needed or 2 * len(missing) >= len(words)):
         named = ", ".join(list(dict.fromkeys(needed or missing))[:_MAX_NAMED])
         raise UsageError(
             "source_does_not_say",
@@ -328,11 +324,9 @@ def _placed(
     """The document under its name, and its place below the file of its source."""
     document_id = f"{SOURCE_ID}/{name}"
     [chunk] = document.chunks
-    path, location = name, name
-    if source.passages:
-        first = source.passages[0]
-        path = f"{first.path}/{name}"
-        location = f"{facts.location_of(seen, first.rowid)}/{name}"
+    first = source.passages[0] if source.passages else None
+    path = f"{first.path}/{name}" if first else name
+    location = f"{facts.location_of(seen, first.rowid)}/{name}" if first else name
     return StoredFile(f"{REMEMBERED}{location}", path, content_hash(chunk.content), ""), replace(
         document,
         metadata=document.metadata._replace(document_id=document_id),
@@ -428,8 +422,9 @@ def _fact_named(corpus: Corpus, document_id: str) -> Fact:
 
 
 def _record(fact: Fact, missing_sources: set[str]) -> FactRecord:
-    promoted_by, is_gone = fact.record.promoted_by, fact.record.source_document in missing_sources
-    return _answered(FactRecord, fact, promoted_by=promoted_by or None, source_is_gone=is_gone)
+    is_gone = fact.record.source_document in missing_sources
+    by = fact.record.promoted_by or None
+    return _answered(FactRecord, fact, promoted_by=by, source_is_gone=is_gone)
 
 
 def _answered(model: type[_Answer], fact: Fact, **more: object) -> _Answer:
