@@ -28,13 +28,11 @@ class Facts:
         Raises:
             UsageError: the source is unknown, or nothing is left of the fact after the scan.
         """
-        with self.workspace.open_writer() as corpus:
-            with self.workspace.recorder.change(corpus, "remember") as details:
-                author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
-                fact, chunk = remember.remember(corpus, corpus, request, author, now)
-                details.update(_details(fact, remembered_by))
-            if chunk is not None:
-                remember.embed_passage(corpus, self.workspace.query_provider(corpus), chunk)
+        with self.workspace.recorded_change("remember") as (corpus, details):
+            author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
+            fact, chunk = remember.remember(corpus, corpus, request, author, now)
+            details.update(_details(fact, remembered_by))
+        remember.embed_passage(self.workspace, chunk)
         return fact
 
     def promote(self, document_id: str, promoted_by: str) -> FactRecord:

@@ -156,7 +156,7 @@ def _with_facts(
     corpus: Corpus, selection: PurgeSelection
 ) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them, and those of the facts not selected."""
-    purgeable = stored.document_names(corpus)
+    purgeable = stored.document_names(corpus, facts=True)
     selected = _select_documents(corpus, purgeable, selection)
     rows = {document.row for document in selected}
     citing = citing_facts(corpus, [document.document_id for document in selected]) - rows

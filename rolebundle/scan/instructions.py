@@ -18,10 +18,14 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternError, check
 
-Category = Literal["override", "exfiltration", "role_change", "tool_call", "encoded_payload"]
+Category = Literal[
+    "override", "exfiltration", "role_change", "tool_call", "encoded_payload", "forged_state"
+]
 CATEGORIES: tuple[str, ...] = get_args(Category)
 SHIPPED = Path(__file__).with_name("instructions.toml")
 
+FORGED_STATE = "instruction_forged_state"
+"""The kind of a text that poses as a note of the system about how far it can be trusted."""
 MAX_FILE_BYTES = 1_000_000
 MAX_PATTERNS = 1_000
 MAX_FINDINGS_PER_PATTERN = 20

@@ -40,6 +40,7 @@ _PAUSE_SECONDS = 0.02
 # The versions whose tables or columns are filled by code.
 _COMPARTMENTS = 2
 _DIGESTS = 7
+_FACTS_APART = 12
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
@@ -282,6 +283,8 @@ def apply_migrations(corpus: Corpus) -> None:
             vector_index.rehash(corpus)
             purge.overwrite_remains(corpus)
             digests.write_all(corpus)
+        elif version < _FACTS_APART:
+            _separate_facts(corpus)
         if version < latest:
             seal.write(corpus)
         db.pragma("user_version", latest)
@@ -322,3 +325,12 @@ def _fill_compartments(corpus: Corpus) -> None:
         if corpus.load_bundled_extension("vec1"):
             corpus.run(f"DROP TABLE IF EXISTS fast_{index.id}")
     partition.assign_compartments(corpus, partition.no_denied_patterns)
+
+
+def _separate_facts(corpus: Corpus) -> None:
+    """Give remembered facts compartments of their own."""
+    from rolebundle.storage.indexes import partition
+
+    if vector_index.all_indexes(corpus):
+        corpus.load_vectors()
+    partition.separate_facts(corpus)

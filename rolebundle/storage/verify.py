@@ -55,7 +55,7 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
         CorpusCorrupt: they do not.
     """
     verified = corpus.verified_tables()
-    for compartment in searchable_compartments(corpus):
+    for compartment in searchable_compartments(corpus, facts=True):
         name = lexical_index.table_name(compartment.id)
         if name in verified:
             continue

@@ -24,7 +24,7 @@ from support.operations import POLICY, STEPS, Place, stored_rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 
-MEGABYTES = 12
+MEGABYTES = 20
 PAGE = "https://example.com/a"
 REQUEST = b'{"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "note"}}\n'
 MCP = (
@@ -141,7 +141,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "gate facts": (Use("read", ("{}/work.gate.toml", *DB)),),
     "gate hook": (Use("read", ("exit-code", "{}/work.gate.toml", *DB), code=1),),
     "gate start": (Use("write", ("{}/work.gate.toml", *DB)),),
-    "remember add": (Use("write", ("A fact.", "--source", "n1.md:1-3", "--by", "Ana", *DB)),),
+    "remember add": (Use("write", ("A fact.", "--source", PAGE, "--by", "Ana", *DB)),),
     "remember forget": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
     "remember list": (READ,),
     "remember promote": (Use("write", ("{fact}", "--by", "Ana", *DB)),),

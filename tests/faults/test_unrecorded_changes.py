@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "purge": ("purge", "tree/n1.md", "--yes"),
     "quarantine drop": ("quarantine", "drop", "tree/hidden.md"),
     "quarantine release": ("quarantine", "release", "tree/hidden.md"),
-    "remember add": ("remember", "Another fact.", "--source", "n1.md:1-3", *BY),
+    "remember add": ("remember", "Another fact.", "--source", "https://example.com/a", *BY),
     "remember forget": ("remember", "forget", "{fact}", *BY),
     "remember promote": ("remember", "promote", "{fact}", *BY),
     "roots move": ("roots", "move", "{}/tree", "{}/moved"),
@@ -53,7 +53,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ingest", "{}/tree", "--lexical-only"),
         ("decide", "Do not fly drones", *BY),
         ("mark", "tree/n2.md", "--state", "disputed", *BY, "--reason", "old"),
-        ("remember", "A fact.", "--source", "n1.md:1-3", *BY),
+        ("remember", "A fact.", "--source", "https://example.com/a", *BY),
         ("trust", "approve", "{}/approved"),
         ("audit", "set", "--mode", "required"),
     ):

@@ -132,6 +132,7 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
     "access": lambda e, _, a: e.access.view_of(a),
 }
 NO_QUESTIONS = {
+    "why_as_agent",
     *("agent", "overlay_folders", "status", "gate_check"),
     *("warm_up", "interrupt", "refresh", "close"),
 }

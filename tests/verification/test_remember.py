@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberRequest
+from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -79,7 +79,7 @@ NO_SOURCES = {
     "file:///etc/passwd": "not_found",
     "https://": "bad_source",
     "https://[": "bad_source",
-    "https://ann:cat42@example.com/limits": "source_has_password",
+    "https://ann:cat42@example.com/limits": "bad_source",
     "https://example.com/a\nb": "bad_source",
     "https://example.com/" + "a" * 2_000: "bad_source",
 }
@@ -87,7 +87,8 @@ NO_SOURCES = {
 
 def test_the_source_is_a_passage_or_an_address(db: Path) -> None:
     filed = {
-        source: file_as_owner(db, f"Fact {n}.", source).source for n, source in enumerate(SOURCES)
+        source: file_as_owner(db, f"The token limit{'!' * n}", source).source
+        for n, source in enumerate(SOURCES)
     }
     assert filed == SOURCES
 
@@ -119,7 +120,7 @@ SYNTAX = [
 
 def test_the_text_is_data(db: Path) -> None:
     for text in SYNTAX:
-        fact = file_as_owner(db, text)
+        fact = file_as_owner(db, text, PAGE)
         assert fact.fact == text
         assert fact.locator.endswith(f":1-{text.count(chr(10)) + 1}")
     with open_reader(db) as corpus:
@@ -128,12 +129,12 @@ def test_the_text_is_data(db: Path) -> None:
             "chunk c WHERE c.document = d.id) FROM document d WHERE document_type = 'fact'"
         )
         assert corpus.rows("SELECT * FROM supersession") == []
-    assert governed == [("untrusted", "agent", "shared", "[]", "limits.md:1-1", 1)]
+    assert governed == [("untrusted", "agent", "shared", "[]", PAGE, 1)]
     selected = {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert {"limits#0", "limits#1"} <= selected
 
 
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(max_size=20).map(lambda text: f"the token limit {text}"))
 @few_examples
 def test_any_text_is_filed_or_refused_with_a_code(tmp_path_factory: Any, text: str) -> None:
     folder = tmp_path_factory.mktemp("facts")
@@ -141,12 +142,12 @@ def test_any_text_is_filed_or_refused_with_a_code(tmp_path_factory: Any, text: s
     with Engine(db) as engine:
         operations = Operations(engine, allow_write=True)
         try:
-            fact = operations.call("remember", {"fact": text, "source": PAGE})
+            fact = operations.call("remember", {"fact": text, "source": "limits#0"})
         except RolebundleError as error:
-            assert error.code in ("bad_request", "empty_fact")
+            assert error.code in ("bad_request", "empty_fact", "source_does_not_say")
         else:
             assert fact["count"] == 1
-            assert operations.call("remember", {"fact": text, "source": PAGE})["count"] <= 2
+            assert operations.call("remember", {"fact": text, "source": "limits#0"})["count"] <= 2
     assert problems(db) == []
     shutil.rmtree(folder)
 
@@ -168,7 +169,7 @@ def test_what_is_no_fact_is_refused(db: Path) -> None:
         operations = Operations(engine, allow_write=True)
 
         def code(text: str) -> str:
-            fields = {"fact": text, "source": PAGE}
+            fields = {"fact": text, "source": "limits#0"}
             return refusal(lambda: operations.call("remember", fields))[1]
 
         codes = {name: code(text) for name, text in NO_FACTS.items()}
@@ -179,7 +180,7 @@ def test_what_is_no_fact_is_refused(db: Path) -> None:
 
 def test_the_longest_fact_is_one_passage(db: Path) -> None:
     text = ("word " * MAX_FACT_CHARACTERS)[: MAX_FACT_CHARACTERS - 1] + "."
-    assert file_as_owner(db, text).fact == text
+    assert file_as_owner(db, text, PAGE).fact == text
     assert problems(db) == []
 
 
@@ -192,29 +193,49 @@ ATTACK = (
 SECRET = "ghp_" + "k3J9xQ2mT7vLbR4wZ8nYcF1dH6sPaE5gU0iO"
 
 
-def test_an_attack_is_quarantined(db: Path) -> None:
-    fact = file_as("agent", db, ATTACK)
+ATTACK_WORDS = (
+    "limit token evil.example evil example send file every admin now you all ignore "
+    "instructions previous"
+)
+
+
+@pytest.fixture
+def attacked(db: Path) -> Path:
+    """A corpus with a passage that has the words of an attack, and is none."""
+    with open_writer(db) as corpus, corpus.writing():
+        put_file(corpus, file_of("words"), [document("words", [ATTACK_WORDS])])
+    return db
+
+
+def attack(db: Path) -> RememberedFact:
+    return file_as("agent", db, ATTACK, "words#0")
+
+
+def test_an_attack_is_quarantined(attacked: Path) -> None:
+    db = attacked
+    fact = attack(db)
     assert fact.state == "quarantined"
     assert "instruction_override" in (fact.flags or [])
     assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     # Whoever files it again learns nothing of the one in quarantine.
-    second = file_as("agent", db, ATTACK)
+    second = attack(db)
     assert (second.state, second.count, second.document_id) == ("quarantined", 1, fact.document_id)
     assert listed(db)[ATTACK].count == 2
     assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
     with Admin(db) as admin:
         admin.quarantine.release(fact.document_id)
     assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(db).selected}
-    assert file_as("agent", db, ATTACK).count == 3
+    assert attack(db).count == 3
     assert problems(db) == []
 
 
-def test_a_quarantined_fact_can_be_dropped_and_filed_again(db: Path) -> None:
-    fact = file_as("agent", db, ATTACK)
+def test_a_quarantined_fact_can_be_dropped_and_filed_again(attacked: Path) -> None:
+    db = attacked
+    fact = attack(db)
     with Admin(db) as admin:
         admin.quarantine.drop(fact.document_id)
     assert listed(db) == {}
-    assert file_as("agent", db, ATTACK).count == 1
+    assert attack(db).count == 1
     assert problems(db) == []
 
 
@@ -243,7 +264,7 @@ def test_hidden_text_is_removed(db: Path) -> None:
 )
 def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
     first = file_as_owner(db)
-    second = file_as("agent", db, repeated_fact, "limits#1")
+    second = file_as("agent", db, repeated_fact, "limits")
     assert (second.state, second.count) == ("counted", 2)
     assert (second.document_id, second.fact, second.source) == (
         first.document_id,
@@ -256,7 +277,8 @@ def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other_text", ["The token limit is not forty requests.", "The token limit is 40."]
+    "other_text",
+    ["The token limit is not forty requests.", "The token limit of the service is forty."],
 )
 def test_another_fact_is_not_counted(db: Path, other_text: str) -> None:
     file_as_owner(db)
@@ -329,7 +351,7 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
         )
         put_file(corpus, file_of("window"), [written])
     for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
-        fact = file_as_owner(db, text)
+        fact = file_as_owner(db, text, PAGE)
         with Admin(db) as admin:
             admin.facts.promote(fact.document_id, "Ana")
         selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
@@ -379,10 +401,11 @@ def test_the_command_line(db: Path) -> None:
     forgotten = invoke("remember", "forget", name, "--by", "Ana", "--json", "--db", db).json()
     assert forgotten["document_id"] == name
     assert invoke("remember", FACT, "--source", "limits#0", "--db", db).code == 2
-    agents = invoke("remember", FACT, "--source", PAGE, "--by", "Ana", "--agent", "a", "--db", db)
-    assert agents.code == 0
+    agents = ("remember", FACT, "--source", "limits#0", "--agent", "ada", "--db", db)
+    assert invoke(*agents, "--by", "Ana").code == 2
+    assert invoke(*agents).code == 0
     assert invoke("remember", "list", "--json", "--db", db).json()["facts"][0]["remembered_by"] == (
-        "Ana"
+        "ada"
     )
     assert invoke("remember", FACT, "--source", PAGE, "--by", "a\nb\x1b", "--db", db).code == 2
 

@@ -65,7 +65,7 @@ def remember() -> None:
 @remember.command("add")
 @click.argument("fact", metavar="FACT")
 @request_options(RememberRequest, only=["source", "scope", "agent"])
-@_by_option("Who files it. Required without --agent.", required=False)
+@_by_option("The person who files it. Required without --agent.", required=False)
 @overlay_dir_option
 @db_option
 @json_option
@@ -79,8 +79,8 @@ def add_command(
 ) -> None:
     """File a fact. `rolebundle remember FACT` does the same.
 
-    With --agent an agent files it, as far as the policy allows it; else the owner does. The same
-    fact in the same scope is counted instead of being stored twice.
+    With --agent an agent files it, as far as the policy allows it; else the owner does. The source
+    must say the fact. The same fact in the same scope is counted instead of being stored twice.
 
     \b
     rolebundle remember add "The limit is 40 requests" --source wiki/limits.md:3-5 --by Ana
@@ -88,8 +88,10 @@ def add_command(
     """
     request = parsed(RememberRequest, {"fact": fact, **fields})
     if request.agent is not None:
+        if by is not None:
+            raise click.UsageError("--agent and --by name two; give only one of them")
         with engine_for(db, overlay_dirs) as engine:
-            filed = engine.remember(request, by)
+            filed = engine.remember(request)
     elif by is None:
         raise click.UsageError("say who files it: --by NAME")
     else:

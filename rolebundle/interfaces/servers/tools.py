@@ -217,16 +217,17 @@ TOOLS = (
     Tool(
         "mark",
         "mark",
-        "Mark a passage or document, with the reason; everybody sees it. Call it if you found a "
-        "mistake in the documents.",
+        "Mark a passage or document as disputed, with the reason; everybody sees it. Call it if "
+        "you found a mistake in the documents.",
         ("id", "state", "reason"),
         writes=True,
     ),
     Tool(
         "remember",
         "remember",
-        "File one fact that later work needs, with its source. Call it once for each fact. Not for "
-        "secrets, personal data or guesses. If its state is quarantined, tell the user.",
+        "File one fact that later work needs, in the words, numbers and names of its source. Call "
+        "it once for each fact. Not for secrets, personal data or guesses. If its state is "
+        "quarantined, tell the user.",
         ("fact", "source", "scope"),
         writes=True,
     ),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -55,7 +55,7 @@ from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import Named, ReferenceScope, resolve_reference
 from rolebundle.retrieval.outcome import Retrieval
-from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.pipeline import of_facts, run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
@@ -96,13 +96,15 @@ def explain(
         named = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
-        execution = _execute(lanes, request, reranker)
-        selected_count = len(execution.retrieval.selection.selected)
+        is_fact = named.passages[0].document.source_kind == REMEMBERED_KIND
+        execution, before = _execute(lanes, request, reranker, is_fact=is_fact)
+        selected_count = before + len(execution.retrieval.selection.selected)
         passage = _best_placed(execution, named.passages)
         unmet_conditions = unmet(request.where, passage)
         if unmet_conditions:
             # What would become of the passage without them.
-            execution = _execute(lanes, _without(request, unmet_conditions), reranker)
+            request = _without(request, unmet_conditions)
+            execution, before = _execute(lanes, request, reranker, is_fact=is_fact)
             passage = _best_placed(execution, named.passages)
         verify_passages(corpus, [passage.rowid])
         why = _why(
@@ -112,6 +114,7 @@ def explain(
             reference,
             named,
             selected_count,
+            before,
         )
     if scope.may_read is None or scope.may_read(passage):
         return why
@@ -126,6 +129,7 @@ def _why(
     reference: str,
     named: Named,
     selected_count: int,
+    before: int,
 ) -> Why:
     """The explanation of one passage, by an execution without the conditions that it does not meet.
 
@@ -136,12 +140,14 @@ def _why(
         reference: what was asked for.
         named: what that names.
         selected_count: how many passages the request selects.
+        before: how many of them come before those that the execution selects.
     """
     request, retrieval = execution.request, execution.retrieval
     document = passage.document
     placement = _placement(execution, passage)
     if unmet_conditions:
         placement = replace(placement, is_hypothetical=True)
+    score = _score_trace(execution, placement, before)
     words = _words_trace(execution, passage)
     lanes = _lane_traces(execution, passage)
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
@@ -162,7 +168,7 @@ def _why(
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         outcome=outcome,
-        rank=None if placement.is_hypothetical else placement.rank,
+        rank=None if placement.is_hypothetical else score.rank,
         step=step,
         code=code,
         notes=notes,
@@ -174,7 +180,7 @@ def _why(
             refills=retrieval.pool.refills,
         ),
         filter=_filter_trace(passage, placement, retrieval),
-        score=_score_trace(execution, placement),
+        score=score,
         limit=request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
@@ -197,8 +203,16 @@ def _why(
 # -- the passage and its position ----------------------------------------------------------------
 
 
-def _execute(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None) -> Execution:
-    return Execution(lanes, request, reranker, run(lanes, request, reranker))
+def _execute(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
+) -> tuple[Execution, int]:
+    """The execution that a passage takes part in, and how many passages it comes after."""
+    documents = run(lanes, request, reranker)
+    if not is_fact or documents.facts is None:
+        return Execution(lanes, request, reranker, documents), 0
+    lanes, request = replace(lanes, facts=True), of_facts(request, documents)
+    before = len(documents.selection.selected)
+    return Execution(lanes, request, None, documents.facts), before
 
 
 def _best_placed(execution: Execution, passages: Sequence[Passage]) -> Passage:
@@ -330,19 +344,20 @@ def _filter_trace(passage: Passage, placement: Placement, retrieval: Retrieval) 
     )
 
 
-def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
+def _score_trace(execution: Execution, placement: Placement, before: int) -> ScoreTrace:
     own, retrieval = placement.own, execution.retrieval
+    mark = own.passage.mark
     evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
     return ScoreTrace(
         scores=scores_of(own),
         raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
-        mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
+        mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
         lift="; ".join(own.score.hits_of("lift")),
         place=placement.position,
         of=len(placement.ranked),
-        rank=placement.rank,
+        rank=before + placement.rank if placement.rank else None,
         code=placement.code,
         supposed=placement.is_hypothetical,
     )

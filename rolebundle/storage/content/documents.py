@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
-from rolebundle.contracts.document import DocumentMetadata, attribute_lines
+from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, attribute_lines
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
@@ -75,7 +75,7 @@ _NAMES = (
 
 
 def document_names(
-    corpus: Corpus, *, after: str = "", limit: int | None = None
+    corpus: Corpus, *, after: str = "", limit: int | None = None, facts: bool = False
 ) -> list[DocumentName]:
     """The names of the documents, ordered by id.
 
@@ -83,11 +83,13 @@ def document_names(
         corpus: an open corpus.
         after: only documents with a greater id.
         limit: at most so many; ``None`` for all.
+        facts: whether remembered facts are among them.
     """
     return _names(
         corpus.rows(
-            f"{_NAMES} WHERE d.document_id > ? ORDER BY d.document_id LIMIT ?",
-            (after, -1 if limit is None else limit),
+            f"{_NAMES} WHERE d.document_id > ? AND (? OR d.source_kind <> ?) "
+            "ORDER BY d.document_id LIMIT ?",
+            (after, facts, REMEMBERED_KIND, -1 if limit is None else limit),
         )
     )
 

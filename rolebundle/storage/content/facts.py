@@ -8,16 +8,17 @@ with the location of the source. So deny patterns that match the source also mat
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import check_types, parse_strings
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
 
@@ -99,20 +100,20 @@ def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
     return facts[0] if facts else None
 
 
-def fact_with(corpus: Corpus, fact_hash: str, document_id: str, address: str) -> Fact | None:
-    """The visible fact with this hash and source that was filed first, or ``None``.
+def filed_since(corpus: Corpus, name: str, since: str) -> int:
+    """How many facts somebody has filed first since a time, ISO 8601, that are still there."""
+    filed = "SELECT count(*) FROM remembered WHERE remembered_by = ? AND first_at >= ?"
+    return int(corpus.value(filed, (name, since)))
 
-    The source is a document, or an address if ``document_id`` is empty.
-    """
-    # The plus keeps SQLite from the index of sources, because many facts may have one source.
-    facts = _facts(
-        corpus.rows(
-            f"{_FACTS} WHERE r.fact_hash = ? AND +r.source_document = ? "
-            "AND (r.source_document <> '' OR d.uri = ?) ORDER BY d.id LIMIT 1",
-            (fact_hash, document_id, address),
-        )
+
+def document_from(corpus: Corpus, address: str) -> str | None:
+    """The id of the first visible document, no fact, that was fetched from an address."""
+    rows = corpus.rows(
+        "SELECT document_id FROM document WHERE uri = ? "
+        "AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1",
+        (address,),
     )
-    return facts[0] if facts else None
+    return str(rows[0][0]) if rows else None
 
 
 def location_of(corpus: Corpus, chunk: int) -> str:
@@ -169,22 +170,24 @@ def count_repetition(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fac
         renew: whether the fact is now as new as this filing.
     """
     record = fact.record._replace(filings=fact.record.filings + 1, last_at=at)
-    _put_record(corpus, fact.row, record)
-    if renew:
-        with digests.renewing(corpus, [fact.row]):
-            corpus.run("UPDATE document SET updated_at = ? WHERE id = ?", (at, fact.row))
-    increment_generation(corpus)
-    return fact._replace(record=record)
+    return _changed(corpus, fact, record, {"updated_at": at} if renew else {})
 
 
 def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
     """Raise a fact to the trust tier general. Call it inside a write transaction."""
     record = fact.record._replace(promoted_by=promoted_by)
+    changed = _changed(corpus, fact, record, {"trust_tier": "general"})
+    return changed._replace(trust_tier="general")
+
+
+def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, str]) -> Fact:
+    """A fact with a new record, and new values in columns of its document."""
     _put_record(corpus, fact.row, record)
-    with digests.renewing(corpus, [fact.row]):
-        corpus.run("UPDATE document SET trust_tier = 'general' WHERE id = ?", (fact.row,))
+    for column, value in columns.items():
+        with digests.renewing(corpus, [fact.row]):
+            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (value, fact.row))
     increment_generation(corpus)
-    return fact._replace(record=record, trust_tier="general")
+    return fact._replace(record=record)
 
 
 def forget(corpus: Corpus, fact: Fact) -> None:

@@ -18,7 +18,6 @@ from rolebundle.storage.content.chunks import (
 )
 from rolebundle.storage.content.rows import assignments, insert, next_row
 from rolebundle.storage.content.stored_document import (
-    REMEMBERED,
     FileIdentity,
     StoredDocument,
     StoredFile,
@@ -27,6 +26,7 @@ from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_dige
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import check_rows, json_array, json_object
 from rolebundle.storage.indexes import compartments, partition
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.row_digest import row_digest
 
@@ -300,7 +300,7 @@ class _Batch:
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
-        denied = self.denied(file.path, file.location)
+        denied = partition.labels_of(self.denied, file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
             self.compartments[kind] = partition.find_or_create(self.corpus, *kind)

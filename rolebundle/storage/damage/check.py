@@ -15,7 +15,7 @@ from rolebundle.storage.damage.schema import schema_differences
 from rolebundle.storage.indexes import approximate_index, lexical_index, vector_index
 from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.indexes.compartments import visible_compartments, wrong_counts
-from rolebundle.storage.indexes.partition import DeniedPatterns
+from rolebundle.storage.indexes.partition import DeniedPatterns, labels_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterat
             compartment is None
             or (compartment.scope, compartment.sensitivity) != (scope, sensitivity)
             or compartment.quarantined != (verdict == "quarantine")
-            or (denied is not None and compartment.denied != denied(path, location))
+            or (denied is not None and compartment.denied != labels_of(denied, path, location))
         ):
             yield Problem(
                 "misplaced", f"the document {document_id} is not in the compartment it belongs to"

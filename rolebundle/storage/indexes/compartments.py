@@ -2,6 +2,8 @@
 
 Retrieval runs in each visible compartment by itself, and merges. So an answer depends on nothing
 but what its agent may see (docs/decisions/0011). `partition.py` assigns documents to compartments.
+
+Remembered facts have compartments of their own, so that no score of a document depends on them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,11 @@ from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.stored_values import check_rows, parse_strings
+
+REMEMBERED = "remembered:"
+"""How the location of a remembered fact begins. No file of a machine has such an absolute path."""
+FACTS = f"{REMEMBERED}**"
+"""The pattern that matches all facts. It always counts as one of the deny patterns."""
 
 
 class Compartment(NamedTuple):
@@ -25,6 +32,11 @@ class Compartment(NamedTuple):
     documents: int
     chunks: int
 
+    @property
+    def has_facts(self) -> bool:
+        """Whether it has remembered facts, and nothing else."""
+        return FACTS in self.denied
+
 
 def visible_compartments(corpus: Corpus) -> list[Compartment]:
     """The compartments that are visible through this connection, the oldest first."""
@@ -36,13 +48,23 @@ def stored_compartments(corpus: Corpus) -> list[Compartment]:
     return _read(corpus, "main.compartment")
 
 
-def searchable_compartments(corpus: Corpus) -> list[Compartment]:
-    """The visible compartments with chunks, without quarantined ones, the oldest first."""
+def searchable_compartments(corpus: Corpus, *, facts: bool = False) -> list[Compartment]:
+    """The visible compartments with chunks, without quarantined ones, the oldest first.
+
+    Those of remembered facts are only among them if ``facts``.
+    """
     return [
         compartment
         for compartment in visible_compartments(corpus)
-        if compartment.chunks and not compartment.quarantined
+        if compartment.chunks
+        and not compartment.quarantined
+        and (facts or not compartment.has_facts)
     ]
+
+
+def has_facts(corpus: Corpus) -> bool:
+    """Whether remembered facts are visible."""
+    return any(one.has_facts for one in searchable_compartments(corpus, facts=True))
 
 
 def has_quarantined(corpus: Corpus) -> bool:

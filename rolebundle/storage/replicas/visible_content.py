@@ -17,6 +17,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.compartments import FACTS
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.records import decisions
 from rolebundle.storage.records.replica import PUBLISHED
@@ -188,9 +189,10 @@ def visible_documents(
             denied,
             *further_columns,
         ) = row
-        labels = (pseudonym(denied),) if json.loads(denied) else ()
-        if pseudonym is unchanged:
-            labels = tuple(json.loads(denied))
+        labels = tuple(json.loads(denied))
+        if pseudonym is not unchanged:
+            patterns = {pseudonym(denied)} if set(labels) - {FACTS} else set()
+            labels = tuple(sorted(patterns | (set(labels) & {FACTS})))
         yield VisibleDocument(
             number,
             document_id,
