@@ -66,12 +66,13 @@ _INVISIBLE = re.compile(
 )
 _CODE = "\x1f"  # White space: before a line of a block of code.
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
-_MARKUP_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
-_SHOWN = re.compile(r"<(?:img|svg|canvas|video|audio|iframe|object|embed|input|script)\b|<[^>/]+=")
-_COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|/?\*|--|%|;)")
+_MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
+_TAG = re.compile(r"<[^<>]*>")
+_SHOWN = re.compile(r"<(?:img|svg|canvas|video|audio|iframe|object|embed|input|script)\b|<[^<>/=]+=")
+_BLOCK_COMMENT = re.compile(r"(?ms)<!--.*?(?:-->|\Z)|^[ \t]*/\*.*?(?:\*/|\Z)")
+_COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|--|%|;)")
 _SETTING_WITHOUT_VALUE = re.compile(
-    r"\s*(?:\[[^\]]*\]|(?:- *)*[^\s:=]*(?: *[:=] *(?:\{\}|\[\]|\"\"|''|null|~)?)?)\s*"
+    r"\s*(?:\[[^\]]*\]|(?:- *)*(?:[^\s:=]+ *[:=] *(?:\{\}|\[\]|\"\"|''|null|~)?)?)\s*"
 )
 _STUB_LINE = re.compile(
     r"\s*(?:(?:async )?def .*|class (?!.*(?:ABC|Protocol)).*|pass|\.\.\."
@@ -85,9 +86,9 @@ _LEAD = r"[\s>*+\-•|\"'_(\[]*(?:\d+[.)]\s+)?(?:\[[ x]\]\s*)?"
 _PLACEHOLDER = re.compile(
     rf"{_LEAD}{_MARKERS}\b(?!s\b)"
     r"|(?i:" + _LEAD + r"(?:to ?do|to be (?:done|written|added|completed|determined|decided"
-    r"|defined|announced)|coming soon|placeholder|(?:your|insert|add|write)\b.*\bhere)\W*$)"
+    r"|defined|announced)|coming soon|(?:your|insert|add|write)\b.*\bhere)\W*$)"
     rf"|.*(?:[|\t,;:=])[\s\"'*_]*{_MARKERS}[\s\"'*_]*(?:$|[|\t,;:}}\]])"
-    rf"|(?i:.*(?:\[{_ASKS}\b[^\]]*\](?![(\[:])|<{_ASKS}\b[^>=]*>))"
+    rf"|(?i:.*(?:\[(?:tbd|todo|{_ASKS}[ _-][^\]]*)\](?![(\[:])|<{_ASKS}[ _-][^>=]*>))"
     r"|.*(?i:lorem ipsum dolor)|(?:<{7}|>{7}) \S"
 )
 _INLINE_CODE = re.compile(r"(`+).*?\1")
@@ -95,10 +96,11 @@ _OPEN_COMMENT = re.compile(rf".*<!--\s*(?:{_MARKERS}\b|(?i:{_ASKS}\b))")
 _OPEN_CODE = re.compile(rf".*(?:#|//|/\*|--|;|%)\s*{_MARKERS}\b|(?:<{{7}}|>{{7}}) \S")
 _TRACE_LINE = re.compile(r"\s.*|\s*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
 _ERROR = re.compile(
-    r"(?:[\[(]?[\d:.,TZ +-]{8,}[\])]?\s*)?\[?(?:[\w./-]+: (?:line )?)?(?:"
+    r"(?:[\[(]?[\d:.,TZ +-]{8,}[\])]?\s+)?\[?(?:[\w./-]+: (?:line )?)?(?:"
     r"(?:uncaught |api |http |fatal |internal |unexpected )*(?:[\w.$]*(?:error|exception)|fatal"
     r"|panic|critical|failed|failure|fehler|erreur)(?:\[\w+\]|\]| \w{0,4}\d+)?\s*[:!].*"
     r"|(?:an? )?(?:\w+ )?(?:error|exception) (?:has )?occurred.*|(?:failed|unable) to \w+.*"
+    r"|(?:exception in thread|caused by:|npm err!|goroutine|curl:) .*"
     r"|.*\b(?:command not found|no such file or directory|(?:permission|access) denied|timed out"
     r"|connection (?:refused|reset)|core dumped|not found|out of memory|no space left on device)\W*"
     r"|(?:http\S* )?[45]\d\d(?: [a-z -]+)?\W*"
@@ -141,6 +143,8 @@ class Content(NamedTuple):
 def content_of(name: str, data: bytes) -> Content:
     """What the file of this name contains."""
     suffix, text = PurePosixPath(name.lower()).suffix[1:], _decoded(data)
+    if text is not None:
+        text = _INVISIBLE.sub("", text)
     if len(data) > _MAX_BYTES:
         return Content(sha256(data).hexdigest(), sha256(data).hexdigest(), size=len(data))
     if not (data.strip(b"\x00") if text is None else fold(text)):
@@ -151,23 +155,24 @@ def content_of(name: str, data: bytes) -> Content:
         lines = _lines(name, suffix, reader, data, text)
         if not _is_empty(suffix, data, text, lines):
             substance = _substance(suffix, data, text)
-    except (BadZipFile, DocumentError, EOFError, OSError, ValueError, zlib.error) as error:
+    except (BadZipFile, DocumentError, csv.Error, EOFError, OSError, ValueError, zlib.error) as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
     is_prose = reader in _BLOCK_READERS and any(lines)
     is_code = reader in ("source", "") and suffix not in _TABLES
-    quoted = _INLINE_CODE.sub("``", "\n".join(lines)).split("\n")
-    prose = [line for line in quoted if not line.startswith(_CODE)]
+    prose = [line[:_LINE] for line in lines if not line.startswith(_CODE)]
     waits = _OPEN_CODE if is_code else _OPEN_COMMENT
     waiting = [line for line in (text or "").split("\n") if waits.match(line[:_LINE])]
     pieces = dict.fromkeys(re.split(r"(?<=[.!?。])\s+|\n", text or ""))
     return Content(
         _digest(substance),
         _digest(fold("\n".join(lines)) if is_prose and substance else substance),
-        [line for line in prose if _PLACEHOLDER.match(line[:_LINE])] * (not is_code) + waiting,
+        [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line))] * (not is_code) + waiting,
         is_code,
         _error(text, lines),
         wrong,
-        len(data) if text is None else sum(len(fold(piece).encode()) for piece in pieces),
+        len(data) - data.count(0)
+        if text is None
+        else sum(len(fold(piece).encode()) for piece in pieces),
     )
 
 
@@ -222,7 +227,7 @@ def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
                 json.loads(part)
     except (ValueError, RecursionError) as error:
         # Settings may have comments, and a comma at the end.
-        if not re.search(r"^\s*//|/\*|,\s*[}\]]", text, re.MULTILINE):
+        if not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
             return f"is not JSON ({error})"
     return ""
 
@@ -230,11 +235,12 @@ def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
 def _lines(name: str, suffix: str, reader: str, data: bytes, text: str | None) -> list[str]:
     """The lines that are content: no headings, rules, comments, or heads of tables."""
     if reader not in _BLOCK_READERS:
-        text = _MARKUP_COMMENT.sub("", text or "") if suffix in _MARKUP else text or ""
+        text = _BLOCK_COMMENT.sub("", text or "") if reader == "source" else text or ""
         return [
             line for line in text.splitlines() if line.strip() and not _COMMENT_LINE.match(line)
         ]
     found, lines = reader_for(name), list[str]()
+    data = data if text is None else text.encode()
     documents = found.read(data, name, ReaderOptions()) if found else ()
     for document in documents:
         for block in document.blocks if isinstance(document, ParsedDocument) else ():
@@ -262,10 +268,10 @@ def _is_empty(suffix: str, data: bytes, text: str | None, lines: list[str]) -> b
         inside = text[root.end() :] if root else text
         is_page = suffix.startswith("htm")
         shown = lines if is_page else fold(_TAG.sub("", inside))
-        return not shown and not _SHOWN.search(re.sub(r"(?s)<head.*?</head>", "", inside))
+        return not shown and not _SHOWN.search(re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", inside))
     if suffix in _SETTINGS:
         return all(_SETTING_WITHOUT_VALUE.fullmatch(line) for line in lines)
-    if suffix == "py" and re.search(r"^\s*(?:async )?def ", text, re.MULTILINE):
+    if suffix == "py" and re.search(r"^[ \t]*(?:async )?def ", text, re.MULTILINE):
         return all(_STUB_LINE.fullmatch(line) for line in lines)
     return all(_NO_LETTER.fullmatch(line) or _LABEL.fullmatch(line.strip()) for line in lines)
 
