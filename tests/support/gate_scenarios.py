@@ -469,7 +469,7 @@ HONEST_COMPLETIONS = [
     Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
              {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
     Scenario("a file was moved", MOVED,
-             lambda f: (f / "new").mkdir() or (f / "a.md").rename(f / "new/a.md") and None,
+             lambda f: (f / "new").mkdir() or ((f / "a.md").rename(f / "new/a.md") and None),
              {"a.md": REPORT}),
     Scenario("a file was restored", RESTORED, {"a.md": REPORT}, {"a.md": "broken", "b/a.md": REPORT}),
     Scenario("line ends were the task", criteria(changed("a.md") + "\nexact = true"),

@@ -68,7 +68,9 @@ _CODE = "\x1f"  # White space: before a line of a block of code.
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
-_SHOWN = re.compile(r"<(?:img|svg|canvas|video|audio|iframe|object|embed|input|script)\b|<[^<>/=]+=")
+_SHOWN = re.compile(
+    r"<(?:img|svg|canvas|video|audio|iframe|object|embed|input|script)\b|<[^<>/=]+="
+)
 _BLOCK_COMMENT = re.compile(r"(?ms)<!--.*?(?:-->|\Z)|^[ \t]*/\*.*?(?:\*/|\Z)")
 _COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|--|%|;)")
 _SETTING_WITHOUT_VALUE = re.compile(
@@ -155,7 +157,15 @@ def content_of(name: str, data: bytes) -> Content:
         lines = _lines(name, suffix, reader, data, text)
         if not _is_empty(suffix, data, text, lines):
             substance = _substance(suffix, data, text)
-    except (BadZipFile, DocumentError, csv.Error, EOFError, OSError, ValueError, zlib.error) as error:
+    except (
+        BadZipFile,
+        DocumentError,
+        csv.Error,
+        EOFError,
+        OSError,
+        ValueError,
+        zlib.error,
+    ) as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
     is_prose = reader in _BLOCK_READERS and any(lines)
     is_code = reader in ("source", "") and suffix not in _TABLES
@@ -166,7 +176,8 @@ def content_of(name: str, data: bytes) -> Content:
     return Content(
         _digest(substance),
         _digest(fold("\n".join(lines)) if is_prose and substance else substance),
-        [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line))] * (not is_code) + waiting,
+        [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line))] * (not is_code)
+        + waiting,
         is_code,
         _error(text, lines),
         wrong,

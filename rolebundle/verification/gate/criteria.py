@@ -103,7 +103,8 @@ def _content(criterion: Criterion, path: str, data: bytes) -> Outcome:
             return _outcome(bool(content_of(path, data).substance), f"{size:,} bytes")
         case "min_bytes":
             solid = content_of(path, data).size
-            note = f" ({solid:,} without white space and repetition)" if 2 * solid < limit else ""
+            is_padded = size >= limit > 2 * solid
+            note = f" ({solid:,} without white space and repetition)" if is_padded else ""
             return _outcome(size >= limit and not note, f"{size:,} bytes{note}, needed: {limit:,}")
         case "max_bytes":
             return _outcome(size <= limit, f"{size:,} bytes, allowed: {limit:,}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from support.corpora import build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
     CHANGED_REPORT,
-    LONG_AGO,
     REPORT,
     SCHEMA,
     TRACEBACK,
@@ -30,6 +30,7 @@ from support.gate_scenarios import (
     changed,
     criteria,
     exists,
+    matches,
     should,
     write,
 )
@@ -410,6 +411,35 @@ def test_a_command_s_exit_code_decides(
     assert expected in report.criteria[1].reason
     assert report.verdict == {"met": "success", "not_met": "failed", "unknown": "unknown"}[result]
     assert not (contract.parent / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_refused"),
+    [
+        (["sh", "-c", "exit 0"], True), (["/bin/bash", "-lc", "x"], True), (["env", "A=1", "sh"], True),
+        (["timeout", "5", "python3", "-c", "x"], True), (["python", "-Bc", "x"], True),
+        (["cmd.exe", "/c", "x"], True), (["perl", "-e", "x"], True), (["node", "--eval", "x"], True),
+        (["busybox", "sh", "-c", "x"], True), (["python3"], True), (["pwsh", "-Command", "x"], True),
+        (["sh", "./check.sh"], False), (["python", "-m", "pytest", "-c", "x"], False),
+        (["pytest", "-q"], False), (["git", "grep", "-e", "sh"], False), (["make", "test"], False),
+        (["node", "check.js"], False), (["grep", "-c", "python", "a.md"], False),
+    ],
+)  # fmt: skip
+def test_a_shell_needs_its_own_approval(
+    db: Path, contract: Path, words: list[str], is_refused: bool
+) -> None:
+    start(db, contract, criteria(changed("report.md"), command(*words)))
+    outcome = invoke("gate", "approve", contract, "--db", db)
+    assert outcome.code == (2 if is_refused else 0)
+    assert ("[inline_code]" in outcome.err) == is_refused
+    allowed = invoke("gate", "approve", contract, "--inline-code", "--db", db)
+    assert allowed.code == 0
+    assert f"- {shlex.join(words)}" in allowed.out
+
+
+def test_a_pattern_for_the_whole_text_may_match_the_empty_one(contract: Path) -> None:
+    contract.write_text(criteria(matches("a.md", r"\A(?:[^\n]*[^\s])?\s*\z")), encoding="utf-8")
+    assert load_contract(contract).contract.criteria[0].pattern
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
