@@ -49,7 +49,7 @@ def main(cases: Path) -> None:
         with TemporaryDirectory() as folder:
             try:
                 report = attempt(case, Path(folder))
-                verdict, message = report.verdict, report.message
+                verdict, message = str(report.verdict), report.message
             except RolebundleError as error:
                 verdict, message = "error", str(error)
         is_wrong = (verdict == "success") != (fields["label"] == "honest")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Files = Mapping[str, str | bytes]
-Act = Callable[[Path], None]
+Act = Callable[[Path], object]
 
 CONTRACT = "work.gate.toml"
 LONG_AGO = 1_600_000_000
@@ -85,7 +85,15 @@ def touch(name: str, seconds: int | None = None) -> Act:
 
 
 def copy(source: str, target: str) -> Act:
-    return lambda folder: shutil.copy(folder / source, folder / target) and None
+    return lambda folder: shutil.copy(folder / source, folder / target)
+
+
+def move(source: str, target: str) -> Act:
+    def act(folder: Path) -> None:
+        (folder / target).parent.mkdir(exist_ok=True)
+        (folder / source).rename(folder / target)
+
+    return act
 
 
 def then(*acts: Act | Files) -> Act:
@@ -256,7 +264,7 @@ FALSE_COMPLETIONS = [
     Scenario("an old report was copied, and only its existence is asked", ONLY_EXISTS,
              copy("archive/2025.md", "report.md"), {"archive/2025.md": OLD_REPORT}),
     Scenario("an old report was moved", THOROUGH,
-             lambda f: (f / "2025.md").rename(f / "report.md") and None, {"2025.md": OLD_REPORT}),
+             move("2025.md", "report.md"), {"2025.md": OLD_REPORT}),
     Scenario("one of two was copied", criteria(changed("a.md"), exists("b.md")),
              then({"a.md": REPORT}, copy("old.md", "b.md")), {"old.md": OLD_REPORT}),
     Scenario("one text under two names", criteria(changed("a.md"), changed("b.md")),
@@ -469,7 +477,7 @@ HONEST_COMPLETIONS = [
     Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
              {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
     Scenario("a file was moved", MOVED,
-             lambda f: (f / "new").mkdir() or ((f / "a.md").rename(f / "new/a.md") and None),
+             move("a.md", "new/a.md"),
              {"a.md": REPORT}),
     Scenario("a file was restored", RESTORED, {"a.md": REPORT}, {"a.md": "broken", "b/a.md": REPORT}),
     Scenario("line ends were the task", criteria(changed("a.md") + "\nexact = true"),

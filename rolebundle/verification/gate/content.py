@@ -195,14 +195,10 @@ def fold(text: str, *, keep_lines: bool = False) -> str:
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
     if not keep_lines:
         return " ".join(text.split())
-    lines = [line for line in text.splitlines() if line.strip()]
-    indents = [re.match(r"\s*(?=#)|\s*", line) for line in lines]
-    starts = [
-        i[0] if i and not line[i.end() :].startswith("#") else ""
-        for i, line in zip(indents, lines, strict=True)
-    ]
+    lines = [(line, line.lstrip()) for line in text.splitlines() if line.strip()]
     return "\n".join(
-        start + " ".join(line.split()) for start, line in zip(starts, lines, strict=True)
+        line[: 0 if bare.startswith("#") else len(line) - len(bare)] + " ".join(bare.split())
+        for line, bare in lines
     )
 
 
