@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,15 @@ def has_inline_code(command: Sequence[str]) -> bool:
     names = [re.split(r"[/\\]", word)[-1].lower().removesuffix(".exe") for word in command]
     last = len(names) if names[0] in _WRAPPERS else 1
     for at, name in enumerate(names[:last]):
-        options = command[at + 1 : at + 2]
+        rest = command[at + 1 :]
         if name in _SHELLS:
-            return not options or options[0].startswith(("-", "/", "+"))
+            return not rest or rest[0].startswith(("-", "/", "+"))
         if _INTERPRETERS.fullmatch(name):
-            return not options or _INLINE.fullmatch(options[0]) is not None
+            # Up to a module or a script.
+            options = takewhile(
+                lambda word: word != "-m" and not re.match(r"[^-].*[./]", word), rest
+            )
+            return not rest or any(_INLINE.fullmatch(option) for option in options)
     return False
 
 

@@ -419,7 +419,7 @@ def test_a_command_s_exit_code_decides(
         (["sh", "-c", "exit 0"], True), (["/bin/bash", "-lc", "x"], True), (["env", "A=1", "sh"], True),
         (["timeout", "5", "python3", "-c", "x"], True), (["python", "-Bc", "x"], True),
         (["cmd.exe", "/c", "x"], True), (["perl", "-e", "x"], True), (["node", "--eval", "x"], True),
-        (["busybox", "sh", "-c", "x"], True), (["python3"], True), (["pwsh", "-Command", "x"], True),
+        (["busybox", "sh", "-c", "x"], True), (["python3"], True), (["python", "-B", "-X", "dev", "-c", "import os.path"], True), (["pwsh", "-Command", "x"], True),
         (["sh", "./check.sh"], False), (["python", "-m", "pytest", "-c", "x"], False),
         (["pytest", "-q"], False), (["git", "grep", "-e", "sh"], False), (["make", "test"], False),
         (["node", "check.js"], False), (["grep", "-c", "python", "a.md"], False),
