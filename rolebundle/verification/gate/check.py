@@ -45,7 +45,8 @@ def check(loaded: LoadedContract, stored: StoredState, context: Context) -> Gate
     results = [
         CriterionResult(id=c.id, level=c.level, check=c.check, result=result, reason=reason)
         for c in contract.criteria
-        for result, reason in (judge(c, context),)
+        for allow in ([*c.allow, *contract.allow],)
+        for result, reason in (judge(c.model_copy(update={"allow": allow}), context),)
     ]
     findings = [
         GateFinding(code=code, message=message, file=file)
@@ -149,6 +150,7 @@ def _faults(contract: GateContract, context: Context) -> _Found:
         if is_old or name in exempt:
             continue
         copied = (change.copy_of if change else "") or first.setdefault(state.body or name, name)
+        is_copy = copied != name and (context.work.folder / copied).exists()  # Else it was moved.
         is_empty = not state.substance and name.rpartition("/")[2] not in _EMPTY_BY_CONVENTION
         usual = before.placeholders if before and content.is_code else 0
         waiting = content.placeholders if len(content.placeholders) > usual else []
@@ -157,7 +159,7 @@ def _faults(contract: GateContract, context: Context) -> _Found:
             "empty": f"has no content ({len(data):,} bytes)" if is_empty else "",
             "error": content.error and f"is an error message: {content.error[:80]}",
             "placeholder": f"has a placeholder: {waiting[0].strip()[:80]}" if waiting else "",
-            "copy": f"is a copy of {copied}" if copied != name else "",
+            "copy": f"is a copy of {copied}" if is_copy else "",
         }
         allowed = {*contract.allow, *(a for c in required if c.file == name for a in c.allow)}
         for code, message in faults.items():
