@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rolebundle.contracts.why import Why, WhyAsAgent
     from rolebundle.retrieval.lookups.inspection import DocumentInspection
     from rolebundle.verification.draft.judge import Judge
-    from rolebundle.verification.gate.check import Output
 
 
 class Engine:
@@ -475,8 +474,6 @@ class Engine:
         contract: Path,
         agent: str | None = None,
         *,
-        stop_reason: str | None = None,
-        output: Output | None = None,
         no_command: str = "",
     ) -> GateReport:
         """Judge whether the work of a contract is done; see :mod:`rolebundle.verification.gate`.
@@ -484,8 +481,6 @@ class Engine:
         Args:
             contract: the contract's file.
             agent: the agent whose view answers the criteria about the corpus.
-            stop_reason: why the model stopped, if that is known.
-            output: what the work printed or answered, if that is known.
             no_command: why commands of the contract are not run; empty if those of an approved
                 contract are.
 
@@ -494,8 +489,9 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.verification.gate.check import check
+        from rolebundle.verification.gate.comparison import Comparison
         from rolebundle.verification.gate.contract import load_contract
-        from rolebundle.verification.gate.criteria import CorpusAnswers
+        from rolebundle.verification.gate.criteria import Context
         from rolebundle.verification.gate.files import WorkFolder
         from rolebundle.verification.gate.start import StoredState, stored_state
 
@@ -507,19 +503,16 @@ class Engine:
                 stored = stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
             stored = StoredState(damage=self.access.conceal_paths(error.message))
-        report = check(
-            loaded,
-            stored,
-            WorkFolder(loaded.path, self.workspace.path),
-            CorpusAnswers(
-                retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
-                check=lambda request: self.check(request.model_copy(update={"agent": agent})),
-                verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
-            ),
+        if not no_command and stored.approved_hash != loaded.content_hash:
+            no_command = "commands are run only if the contract is approved (`gate approve`)"
+        context = Context(
+            work=WorkFolder(loaded.path, self.workspace.path),
+            comparison=Comparison(stored.baseline) if stored.baseline else None,
             no_command=no_command,
-            stop_reason=stop_reason,
-            output=output,
+            retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
+            verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
         )
+        report = check(loaded, stored, context)
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
             with self.access.call(agent):

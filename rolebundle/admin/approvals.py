@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,16 +50,27 @@ class Approvals:
         """
         return self._revoke(str(manifests.location_of(path)))
 
-    def approve_contract(self, contract: Path) -> Approval:
+    def approve_contract(self, contract: Path, *, inline_code: bool = False) -> Approval:
         """Let the commands of a contract be run.
 
         The corpus file is created if it is missing.
 
+        Args:
+            contract: the contract's file.
+            inline_code: also allow a shell, or an interpreter with code in an argument.
+
         Raises:
-            UsageError: there is no such contract.
+            UsageError: there is no such contract; or ``inline_code``: a command needs it.
             ConfigurationError: it is wrong.
         """
         loaded = contracts.load_contract(contract)
+        for command in loaded.commands:
+            if not inline_code and contracts.has_inline_code(command):
+                raise UsageError(
+                    "inline_code",
+                    f"{loaded.path}: has a shell or code as argument: {shlex.join(command)[:200]}",
+                    "put the code into a file beside the contract, or use --inline-code",
+                )
         return self._approve(str(loaded.path), loaded.content_hash)
 
     def revoke_contract(self, contract: Path) -> str:

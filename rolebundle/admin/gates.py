@@ -43,7 +43,7 @@ class Gates:
             )
         return start
 
-    def count_blocks(self, contract: Path, blocks: int) -> bool:
+    def count_blocks(self, contract: Path, blocks: int) -> None:
         """See :func:`rolebundle.verification.gate.start.count_blocks`."""
         with self.workspace.open_writer() as corpus:
-            return gate.count_blocks(corpus, contract, blocks)
+            gate.count_blocks(corpus, contract, blocks)

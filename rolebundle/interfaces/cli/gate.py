@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +24,11 @@ from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
+from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.verification.gate.check import Output
 
 EXIT_NOT_DONE = 1
 _MAX_EVENT_BYTES = 16 << 20
@@ -37,15 +38,6 @@ _NOT_IN_FACTS = "commands are not run for facts"
 _contract = click.argument("contract", type=click.Path(path_type=Path))
 _agent_option = click.option(
     "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
-)
-_stop_reason_option = click.option(
-    "--stop-reason", metavar="REASON", help="Why the model stopped, as its API says."
-)
-_output_option = click.option(
-    "--output",
-    "output_file",
-    metavar="FILE|-",
-    help="What the work printed or answered.  -: standard input.",
 )
 
 
@@ -58,7 +50,7 @@ def gate() -> None:
 
     \b
     rolebundle gate start report.gate.toml     before the work
-    rolebundle gate check report.gate.toml     after it: success, failed or suspect
+    rolebundle gate check report.gate.toml     after it: success, failed or unknown
     rolebundle gate facts report.gate.toml     the state in short lines, for the next turn
     """
 
@@ -83,14 +75,10 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
         f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
     )
     print_answer(started, [line], as_json=as_json)
-    if not as_json and not started.others_complete:
-        click.echo("note: not all other files are recorded; copies of them count as work", err=True)
 
 
 @gate.command("check")
 @_contract
-@_stop_reason_option
-@_output_option
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -99,25 +87,21 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
 def check_command(
     ctx: click.Context,
     contract: Path,
-    stop_reason: str | None,
-    output_file: str | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Judge the work of CONTRACT: success, failed or suspect. Exit code 1 unless it is success.
+    """Judge the work of CONTRACT: success, failed or unknown. Exit code 1 unless it is success.
 
     Commands of the contract are run if it was approved.
 
     \b
     rolebundle gate check report.gate.toml
-    rolebundle gate check report.gate.toml --stop-reason end_turn --output answer.txt --json
+    rolebundle gate check report.gate.toml --json
     """
     with engine_for(db, overlay_dirs) as engine:
-        report = engine.gate_check(
-            contract, agent, stop_reason=stop_reason, output=_output(output_file)
-        )
+        report = engine.gate_check(contract, agent)
     print_answer(report, [_text(report)], as_json=as_json)
     if report.verdict != "success":
         ctx.exit(EXIT_NOT_DONE)
@@ -144,20 +128,26 @@ def facts_command(
 @gate.command("approve")
 @_contract
 @click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
+@click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
 @db_option
-def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
-    """Allow the commands of CONTRACT until its content changes. Read it first.
+def approve_command(contract: Path, revoke: bool, inline_code: bool, db: str | None) -> None:
+    """Allow the commands of CONTRACT until its content changes. It prints them.
+
+    A command that starts a shell, or an interpreter with code in an argument, needs --inline-code.
 
     \b
     rolebundle gate approve report.gate.toml
+    rolebundle gate approve report.gate.toml --inline-code
     rolebundle gate approve report.gate.toml --revoke
     """
     with admin_for(db) as admin:
         if revoke:
             click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
         else:
-            location = admin.approvals.approve_contract(contract).location
-            click.echo(f"{one_line(location)}: approved until its content changes")
+            approved = admin.approvals.approve_contract(contract, inline_code=inline_code)
+            click.echo(f"{one_line(approved.location)}: approved until its content changes")
+            commands = load_contract(contract).commands
+            click.echo(writable(_lines([f"- {shlex.join(command)}" for command in commands])))
 
 
 class _NeverTrapping(click.Command):
@@ -198,8 +188,6 @@ def _errors_without_blocking() -> Iterator[None]:
     help="How often the hook blocks. A prompt of the user resets the count.",
 )
 @click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
-@_stop_reason_option
-@_output_option
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -210,8 +198,6 @@ def hook_command(
     contract: Path,
     retries: int,
     insist: bool,
-    stop_reason: str | None,
-    output_file: str | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -226,10 +212,8 @@ def hook_command(
 
     \b
     rolebundle gate hook claude-code report.gate.toml < event.json
-    rolebundle gate hook exit-code report.gate.toml --stop-reason end_turn
+    rolebundle gate hook exit-code report.gate.toml
     """
-    from rolebundle.verification.gate.check import Output
-
     event = HookInput("stop")
     if form == "claude-code":
         data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
@@ -240,17 +224,8 @@ def hook_command(
     if event.event == "other":
         return
     is_stop = event.event == "stop"
-    output = _output(output_file)
-    if output is None and event.message is not None:
-        output = Output(event.message.encode("utf-8", "replace"))
     with engine_for(db, overlay_dirs) as engine:
-        report = engine.gate_check(
-            contract,
-            agent,
-            stop_reason=stop_reason if is_stop else None,
-            output=output if is_stop else None,
-            no_command="" if is_stop else _NOT_IN_FACTS,
-        )
+        report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)
     if not is_stop:
         click.echo(writable(_lines(report.facts)))
         if event.is_prompt and report.blocks:
@@ -275,23 +250,12 @@ def hook_command(
     ctx.exit(answer.exit_code)
 
 
-def _output(name: str | None) -> Output | None:
-    from rolebundle.verification.gate.check import output_of, read_output
-    from rolebundle.verification.gate.files import MAX_FILE_BYTES
-
-    if name is None:
-        return None
-    if name == "-":
-        return output_of(sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
-    return read_output(Path(name))
-
-
 def _text(report: GateReport) -> str:
     lines = [f"{report.verdict}: {report.message}"]
     for result in report.criteria:
         state = result.result.replace("_", " ")
         lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
-    lines += [f"- suspect: {suspicion.message}" for suspicion in report.suspicions]
+    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
     if report.restarts:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
     return _lines(lines)

@@ -111,21 +111,11 @@ def test_the_exit_code_form_allows_the_stop_without_claiming_success(
     assert "NO success" in outcome.err
 
 
-def test_the_last_message_is_the_output(db: Path, contract: Path) -> None:
-    write(contract.parent, {"report.md": REPORT})
-    message = "I'm sorry, but I cannot finish the report."
-    blocked = hook("claude-code", contract, "--db", db, stdin=stop(last_assistant_message=message))
-    assert blocked.code == 2
-    assert "refusal" in blocked.err
-    stop_event = stop(last_assistant_message="The report is in report.md.")
-    assert hook("claude-code", contract, "--db", db, stdin=stop_event).code == 0
-
-
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
 def test_facts_are_context(db: Path, contract: Path, name: str) -> None:
     outcome = hook("claude-code", contract, "--db", db, stdin=event(name))
     assert outcome.code == 0
-    assert "report.md: missing" in outcome.out
+    assert "report.md: does not exist" in outcome.out
 
 
 @pytest.mark.parametrize("name", ["PreToolUse", "Notification", "", None, 3])
@@ -196,7 +186,7 @@ def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract: P
 
 _reports = st.builds(
     GateReport,
-    verdict=st.sampled_from(["success", "failed", "suspect"]),
+    verdict=st.sampled_from(["success", "failed", "unknown"]),
     message=st.text(max_size=20),
     contract=st.just("c.toml"),
     started_at=st.sampled_from([None, "2026-11-22T12:00:00Z"]),
