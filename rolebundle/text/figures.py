@@ -227,7 +227,8 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         found = found.rstrip(".,;:'-")
         readings = [("version" if found[0].isdigit() else "name", found.lower())]
     elif kind == "clock":
-        seconds = 3600 * int(part["hour"]) + 60 * int(part.get("minute", 0)) + int(part.get("second", 0))
+        hour, minute, second = (int(part.get(key, 0)) for key in ("hour", "minute", "second"))
+        seconds = Fraction(3600 * hour + 60 * minute + second)
         if half := part.get("half"):
             readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
         else:
@@ -383,7 +384,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         readings: tuple[Reading, ...] = ()
         if factor and amount < 1000:
             readings = tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
-        elif isinstance(value, tuple) and value[2] and between.strip() in "-–to":
+        elif isinstance(value, tuple) and value[2] and figure.text.isdecimal() and amount <= 31:
             readings = (("date", (value[0], value[1], int(amount))),)
         elif not figure.unit and unit and following.amount and not 1900 <= amount <= 2100:
             readings = tuple((u, v / following.amount * amount) for u, v in following.readings)
@@ -439,7 +440,8 @@ class _Context:
                 place += 0.3
             else:
                 place += 1.0
-                stems = () if is_measure else stems_of_name(match[0])
+                is_word = not is_measure and (len(token) > 2 or not token.isdecimal())
+                stems = stems_of_name(match[0]) if is_word else ()
             self._starts.append(match.start())
             self._tokens.append((stems, before, place))
 

@@ -27,8 +27,10 @@ from rolebundle.text.figures import Figure, Reading, find_figures
 
 Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
-_MARGIN = 1.5
+_MARGIN = 1.3
 """How many times more of the words must stand at another figure for that one to be meant."""
+_CROSSED = 1.05
+"""The same if the sentence states both figures, and the words of both count."""
 _LEAST = 0.2
 """The part of the draft's words that must stand at it."""
 _POOL = 12
@@ -36,7 +38,7 @@ _POOL = 12
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
-_CODE = re.compile(r"`[^`\n]*\d[^`\n]*`")
+_CODE = re.compile(r"`[^`\n]+`")
 _CALCULATED = re.compile(
     r"\b(?:total\w*|together|altogether|combined|sum|add\w*|overall|in all|plus|both|more|fewer|"
     r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|left|"
@@ -88,6 +90,8 @@ def check_figures(
     checks = []
     for code in _CODE.finditer(sentence):
         literal = code[0].strip("` ")
+        if not re.search(r"\d", literal):
+            continue
         passage = everything.literal(literal)
         if passage is not None and not literal.isdecimal():
             checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
@@ -118,10 +122,9 @@ def _check(
     bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
     is_literal = figure.unit in ("name", "version")
-    for text in [figure.text] if is_literal else [f"{before[1]} {figure.text}"] if before else []:
-        if (passage := index.literal(text)) is not None:
-            return bare._replace(outcome="found", passage=passage, true_text=text)
     if is_literal:
+        if (passage := index.literal(figure.text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=figure.text)
         is_value = figure.unit == "version" or re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
         return bare._replace(note="it stands nowhere in the evidence") if is_value else None
     likeness = index.likeness(figure)
@@ -134,7 +137,7 @@ def _check(
         if not same:
             continue
         best = max(same, key=lambda n: likeness[n])
-        rival = index.rival(figure, best, others, likeness, figures)
+        rival = index.rival(figure, same, others, likeness, figures)
         if rival is None:
             true = index.figures[best].text
             note = f"it is {true}" if outcome == "rounded" else ""
@@ -144,6 +147,8 @@ def _check(
         break
     if rival is not None:
         return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+    if before and (passage := index.literal(before[1] + figure.text)) is not None:
+        return bare._replace(outcome="found", passage=passage, true_text=before[1] + figure.text)
     if _CALCULATED.search(sentence) and (calculation := index.calculation(figure, likeness)):
         return bare._replace(outcome="computed", note=calculation)
     if figure.unit == "th":
@@ -189,6 +194,11 @@ class _Index:
             for word, nearness in figure.words.items():
                 self._of_word[word].append((number, nearness))
 
+        self._norms = [
+            sum((near * self._rarity(word)) ** 2 for word, near in figure.words.items())
+            for figure in self.figures
+        ]
+
     def literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
         if text not in self._literals:
@@ -205,14 +215,21 @@ class _Index:
         return log(1 + len(self.figures) / len(self._of_word[word]))
 
     def likeness(self, figure: Figure) -> defaultdict[int, float]:
-        """How much each figure shares of the words beside another one: near and rare ones most."""
-        shared: defaultdict[int, float] = defaultdict(float)
+        """How like the words beside each figure are to those beside another one, from 0 to 1.
+
+        The cosine of the two; near and rare words count most.
+        """
+        like: defaultdict[int, float] = defaultdict(float)
+        norm = 0.0
         for word, nearness in figure.words.items():
             if word in self._of_word:
                 weight = nearness * self._rarity(word)
+                norm += weight**2
                 for number, other in self._of_word[word]:
-                    shared[number] += weight * other
-        return shared
+                    like[number] += weight * other * self._rarity(word)
+        for number in like:
+            like[number] /= (norm * self._norms[number]) ** 0.5
+        return like
 
     def equal(self, figure: Figure, in_code: bool) -> tuple[list[int], list[int]]:
         """The figures that have the same value and may be meant, and those with another one."""
@@ -220,8 +237,8 @@ class _Index:
         same = [number for key in keys for number in self._of_reading.get(key, ())]
         if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
             same += self._of_amount[figure.amount]
-        others = set(self.of_unit[figure.unit]).difference(same)
-        return [n for n in same if self._is_compatible(figure, self.figures[n])], sorted(others)
+        others = [n for n in self.of_unit[figure.unit] if n not in same and not self.figures[n].is_counting]
+        return [n for n in same if self._is_compatible(figure, self.figures[n])], others
 
     def _is_compatible(self, figure: Figure, other: Figure) -> bool:
         if {figure.hedge, other.hedge} in _OPPOSITE:
@@ -235,32 +252,36 @@ class _Index:
 
     def rounded(self, figure: Figure) -> tuple[list[int], list[int]]:
         """The figures that another one rounds, and those of its unit that it does not."""
-        unit, value = figure.readings[0]
-        fits, others = list[int](), list[int]()
-        for number in self.of_unit[unit] if figure.amount else ():
-            true = next(v for u, v in self.figures[number].readings if u == unit)
-            (fits if _fits(figure, value, true) else others).append(number)
-        return fits, others
+        fits = [
+            number
+            for unit, value in figure.readings
+            if figure.amount
+            for number in self.of_unit[unit]
+            if any(_fits(figure, value, true) for u, true in self.figures[number].readings if u == unit)
+        ]
+        return fits, [n for n in self.of_unit[figure.unit] if n not in fits]
 
     def rival(
-        self, figure: Figure, best: int, others: Sequence[int], likeness: defaultdict[int, float],
+        self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
         figures: Sequence[Figure],
     ) -> int | None:  # fmt: skip
         """The figure that the words of the draft point to, if it is not the one with its value."""
-        known = [(near, word) for word, near in figure.words.items() if word in self._of_word]
-        least = max(
-            _MARGIN * likeness[best], _LEAST * sum(n * self._rarity(word) for n, word in known)
-        )
-        rival = max(others, key=lambda n: likeness[n], default=None)
-        if rival is None or likeness[rival] <= least:
-            return None
-        # If the sentence states that figure, too, the words of both count.
+        best = max(same, key=lambda n: likeness[n])
+        # If the sentence states both figures, the words of both count.
         for other in figures:
-            if other is not figure and {*other.readings} & {*self.figures[rival].readings}:
+            places = [n for n in others if {*other.readings} & {*self.figures[n].readings}]
+            if other is not figure and places:
                 its = self.likeness(other)
-                if likeness[best] + its[rival] >= likeness[rival] + its[best]:
-                    return None
-        return rival
+                rival = max(places, key=lambda n: likeness[n])
+                straight = likeness[best] + max(its[n] for n in places)
+                crossed = likeness[rival] + max(its[n] for n in same)
+                if crossed > _CROSSED * straight:
+                    return rival
+                others = [n for n in others if n not in places]
+        factor = figure.amount and _factor(figure)
+        others = [n for n in others if not factor or _factor(self.figures[n]) == factor]
+        rival = max(others, key=lambda n: likeness[n], default=None)
+        return rival if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from two of the evidence; "" without one."""
@@ -268,7 +289,7 @@ class _Index:
         if not figure.amount or not isinstance(value, Fraction):
             return ""
         tolerance = abs(value / figure.amount * figure.step) / 2
-        numbers = sorted((n for n in likeness if self.figures[n].amount), key=lambda n: -likeness[n])
+        numbers = sorted(likeness, key=lambda n: -likeness[n])
         pool = [self.figures[number] for number in numbers[:_POOL]]
         for first, second in permutations(pool, 2):
             for result, is_exact, text in _calculations(first, second, unit):
@@ -285,6 +306,8 @@ def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fr
     if a_unit == b_unit == unit:
         yield a + b, True, f"{first.text} + {second.text}"
         yield a - b, True, f"{first.text} − {second.text}"
+    if a_unit == b_unit == "clock" and unit == "time":
+        yield abs(a - b), False, f"{first.text} − {second.text}"
     if a_unit == b_unit and unit == "%":
         yield 100 * a / b, False, f"{first.text} / {second.text}"
         yield 100 * abs(a - b) / b, False, f"|{first.text} − {second.text}| / {second.text}"
@@ -292,6 +315,12 @@ def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fr
         yield a / b, False, f"{first.text} / {second.text}"
     if not a_unit and b_unit == unit and 1 < a <= 100:
         yield a * b, True, f"{first.text} × {second.text}"
+
+
+def _factor(figure: Figure) -> Fraction | None:
+    """What the written unit of a figure is worth in the base unit."""
+    value = figure.readings[0][1]
+    return value / figure.amount if figure.amount and isinstance(value, Fraction) else None
 
 
 def _fits(figure: Figure, value: Reading, true: Reading) -> bool:
@@ -322,3 +351,5 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
         yield "date", (year, month, None)
         yield "date", (None, month, day)
         yield "date", (None, month, None)
+    elif unit == "clock" and isinstance(value, Fraction):
+        yield unit, value - value % 60
