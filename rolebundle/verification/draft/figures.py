@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -130,10 +130,13 @@ def _check(
     likeness = index.likeness(figure)
     in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
     rival = None
-    for outcome, (same, others) in (
-        ("found", index.equal(figure, in_code)),
-        ("rounded", index.rounded(figure)),
-    ):
+    supports = [*index.supports(figure, in_code)]
+    equal = {n for n, is_equal, _ in supports if is_equal}
+    fits = {n for n, _, fits in supports if fits}
+    outcomes: tuple[tuple[Outcome, set[int]], ...] = (("found", equal), ("rounded", fits))
+    for outcome, numbers in outcomes:
+        same = sorted(n for n in numbers if index.is_compatible(figure, n))
+        others = [n for n in index.of_unit[figure.unit] if n not in numbers and not index.figures[n].is_counting]
         if not same:
             continue
         best = max(same, key=lambda n: likeness[n])
@@ -180,16 +183,16 @@ class _Index:
         self.passages = [n for n, text in enumerate(texts) for _ in _figures_of(text)]
         self.counted = {noun for figure in self.figures for noun in figure.nouns}
         self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
-        self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
+        self._keys: list[set[Reading]] = []
+        self._named = [{unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts]
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self._literals: dict[str, int | None] = {}
         for number, figure in enumerate(self.figures):
             self._of_amount[figure.amount].append(number)
-            for key in {key for reading in figure.readings for key in _less_precise(reading)}:
-                self._of_reading[key].append(number)
-            for unit in {unit for unit, _ in figure.readings}:
+            self._keys.append({key for reading in figure.readings for key in _less_precise(reading)})
+            for unit in {unit for unit, _ in self._keys[-1]}:
                 self.of_unit[unit].append(number)
             for word, nearness in figure.words.items():
                 self._of_word[word].append((number, nearness))
@@ -231,16 +234,28 @@ class _Index:
             like[number] /= (norm * self._norms[number]) ** 0.5
         return like
 
-    def equal(self, figure: Figure, in_code: bool) -> tuple[list[int], list[int]]:
-        """The figures that have the same value and may be meant, and those with another one."""
-        keys = [*figure.readings]
-        same = [number for key in keys for number in self._of_reading.get(key, ())]
-        if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
-            same += self._of_amount[figure.amount]
-        others = [n for n in self.of_unit[figure.unit] if n not in same and not self.figures[n].is_counting]
-        return [n for n in same if self._is_compatible(figure, self.figures[n])], others
+    def supports(self, figure: Figure, in_code: bool) -> Iterator[tuple[int, bool, bool]]:
+        """Each figure of the unit of another one, whether it is equal, and whether that rounds it."""
+        factor = _factor(figure)
+        for unit, value in figure.readings:
+            for number in self.of_unit.get(unit, ()):
+                for key in self._keys[number]:
+                    if key[0] == unit:
+                        yield number, key[1] == value, _fits(figure, value, key[1])
+        value = figure.readings[0][1]
+        if figure.unit and factor:
+            for number in self.of_unit[""]:
+                other = self.figures[number]
+                if other.amount and not other.nouns and figure.unit not in self._named[self.passages[number]]:
+                    for true in {other.amount * factor, other.amount, *([100 * other.amount] if figure.unit == "%" else [])}:
+                        yield number, true == value, _fits(figure, value, true)
+        elif figure.amount is not None and (in_code or not figure.nouns):
+            for number in self._of_amount[figure.amount]:
+                yield number, True, False
 
-    def _is_compatible(self, figure: Figure, other: Figure) -> bool:
+    def is_compatible(self, figure: Figure, number: int) -> bool:
+        """Whether nothing else that two figures say contradicts."""
+        other = self.figures[number]
         if {figure.hedge, other.hedge} in _OPPOSITE:
             return False
         if figure.per and other.per and figure.per != other.per:
@@ -249,17 +264,6 @@ class _Index:
         return not is_count or not (
             self.counted.intersection(figure.nouns) and other.words.keys().isdisjoint(figure.nouns)
         )
-
-    def rounded(self, figure: Figure) -> tuple[list[int], list[int]]:
-        """The figures that another one rounds, and those of its unit that it does not."""
-        fits = [
-            number
-            for unit, value in figure.readings
-            if figure.amount
-            for number in self.of_unit[unit]
-            if any(_fits(figure, value, true) for u, true in self.figures[number].readings if u == unit)
-        ]
-        return fits, [n for n in self.of_unit[figure.unit] if n not in fits]
 
     def rival(
         self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
@@ -323,11 +327,12 @@ def _factor(figure: Figure) -> Fraction | None:
     return value / figure.amount if figure.amount and isinstance(value, Fraction) else None
 
 
-def _fits(figure: Figure, value: Reading, true: Reading) -> bool:
+def _fits(figure: Figure, value: Hashable, true: Hashable) -> bool:
     """Whether a value is the true one, rounded as the draft says."""
-    if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
+    if not (figure.amount and isinstance(value, Fraction) and isinstance(true, Fraction)):
         return False
-    assert figure.amount
+    if value * true <= 0:
+        return False
     ratio, scale = value / true, value / figure.amount
     if figure.hedge in ("over", "under"):
         return Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
