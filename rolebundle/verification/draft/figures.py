@@ -27,9 +27,9 @@ from rolebundle.text.figures import Figure, Reading, find_figures
 
 Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
-_MARGIN = 1.3
+_MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
-_CROSSED = 1.05
+_CROSSED = 1.2
 """The same if the sentence states both figures, and the words of both count."""
 _LEAST = 0.2
 """The part of the draft's words that must stand at it."""
@@ -98,6 +98,11 @@ def check_figures(
         elif literal[0].isdecimal() or re.search(r"[=:\s]\W?\d", literal):
             continue
         figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+    figures = [
+        figure
+        for figure in figures
+        if not (figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]))
+    ]
     for figure in figures:
         check = _check(figure, sentence, figures, own)
         if check is None:
@@ -117,8 +122,6 @@ def _check(
     figure: Figure, sentence: str, figures: list[Figure], index: _Index
 ) -> FigureCheck | None:
     """What became of a figure among some passages; ``None`` if it states nothing."""
-    if figure.is_counting and index.counted.isdisjoint(figure.nouns[:2]):
-        return None
     bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
     is_literal = figure.unit in ("name", "version")
@@ -136,7 +139,7 @@ def _check(
     outcomes: tuple[tuple[Outcome, set[int]], ...] = (("found", equal), ("rounded", fits))
     for outcome, numbers in outcomes:
         same = sorted(n for n in numbers if index.is_compatible(figure, n))
-        others = [n for n in index.of_unit[figure.unit] if n not in numbers and not index.figures[n].is_counting]
+        others = [n for n in index.of_unit[figure.unit] if n not in numbers and index.is_rival(figure, n)]
         if not same:
             continue
         best = max(same, key=lambda n: likeness[n])
@@ -264,6 +267,11 @@ class _Index:
         return not is_count or not (
             self.counted.intersection(figure.nouns) and other.words.keys().isdisjoint(figure.nouns)
         )
+
+    def is_rival(self, figure: Figure, number: int) -> bool:
+        """Whether a figure is of the same kind."""
+        other = self.figures[number]
+        return other.unit == figure.unit and not other.is_counting
 
     def rival(
         self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
