@@ -154,7 +154,8 @@ _MONTHS = _numbered(
 )  # fmt: skip
 _GAP = r"[ \u00a0\u202f]"
 _DIGITS = (
-    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)|\d+)(?:[.,]\d+)*"
+    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?![\d,])(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
+    r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!\d,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
 )
 _WORD = rf"(?:{_either(_SMALL)})"
 _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
@@ -165,7 +166,7 @@ _PATTERNS = {
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
     "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
     rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
-    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b|0x[\da-f]+\b"
+    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
     "day_month": rf"{_NOT}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?",
@@ -176,6 +177,7 @@ _PATTERNS = {
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all|dozen)\b)"
     rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))(?P<all>{_WORD}|\d+)\b"
     r"(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    "hex": r"\b0x(?P<hex>[\da-f]+)\b",
     "ordinal": rf"{_NOT}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
     rf"(?:(?<![\w.])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
@@ -236,6 +238,9 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
             readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
         else:
             readings = [("clock", seconds), *([("clock", seconds + 43200)] if seconds < 46800 else []), ("time", seconds)]
+    elif kind == "hex":
+        value = Fraction(int(part["hex"], 16))
+        return Figure(start, own.end(), found, (("", value),), value)
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("share", "number", "word"):

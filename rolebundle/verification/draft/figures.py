@@ -33,6 +33,8 @@ _CROSSED = 1.2
 """The same if the sentence states both figures, and the words of both count."""
 _LEAST = 0.2
 """The part of the draft's words that must stand at it."""
+import os
+NEAR=float(os.environ.get('NEAR','0.01'))
 _POOL = 12
 """From how many figures of the evidence a figure may be calculated: those most like it."""
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
@@ -155,7 +157,10 @@ def _check(
         return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
     if before and (passage := index.literal(before[1] + figure.text)) is not None:
         return bare._replace(outcome="found", passage=passage, true_text=before[1] + figure.text)
-    if _CALCULATED.search(sentence) and (calculation := index.calculation(figure, likeness)):
+    import os
+    T=float(os.environ.get("T","9"))
+    slot = max((likeness[n] for n in index.of_unit[figure.unit] if index.is_rival(figure, n)), default=0)
+    if (os.environ.get("NC") or _CALCULATED.search(sentence)) and slot < T and (calculation := index.calculation(figure, likeness)):
         return bare._replace(outcome="computed", note=calculation)
     if figure.unit == "th":
         return None
@@ -264,9 +269,7 @@ class _Index:
         if figure.per and other.per and figure.per != other.per:
             return False
         is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return not is_count or not (
-            self.counted.intersection(figure.nouns) and other.words.keys().isdisjoint(figure.nouns)
-        )
+        return not is_count or not self.counted.intersection(figure.nouns) or any(other.words.get(noun, 0) >= NEAR for noun in figure.nouns)
 
     def is_rival(self, figure: Figure, number: int) -> bool:
         """Whether a figure is of the same kind."""
