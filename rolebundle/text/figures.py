@@ -230,7 +230,8 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     found, readings = own[0], list[Reading]()
     if kind in ("address", "name"):
         found = found.rstrip(".,;:'-")
-        readings = [("version" if found[0].isdigit() else "name", found.lower())]
+        low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
+        readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
     elif kind == "clock":
         hour, minute, second = (int(part.get(key, 0)) for key in ("hour", "minute", "second"))
         seconds = Fraction(3600 * hour + 60 * minute + second)

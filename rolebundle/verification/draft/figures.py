@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -31,24 +32,16 @@ _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
 _CROSSED = 1.2
 """The same if the sentence states both figures, and the words of both count."""
-_LEAST = 0.2
+_LEAST = 0.3
 """The part of the draft's words that must stand at it."""
-import os
-NEAR=float(os.environ.get('NEAR','0.01'))
-_POOL = 12
+_SLOT = 0.5
+"""How like another figure's words must be for a figure to be that one, and not calculated."""
+_POOL = 16
 """From how many figures of the evidence a figure may be calculated: those most like it."""
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 _CODE = re.compile(r"`[^`\n]+`")
-_CALCULATED = re.compile(
-    r"\b(?:total\w*|together|altogether|combined|sum|add\w*|overall|in all|plus|both|more|fewer|"
-    r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|left|"
-    r"remain\w*|rest|increas\w*|decreas\w*|rise|rose|grew|fell|drop\w*|declin\w*|chang\w*|gain\w*|"
-    r"los[st]|reduc\w*|sav\w+|shares?|portion|proportion|percent\w*|of all|per|each|every|times|twice|"
-    r"double\w*|tripl\w*|half|halv\w*|third|quarter|ratio|average\w*|apart|later|earlier|extra)\b|%",
-    re.IGNORECASE,
-)
 
 
 class FigureCheck(NamedTuple):
@@ -125,47 +118,40 @@ def _check(
 ) -> FigureCheck | None:
     """What became of a figure among some passages; ``None`` if it states nothing."""
     bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
-    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
-    is_literal = figure.unit in ("name", "version")
-    if is_literal:
+    if figure.unit == "name":
         if (passage := index.literal(figure.text)) is not None:
             return bare._replace(outcome="found", passage=passage, true_text=figure.text)
-        is_value = figure.unit == "version" or re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
+        is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
         return bare._replace(note="it stands nowhere in the evidence") if is_value else None
     likeness = index.likeness(figure)
+    kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
+    kind = [n for n in kind if not index.figures[n].is_counting]
     in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
     rival = None
-    supports = [*index.supports(figure, in_code)]
-    equal = {n for n, is_equal, _ in supports if is_equal}
-    fits = {n for n, _, fits in supports if fits}
-    outcomes: tuple[tuple[Outcome, set[int]], ...] = (("found", equal), ("rounded", fits))
-    for outcome, numbers in outcomes:
+    searches: tuple[tuple[Outcome, set[int]], ...] = (("found", index.equal(figure, in_code)),)
+    for outcome, numbers in searches if searches[0][1] else (("rounded", index.rounded(figure)),):
         same = sorted(n for n in numbers if index.is_compatible(figure, n))
-        others = [n for n in index.of_unit[figure.unit] if n not in numbers and index.is_rival(figure, n)]
-        if not same:
-            continue
-        best = max(same, key=lambda n: likeness[n])
-        rival = index.rival(figure, same, others, likeness, figures)
-        if rival is None:
+        if same:
+            others = [n for n in kind if n not in numbers]
+            rival = index.rival(figure, same, others, likeness, figures)
+            best = max(same, key=lambda n: likeness[n])
             true = index.figures[best].text
-            note = f"it is {true}" if outcome == "rounded" else ""
-            return bare._replace(
-                outcome=outcome, note=note, passage=index.passages[best], true_text=true
-            )
-        break
-    if rival is not None:
-        return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
-    if before and (passage := index.literal(before[1] + figure.text)) is not None:
-        return bare._replace(outcome="found", passage=passage, true_text=before[1] + figure.text)
-    import os
-    T=float(os.environ.get("T","9"))
-    slot = max((likeness[n] for n in index.of_unit[figure.unit] if index.is_rival(figure, n)), default=0)
-    if (os.environ.get("NC") or _CALCULATED.search(sentence)) and slot < T and (calculation := index.calculation(figure, likeness)):
-        return bare._replace(outcome="computed", note=calculation)
+            if rival is None:
+                note = f"it is {true}" if outcome == "rounded" else ""
+                passage = index.passages[best]
+                return bare._replace(outcome=outcome, note=note, passage=passage, true_text=true)
+            return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
+    for text in (figure.text if figure.unit == "version" else None, before and before[1] + figure.text):
+        if text and (passage := index.literal(text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=text)
+    kind.sort(key=lambda n: -likeness[n])
+    if not kind or likeness[kind[0]] < _SLOT:
+        if calculation := index.calculation(figure, likeness):
+            return bare._replace(outcome="computed", note=calculation)
     if figure.unit == "th":
         return None
-    near = sorted(index.of_unit[figure.unit], key=lambda n: -likeness[n])
-    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in near)][:3]
+    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
     note = "it stands nowhere in the evidence"
     return bare._replace(note=note + (f", which has {', '.join(names)}" if names else ""))
 
@@ -191,7 +177,7 @@ class _Index:
         self.passages = [n for n, text in enumerate(texts) for _ in _figures_of(text)]
         self.counted = {noun for figure in self.figures for noun in figure.nouns}
         self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
-        self._keys: list[set[Reading]] = []
+        self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
         self._named = [{unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts]
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -199,8 +185,9 @@ class _Index:
         self._literals: dict[str, int | None] = {}
         for number, figure in enumerate(self.figures):
             self._of_amount[figure.amount].append(number)
-            self._keys.append({key for reading in figure.readings for key in _less_precise(reading)})
-            for unit in {unit for unit, _ in self._keys[-1]}:
+            for key in {key for reading in figure.readings for key in _less_precise(reading)}:
+                self._of_reading[key].append(number)
+            for unit in {unit for unit, _ in figure.readings}:
                 self.of_unit[unit].append(number)
             for word, nearness in figure.words.items():
                 self._of_word[word].append((number, nearness))
@@ -242,24 +229,40 @@ class _Index:
             like[number] /= (norm * self._norms[number]) ** 0.5
         return like
 
-    def supports(self, figure: Figure, in_code: bool) -> Iterator[tuple[int, bool, bool]]:
-        """Each figure of the unit of another one, whether it is equal, and whether that rounds it."""
-        factor = _factor(figure)
-        for unit, value in figure.readings:
-            for number in self.of_unit.get(unit, ()):
-                for key in self._keys[number]:
-                    if key[0] == unit:
-                        yield number, key[1] == value, _fits(figure, value, key[1])
+    def equal(self, figure: Figure, in_code: bool) -> set[int]:
+        """The figures that have the same value."""
+        keys = figure.readings[:1] if figure.unit == "version" else figure.readings
+        equal = {number for key in keys for number in self._of_reading.get(key, ())}
+        for amount in self._bare_amounts(figure):
+            equal.update(n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit))
+        if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
+            equal.update(self._of_amount[figure.amount])
+        return equal
+
+    def rounded(self, figure: Figure) -> set[int]:
+        """The figures that another one rounds."""
+        rounded = set()
+        for unit, value in figure.readings if figure.amount else ():
+            for n in self.of_unit.get(unit, ()):
+                if any(_fits(figure, value, true) for u, true in self.figures[n].readings if u == unit):
+                    rounded.add(n)
+        for n in self.of_unit[""] if figure.unit else ():
+            amounts = self._bare_amounts(figure)
+            if self._is_bare(n, figure.unit) and any(_fits(figure, amount, self.figures[n].amount) for amount in amounts):
+                rounded.add(n)
+        return rounded
+
+    def _bare_amounts(self, figure: Figure) -> list[Fraction]:
+        """What a bare number may be that states a figure with a unit: it in that or the base unit."""
         value = figure.readings[0][1]
-        if figure.unit and factor:
-            for number in self.of_unit[""]:
-                other = self.figures[number]
-                if other.amount and not other.nouns and figure.unit not in self._named[self.passages[number]]:
-                    for true in {other.amount * factor, other.amount, *([100 * other.amount] if figure.unit == "%" else [])}:
-                        yield number, true == value, _fits(figure, value, true)
-        elif figure.amount is not None and (in_code or not figure.nouns):
-            for number in self._of_amount[figure.amount]:
-                yield number, True, False
+        if not figure.unit or not figure.amount or not isinstance(value, Fraction):
+            return []
+        return [figure.amount, value, *([value / 100] if figure.unit == "%" else [])]
+
+    def _is_bare(self, number: int, unit: str) -> bool:
+        """Whether a number has no unit, in a passage that names none of this dimension."""
+        figure = self.figures[number]
+        return not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
 
     def is_compatible(self, figure: Figure, number: int) -> bool:
         """Whether nothing else that two figures say contradicts."""
@@ -269,12 +272,7 @@ class _Index:
         if figure.per and other.per and figure.per != other.per:
             return False
         is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return not is_count or not self.counted.intersection(figure.nouns) or any(other.words.get(noun, 0) >= NEAR for noun in figure.nouns)
-
-    def is_rival(self, figure: Figure, number: int) -> bool:
-        """Whether a figure is of the same kind."""
-        other = self.figures[number]
-        return other.unit == figure.unit and not other.is_counting
+        return not is_count or not self.counted.intersection(figure.nouns) or not other.words.keys().isdisjoint(figure.nouns)
 
     def rival(
         self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
@@ -310,12 +308,21 @@ class _Index:
             for result, is_exact, text in _calculations(first, second, unit):
                 if result == value or (not is_exact and abs(result - value) <= tolerance):
                     return f"{text} = {figure.text}"
+        run = [self.figures[n] for n in self.of_unit[unit]]
+        for size in range(3, 7):
+            for first in range(len(run) - size + 1):
+                parts = run[first : first + size]
+                if sum(dict(part.readings)[unit] for part in parts) == value:
+                    return " + ".join(part.text for part in parts) + f" = {figure.text}"
         return ""
 
 
 def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fraction, bool, str]]:
     """What two figures give in a unit, whether it must be exact, and the calculation."""
     (a_unit, a), (b_unit, b) = first.readings[0], second.readings[0]
+    if a_unit == b_unit == "date" and unit == "time" and None not in (*a, *b):
+        days = abs(date(*a).toordinal() - date(*b).toordinal())
+        yield Fraction(86400 * days), True, f"{first.text} − {second.text}"
     if not (isinstance(a, Fraction) and isinstance(b, Fraction)) or a == b or not b:
         return
     if a_unit == b_unit == unit:
