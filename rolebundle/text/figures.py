@@ -413,9 +413,9 @@ _COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0,
 _COST |= dict.fromkeys("and or while whereas but versus vs".split(), 1.5)
 _REACH = 15.0
 _NAMED_UNIT = re.compile(
-    r"[(\[/]\s*(?:in )?([^\W\d_]{1,14}|[%°$€£¥][CF]?)\s*[)\]]|\bin ([^\W\d_]{1,14})\b"
+    r"[(\[]\s*(?:in )?([^\W\d_]{1,14}|[%°$€£¥][CF]?)\s*[)\]]|\bin ([^\W\d_]{1,14})\b"
     r"|[a-z]_([a-z]{1,12})\b|[a-z](M[sS]|Secs?|Seconds|Minutes|Hours|Days|Bytes|MB|KB)\b"
-    r"|\b([^\W\d_]{3,14})\b|([%$€£¥])"
+    r"|(?<![\w/])([^\W\d_]{3,14})\b|([%$€£¥])"
 )
 
 

@@ -34,6 +34,7 @@ _CROSSED = 1.2
 """The same if the sentence states both figures, and the words of both count."""
 _LEAST = 0.3
 """The part of the draft's words that must stand at it."""
+
 _SLOT = 0.5
 """How like another figure's words must be for a figure to be that one, and not calculated."""
 _POOL = 16
@@ -182,6 +183,7 @@ class _Index:
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         self._texts = [" ".join(text.lower().split()) for text in texts]
+        self._numbers = [[(u, _number(v)) for u, v in figure.readings] for figure in self.figures]
         self._literals: dict[str, int | None] = {}
         for number, figure in enumerate(self.figures):
             self._of_amount[figure.amount].append(number)
@@ -241,16 +243,22 @@ class _Index:
 
     def rounded(self, figure: Figure) -> set[int]:
         """The figures that another one rounds."""
-        rounded = set()
-        for unit, value in figure.readings if figure.amount else ():
-            for n in self.of_unit.get(unit, ()):
-                if any(_fits(figure, value, true) for u, true in self.figures[n].readings if u == unit):
-                    rounded.add(n)
-        for n in self.of_unit[""] if figure.unit else ():
-            amounts = self._bare_amounts(figure)
-            if self._is_bare(n, figure.unit) and any(_fits(figure, amount, self.figures[n].amount) for amount in amounts):
-                rounded.add(n)
-        return rounded
+        if not figure.amount:
+            return set()
+        values = [(unit, _number(value)) for unit, value in figure.readings]
+        rounded = {
+            n
+            for unit, value in values
+            for n in self.of_unit.get(unit, ())
+            if any(_fits(figure, value, true) for u, true in self._numbers[n] if u == unit)
+        }
+        amounts = [*map(float, self._bare_amounts(figure))]
+        return rounded | {
+            n
+            for n in (self.of_unit[""] if amounts else ())
+            if self._is_bare(n, figure.unit)
+            and any(_fits(figure, amount, self._numbers[n][0][1]) for amount in amounts)
+        }
 
     def _bare_amounts(self, figure: Figure) -> list[Fraction]:
         """What a bare number may be that states a figure with a unit: it in that or the base unit."""
@@ -291,76 +299,76 @@ class _Index:
                 if crossed > _CROSSED * straight:
                     return rival
                 others = [n for n in others if n not in places]
-        factor = figure.amount and _factor(figure)
-        others = [n for n in others if not factor or _factor(self.figures[n]) == factor]
         rival = max(others, key=lambda n: likeness[n], default=None)
         return rival if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
-        """The calculation of a figure from two of the evidence; "" without one."""
-        unit, value = figure.readings[0]
-        if not figure.amount or not isinstance(value, Fraction):
+        """The calculation of a figure from others of the evidence; "" without one."""
+        unit, value = figure.readings[0][0], _number(figure.readings[0][1])
+        if not figure.amount or not value:
             return ""
-        tolerance = abs(value / figure.amount * figure.step) / 2
-        numbers = sorted(likeness, key=lambda n: -likeness[n])
-        pool = [self.figures[number] for number in numbers[:_POOL]]
-        for first, second in permutations(pool, 2):
-            for result, is_exact, text in _calculations(first, second, unit):
-                if result == value or (not is_exact and abs(result - value) <= tolerance):
-                    return f"{text} = {figure.text}"
-        run = [self.figures[n] for n in self.of_unit[unit]]
+        tolerance = abs(value * float(figure.step / figure.amount)) / 2
+        nearest = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
+        for first, second in permutations(nearest, 2):
+            names = self.figures[first].text, self.figures[second].text
+            for result, is_exact, sign in self._results(first, second, unit):
+                if abs(result - value) <= (1e-9 * abs(value) if is_exact and not figure.hedge else tolerance):
+                    return f"{names[0]} {sign} {names[1]} = {figure.text}"
+        summands = [(n, number) for n in self.of_unit[unit] for number in self._in_unit(n, unit)[:1]]
         for size in range(3, 7):
-            for first in range(len(run) - size + 1):
-                parts = run[first : first + size]
-                if sum(dict(part.readings)[unit] for part in parts) == value:
-                    return " + ".join(part.text for part in parts) + f" = {figure.text}"
+            for first in range(len(summands) - size + 1):
+                parts = summands[first : first + size]
+                if abs(sum(number for _, number in parts) - value) <= 1e-9 * abs(value):
+                    return " + ".join(self.figures[n].text for n, _ in parts) + f" = {figure.text}"
         return ""
 
+    def _in_unit(self, number: int, unit: str) -> list[float]:
+        readings = self._numbers[number]
+        values = [value for of_unit, value in readings if of_unit == unit]
+        is_named = unit in self._named[self.passages[number]]
+        return values or [value for of_unit, value in readings if not of_unit and not is_named]
 
-def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fraction, bool, str]]:
-    """What two figures give in a unit, whether it must be exact, and the calculation."""
-    (a_unit, a), (b_unit, b) = first.readings[0], second.readings[0]
-    if a_unit == b_unit == "date" and unit == "time" and None not in (*a, *b):
-        days = abs(date(*a).toordinal() - date(*b).toordinal())
-        yield Fraction(86400 * days), True, f"{first.text} − {second.text}"
-    if not (isinstance(a, Fraction) and isinstance(b, Fraction)) or a == b or not b:
-        return
-    if a_unit == b_unit == unit:
-        yield a + b, True, f"{first.text} + {second.text}"
-        yield a - b, True, f"{first.text} − {second.text}"
-    if a_unit == b_unit == "clock" and unit == "time":
-        yield abs(a - b), False, f"{first.text} − {second.text}"
-    if a_unit == b_unit and unit == "%":
-        yield 100 * a / b, False, f"{first.text} / {second.text}"
-        yield 100 * abs(a - b) / b, False, f"|{first.text} − {second.text}| / {second.text}"
-    if a_unit == b_unit and unit in ("", "x") and a > b:
-        yield a / b, False, f"{first.text} / {second.text}"
-    if not a_unit and b_unit == unit and 1 < a <= 100:
-        yield a * b, True, f"{first.text} × {second.text}"
-
-
-def _factor(figure: Figure) -> Fraction | None:
-    """What the written unit of a figure is worth in the base unit."""
-    value = figure.readings[0][1]
-    return value / figure.amount if figure.amount and isinstance(value, Fraction) else None
+    def _results(self, first: int, second: int, unit: str) -> Iterator[tuple[float, bool, str]]:
+        """What two figures give in a unit, whether it must be exact, and the sign between them."""
+        for a in self._in_unit(first, unit)[:2]:
+            for b in self._in_unit(second, unit)[:2]:
+                yield a + b, True, "+"
+                yield a - b, True, "−"
+        (a_unit, a), (b_unit, b) = self._numbers[first][0], self._numbers[second][0]
+        if a_unit == b_unit == "clock" and unit == "time":
+            yield a - b, False, "−"
+        if a_unit == b_unit == "date" and unit == "time":
+            yield 86400 * (a - b), True, "−"
+        if (a_unit == b_unit or not a_unit or not b_unit) and a != b and b:
+            if unit == "%":
+                yield 100 * a / b, False, "/"
+                yield 100 * abs(a - b) / b, False, "compared with"
+            elif unit in ("", "x") and abs(a) > abs(b):
+                yield a / b, False, "/"
+        if not a_unit and b_unit in (unit, "") and 1 < a <= 1000:
+            yield a * b, True, "×"
 
 
-def _fits(figure: Figure, value: Hashable, true: Hashable) -> bool:
+def _number(value: Hashable) -> float:
+    """A value as a number: a date is its day."""
+    if isinstance(value, tuple):
+        return float(date(*value).toordinal()) if all(value) else 0.0
+    return float(value) if isinstance(value, Fraction) else 0.0
+
+
+def _fits(figure: Figure, value: float, true: float) -> bool:
     """Whether a value is the true one, rounded as the draft says."""
-    if not (figure.amount and isinstance(value, Fraction) and isinstance(true, Fraction)):
-        return False
     if value * true <= 0:
         return False
-    ratio, scale = value / true, value / figure.amount
+    ratio, scale = value / true, value / float(figure.amount or 1)
     if figure.hedge in ("over", "under"):
-        return Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
-    is_near = abs(ratio - 1) <= (Fraction(1, 10) if figure.hedge else Fraction(1, 20))
-    is_digits = abs(true - value) <= figure.step * scale / 2
+        return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
+    is_digits = abs(true - value) <= float(figure.step) * scale / 2
     if figure.hedge == "about":
-        return is_near or (is_digits and abs(ratio - 1) <= Fraction(1, 5))
+        return abs(ratio - 1) <= (0.2 if is_digits else 0.1)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
-    is_longer = (true / scale).denominator > 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
-    return not figure.hedge and is_near and is_digits and is_longer
+    is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
+    return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
