@@ -37,7 +37,7 @@ _LEAST = 0.3
 
 _SLOT = 0.5
 """How like another figure's words must be for a figure to be that one, and not calculated."""
-_POOL = 16
+_POOL = 10
 """From how many figures of the evidence a figure may be calculated: those most like it."""
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
@@ -207,7 +207,8 @@ class _Index:
             pattern = r"[\s_-]*".join(map(re.escape, parts))
             pattern = re.sub(r"\\\.x$", r"\\.[\\dx]", pattern)
             search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
-            found = (number for number, lower in enumerate(self._texts) if search(lower))
+            last = re.split(r"[\s_-]", low)[-1].removesuffix(".x")
+            found = (n for n, lower in enumerate(self._texts) if last in lower and search(lower))
             self._literals[text] = next(found, None)
         return self._literals[text]
 
@@ -307,46 +308,44 @@ class _Index:
         unit, value = figure.readings[0][0], _number(figure.readings[0][1])
         if not figure.amount or not value:
             return ""
-        tolerance = abs(value * float(figure.step / figure.amount)) / 2
-        nearest = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
-        for first, second in permutations(nearest, 2):
-            names = self.figures[first].text, self.figures[second].text
-            for result, is_exact, sign in self._results(first, second, unit):
-                if abs(result - value) <= (1e-9 * abs(value) if is_exact and not figure.hedge else tolerance):
-                    return f"{names[0]} {sign} {names[1]} = {figure.text}"
-        summands = [(n, number) for n in self.of_unit[unit] for number in self._in_unit(n, unit)[:1]]
+        exact = 1e-9 * abs(value)
+        near = max(exact, abs(value * float(figure.step / figure.amount)) / 2)
+        pool = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
+        readings = [(*self._numbers[n][0], self.figures[n].text) for n in pool]
+        if unit == "%":
+            readings.append(("%", 100.0, "100%"))
+        for (a_unit, a, first), (b_unit, b, second) in permutations(readings, 2):
+            for result, is_exact, sign in _results(a_unit, a, b_unit, b, unit):
+                if abs(result - value) <= (exact if is_exact and not figure.hedge else near):
+                    return f"{first} {sign} {second} = {figure.text}"
+        run = [n for n in self.of_unit[unit] if self.figures[n].unit == unit]
         for size in range(3, 7):
-            for first in range(len(summands) - size + 1):
-                parts = summands[first : first + size]
-                if abs(sum(number for _, number in parts) - value) <= 1e-9 * abs(value):
-                    return " + ".join(self.figures[n].text for n, _ in parts) + f" = {figure.text}"
+            for first_part in range(len(run) - size + 1):
+                parts = run[first_part : first_part + size]
+                if abs(sum(self._numbers[n][0][1] for n in parts) - value) <= exact:
+                    return " + ".join(self.figures[n].text for n in parts) + f" = {figure.text}"
         return ""
 
-    def _in_unit(self, number: int, unit: str) -> list[float]:
-        readings = self._numbers[number]
-        values = [value for of_unit, value in readings if of_unit == unit]
-        is_named = unit in self._named[self.passages[number]]
-        return values or [value for of_unit, value in readings if not of_unit and not is_named]
 
-    def _results(self, first: int, second: int, unit: str) -> Iterator[tuple[float, bool, str]]:
-        """What two figures give in a unit, whether it must be exact, and the sign between them."""
-        for a in self._in_unit(first, unit)[:2]:
-            for b in self._in_unit(second, unit)[:2]:
-                yield a + b, True, "+"
-                yield a - b, True, "−"
-        (a_unit, a), (b_unit, b) = self._numbers[first][0], self._numbers[second][0]
-        if a_unit == b_unit == "clock" and unit == "time":
-            yield a - b, False, "−"
-        if a_unit == b_unit == "date" and unit == "time":
-            yield 86400 * (a - b), True, "−"
-        if (a_unit == b_unit or not a_unit or not b_unit) and a != b and b:
-            if unit == "%":
-                yield 100 * a / b, False, "/"
-                yield 100 * abs(a - b) / b, False, "compared with"
-            elif unit in ("", "x") and abs(a) > abs(b):
-                yield a / b, False, "/"
-        if not a_unit and b_unit in (unit, "") and 1 < a <= 1000:
-            yield a * b, True, "×"
+def _results(
+    a_unit: str, a: float, b_unit: str, b: float, unit: str
+) -> Iterator[tuple[float, bool, str]]:
+    """What two figures give in a unit, whether it must be exact, and the sign between them."""
+    if unit in (a_unit, b_unit) and {a_unit, b_unit} <= {unit, ""}:
+        yield a + b, True, "+"
+        yield a - b, True, "−"
+    if a_unit == b_unit == "clock" and unit == "time":
+        yield a - b, False, "−"
+    if a_unit == b_unit == "date" and unit == "time":
+        yield 86400 * (a - b), True, "−"
+    if a_unit == b_unit and a != b and b:
+        if unit == "%":
+            yield 100 * a / b, False, "/"
+            yield 100 * abs(a - b) / b, False, "compared with"
+        elif unit == "x":
+            yield a / b, False, "/"
+    if not a_unit and b_unit == unit and unit and 1 < a <= 1000:
+        yield a * b, True, "×"
 
 
 def _number(value: Hashable) -> float:
@@ -365,7 +364,8 @@ def _fits(figure: Figure, value: float, true: float) -> bool:
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= float(figure.step) * scale / 2
     if figure.hedge == "about":
-        return abs(ratio - 1) <= (0.2 if is_digits else 0.1)
+        is_short = abs(figure.amount or 0) <= 100 * figure.step
+        return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
     is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
     return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
