@@ -180,7 +180,7 @@ _PATTERNS = {
     "hex": r"\b0x(?P<hex>[\da-f]+)\b",
     "ordinal": rf"{_NOT}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
-    rf"(?:(?<![\w.])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
+    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b(?!-(?:first|second|third|\w+th)\b)",
 }
 _EACH = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
@@ -407,7 +407,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 Span = tuple[int, int]
 _RULE = re.compile(r"\s*[|+]?\s*:?[-=]{2,}:?\s*(?:[|+\s]\s*:?[-=]{2,}:?\s*)*[|+]?\s*")
-_TOKEN = re.compile(r"[^\W_]+|[,;:()—.!?|\n]")
+_TOKEN = re.compile(r"\d+(?:[,.]\d+)+|[^\W_]+|[,;:()—.!?|\n]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0, "\n": 1.5}
 _COST |= dict.fromkeys("and or while whereas but versus vs".split(), 1.5)
@@ -475,7 +475,7 @@ class _Context:
             words = dict.fromkeys(_stems(others), 0.3)
             words |= dict.fromkeys(filter(str.isalpha, _stems(text[cell[0] : cell[1]])), 0.7)
             words |= dict.fromkeys(_stems(f"{row} {column}"), 1.0)
-            units = (_named_units(column) or _named_units(row) or units_of(others) or self._units) if is_bare else []
+            units = _named_units(column) or _named_units(row) or units_of(others) if is_bare else []
         else:
             words = self._near(figure)
             units = self._units if is_bare and not nouns else []
@@ -510,11 +510,12 @@ class _Context:
 @lru_cache(maxsize=16_384)
 def stems_of_name(name: str) -> tuple[str, ...]:
     """The stems of the words of a name: of `maxIdleTime`, max, idl and time."""
-    return tuple(stem(part.lower()) for part in _CAMEL.sub(" ", name).split())
+    parts = _CAMEL.sub(" ", name.replace(",", "")).split()
+    return tuple(stem(part.lower()) for part in parts)
 
 
 def _stems(text: str) -> list[str]:
-    words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH]
+    words = [word for word in re.findall(r"\d+(?:[,.]\d+)+|[^\W_]+", text) if word.lower() not in ENGLISH]
     return [name for word in words for name in stems_of_name(word)]
 
 

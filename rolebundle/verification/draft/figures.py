@@ -203,11 +203,11 @@ class _Index:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
         if text not in self._literals:
             low = re.sub(r"^\w+://|^v(?=\d)", "", text.lower()).rstrip("/")
-            parts = filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))
+            parts = [*filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))] or [low]
             pattern = r"[\s_-]*".join(map(re.escape, parts))
             pattern = re.sub(r"\\\.x$", r"\\.[\\dx]", pattern)
             search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
-            last = re.split(r"[\s_-]", low)[-1].removesuffix(".x")
+            last = parts[-1].removesuffix(".x")
             found = (n for n, lower in enumerate(self._texts) if last in lower and search(lower))
             self._literals[text] = next(found, None)
         return self._literals[text]
@@ -244,7 +244,7 @@ class _Index:
 
     def rounded(self, figure: Figure) -> set[int]:
         """The figures that another one rounds."""
-        if not figure.amount:
+        if not figure.amount or figure.unit == "version":
             return set()
         values = [(unit, _number(value)) for unit, value in figure.readings]
         rounded = {
@@ -331,7 +331,7 @@ def _results(
     a_unit: str, a: float, b_unit: str, b: float, unit: str
 ) -> Iterator[tuple[float, bool, str]]:
     """What two figures give in a unit, whether it must be exact, and the sign between them."""
-    if unit in (a_unit, b_unit) and {a_unit, b_unit} <= {unit, ""}:
+    if unit in (a_unit, b_unit) and (a_unit == b_unit or (unit != "%" and "" in (a_unit, b_unit))):
         yield a + b, True, "+"
         yield a - b, True, "−"
     if a_unit == b_unit == "clock" and unit == "time":
