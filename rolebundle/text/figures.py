@@ -103,7 +103,9 @@ for _line in _OTHERS.replace("\n", " ").replace("bit/s", "bit\0s").split("/"):
     _add_unit(_dimension, Fraction(_factor), _names)
 for _line in f"{_BASES}/byte b bit/byte bit bit".split("/"):
     _dimension, _sign, _word = _line.split()
-    _base = {"length3": Fraction(1, 1000), "bit": Fraction(1, 8)}.get(_dimension.replace("byte", _word), Fraction(1))
+    _base = {"length3": Fraction(1, 1000), "bit": Fraction(1, 8)}.get(
+        _dimension.replace("byte", _word), Fraction(1)
+    )
     _add_unit(_dimension, _base, (_sign, _word))
     for _prefix in _PREFIXES.split("/"):
         _power, _short, _long = _prefix.split()
@@ -145,9 +147,7 @@ _SMALL = _numbered(
 _LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "dozen": 12}
 _LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9, "mn": 10**6, "mio": 10**6, "mrd": 10**9}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
-_SHARES = _numbered(
-    "half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2
-)
+_SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(
     "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/"
     "september sept sep/october oct/november nov/december dec", 1,
@@ -238,7 +238,11 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         if half := part.get("half"):
             readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
         else:
-            readings = [("clock", seconds), *([("clock", seconds + 43200)] if seconds < 46800 else []), ("time", seconds)]
+            readings = [
+                ("clock", seconds),
+                *([("clock", seconds + 43200)] if seconds < 46800 else []),
+                ("time", seconds),
+            ]
     elif kind == "hex":
         value = Fraction(int(part["hex"], 16))
         return Figure(start, own.end(), found, (("", value),), value)
@@ -256,17 +260,13 @@ def _dates(kind: str, part: dict[str, str], found: str) -> list[Reading]:
     if kind == "month_name" and not found[0].isupper():
         return []
     name = part.get("month", part.get("may", "")).lower()
-    year, month, day = (
-        int(part.get(key, 0)) or None for key in ("year", "mm", "day")
-    )
+    year, month, day = (int(part.get(key, 0)) or None for key in ("year", "mm", "day"))
     dates = [(year, _MONTHS.get(name, month), day)]
     dates += [(year, day, month)] if kind == "numeric" else []
     return [("date", d) for d in dates if 1 <= (d[1] or 1) <= 12 and 1 <= (d[2] or 1) <= 31]
 
 
-def _number(
-    own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
-) -> Figure | None:
+def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool) -> Figure | None:
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
     is_counting, letter = False, ""
@@ -279,9 +279,15 @@ def _number(
         values, is_counting = [value], value <= 10
     else:
         top, bottom = part.get("top") or part.get("some", "one"), part.get("all", "")
-        numbers = [int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)]
-        share = Fraction(numbers[0], _SHARES.get(part.get("part", part.get("half", "")).lower(), numbers[1]))
-        if not re.match(r" (?:of )?an? ", text[end:]) or not (_unit_after(text, end)[0] or text.startswith(" a dozen", end)):
+        numbers = [
+            int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)
+        ]
+        share = Fraction(
+            numbers[0], _SHARES.get(part.get("part", part.get("half", "")).lower(), numbers[1])
+        )
+        if not re.match(r" (?:of )?an? ", text[end:]) or not (
+            _unit_after(text, end)[0] or text.startswith(" a dozen", end)
+        ):
             readings = (("%", 100 * share), ("", share))
             return Figure(start, end, own[0], readings, 100 * share) if share < 1 else None
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
@@ -306,7 +312,9 @@ def _number(
     if not units:
         readings = [("", value) for value in values]
         base = _LETTERS.get(letter, 1000)
-        readings += [(unit, values[0] / base * factor) for unit, factor in _ATTACHED.get(letter, [])]
+        readings += [
+            (unit, values[0] / base * factor) for unit, factor in _ATTACHED.get(letter, [])
+        ]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
     while units and (more := _COMPOUND.match(text, end)):
@@ -314,7 +322,9 @@ def _number(
         smaller = [unit for unit in named if unit[0] == units[0][0] and unit[1] < units[0][1]]
         if not smaller:
             break
-        readings = [(unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]]
+        readings = [
+            (unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]
+        ]
         units, end = smaller, more.end()
     per = ""
     if rate := _RATE.match(text, end):
@@ -352,7 +362,9 @@ def _words(text: str, start: int, end: int) -> tuple[Fraction, int]:
         value = _SMALL.get(more[1].lower())
         if value is None:
             scale = _LARGE[more[1].lower()]
-            total, current = (total, current * 100) if scale == 100 else (total + current * scale, 0)
+            total, current = (
+                (total, current * 100) if scale == 100 else (total + current * scale, 0)
+            )
         elif current % 100 == 0 or (current % 10 == 0 and current % 100 >= 20 and value < 10):
             current += value
         elif 13 <= current <= 20 and value >= 10:
@@ -369,7 +381,13 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     if match is None:
         return [], end
     name = {"per": "%", "º": "°"}.get(match[2][: 3 if "cent" in match[2] else 1].lower(), match[2])
-    name = "pp" if match[2].startswith("percentage") else f"°{match[4][0].upper()}" if match[4] else name
+    name = (
+        "pp"
+        if match[2].startswith("percentage")
+        else f"°{match[4][0].upper()}"
+        if match[4]
+        else name
+    )
     units = units_of(name)
     if power := match[1] or match[3]:
         exponent = 3 if power in ("cubic ", "³") else 2
@@ -389,17 +407,23 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         if not _JOINT.fullmatch(between):
             continue
         scale = _SCALE.search(following.text)
-        factor = _LETTERS.get(scale[2] or "") or _LARGE.get((scale[1] or "").lower()) if scale else None
+        factor = (
+            _LETTERS.get(scale[2] or "") or _LARGE.get((scale[1] or "").lower()) if scale else None
+        )
         readings: tuple[Reading, ...] = ()
         if factor and amount < 1000:
-            readings = tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
+            readings = (
+                tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
+            )
         elif isinstance(value, tuple) and value[2] and figure.text.isdecimal() and amount <= 31:
             readings = (("date", (value[0], value[1], int(amount))),)
         elif not figure.unit and unit and following.amount and not 1900 <= amount <= 2100:
             readings = tuple((u, v / following.amount * amount) for u, v in following.readings)
         if readings:
             is_counting = figure.is_counting and not readings[0][0]
-            shared[n] = replace(figure, readings=readings, per=following.per, is_counting=is_counting)
+            shared[n] = replace(
+                figure, readings=readings, per=following.per, is_counting=is_counting
+            )
     return shared
 
 
@@ -479,16 +503,25 @@ class _Context:
         else:
             words = self._near(figure)
             units = self._units if is_bare and not nouns else []
-        measured = tuple((unit, figure.amount * factor) for unit, factor in units if figure.amount is not None)
+        measured = tuple(
+            (unit, figure.amount * factor) for unit, factor in units if figure.amount is not None
+        )
         readings = measured + readings if cell else readings + measured
         return replace(
-            figure, hedge=(hedge.lastgroup or "") if hedge else "", nouns=nouns, words=words, readings=readings
+            figure,
+            hedge=(hedge.lastgroup or "") if hedge else "",
+            nouns=nouns,
+            words=words,
+            readings=readings,
         )
 
     def _near(self, figure: Figure) -> dict[str, float]:
         first, last = (bisect_left(self._starts, place) for place in (figure.start, figure.end))
         words: dict[str, float] = {}
-        for tokens, step in ((self._tokens[max(0, first - 60) : first][::-1], -1), (self._tokens[last : last + 60], 1)):
+        for tokens, step in (
+            (self._tokens[max(0, first - 60) : first][::-1], -1),
+            (self._tokens[last : last + 60], 1),
+        ):
             origin = tokens[0][2 if step < 0 else 1] if tokens else 0.0
             for stems, before, after in tokens:
                 distance = origin - after if step < 0 else before - origin
@@ -507,6 +540,7 @@ class _Context:
             end = match.end()
         return tuple(nouns)
 
+
 @lru_cache(maxsize=16_384)
 def stems_of_name(name: str) -> tuple[str, ...]:
     """The stems of the words of a name: of `maxIdleTime`, max, idl and time."""
@@ -515,7 +549,9 @@ def stems_of_name(name: str) -> tuple[str, ...]:
 
 
 def _stems(text: str) -> list[str]:
-    words = [word for word in re.findall(r"\d+(?:[,.]\d+)+|[^\W_]+", text) if word.lower() not in ENGLISH]
+    words = [
+        word for word in re.findall(r"\d+(?:[,.]\d+)+|[^\W_]+", text) if word.lower() not in ENGLISH
+    ]
     return [name for word in words for name in stems_of_name(word)]
 
 
@@ -555,7 +591,9 @@ def _row(line: str, columns: list[int], width: int) -> list[Span]:
     edges = [-1, *(match.start() for match in re.finditer(re.escape(mark), line)), len(line)]
     spans = [(first + 1, last) for first, last in zip(edges, edges[1:], strict=False)]
     if mark == "|":
-        spans = [span for span in spans if line[slice(*span)].strip() or span[0] and span[1] < len(line)]
+        spans = [
+            span for span in spans if line[slice(*span)].strip() or span[0] and span[1] < len(line)
+        ]
     return spans
 
 

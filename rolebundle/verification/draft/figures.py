@@ -30,9 +30,9 @@ Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
 _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
-_CROSSED = 1.2
+_CROSSED = 1.5
 """The same if the sentence states both figures, and the words of both count."""
-_LEAST = 0.3
+_LEAST = 0.4
 """The part of the draft's words that must stand at it."""
 
 _SLOT = 0.5
@@ -134,7 +134,8 @@ def _check(
         same = sorted(n for n in numbers if index.is_compatible(figure, n))
         if same:
             others = [n for n in kind if n not in numbers]
-            rival = index.rival(figure, same, others, likeness, figures)
+            if figure.unit not in ("date", "clock"):  # A date stands apart from what it dates.
+                rival = index.rival(figure, same, others, likeness, figures)
             best = max(same, key=lambda n: likeness[n])
             true = index.figures[best].text
             if rival is None:
@@ -143,7 +144,10 @@ def _check(
                 return bare._replace(outcome=outcome, note=note, passage=passage, true_text=true)
             return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
-    for text in (figure.text if figure.unit == "version" else None, before and before[1] + figure.text):
+    for text in (
+        figure.text if figure.unit == "version" else None,
+        before and before[1] + figure.text,
+    ):
         if text and (passage := index.literal(text)) is not None:
             return bare._replace(outcome="found", passage=passage, true_text=text)
     kind.sort(key=lambda n: -likeness[n])
@@ -179,7 +183,9 @@ class _Index:
         self.counted = {noun for figure in self.figures for noun in figure.nouns}
         self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
         self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
-        self._named = [{unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts]
+        self._named = [
+            {unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts
+        ]
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         self._texts = [" ".join(text.lower().split()) for text in texts]
@@ -237,7 +243,9 @@ class _Index:
         keys = figure.readings[:1] if figure.unit == "version" else figure.readings
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
         for amount in self._bare_amounts(figure):
-            equal.update(n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit))
+            equal.update(
+                n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit)
+            )
         if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
             equal.update(self._of_amount[figure.amount])
         return equal
@@ -271,7 +279,9 @@ class _Index:
     def _is_bare(self, number: int, unit: str) -> bool:
         """Whether a number has no unit, in a passage that names none of this dimension."""
         figure = self.figures[number]
-        return not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+        return (
+            not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+        )
 
     def is_compatible(self, figure: Figure, number: int) -> bool:
         """Whether nothing else that two figures say contradicts."""
@@ -281,7 +291,11 @@ class _Index:
         if figure.per and other.per and figure.per != other.per:
             return False
         is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return not is_count or not self.counted.intersection(figure.nouns) or not other.words.keys().isdisjoint(figure.nouns)
+        return (
+            not is_count
+            or not self.counted.intersection(figure.nouns)
+            or not other.words.keys().isdisjoint(figure.nouns)
+        )
 
     def rival(
         self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
@@ -301,7 +315,11 @@ class _Index:
                     return rival
                 others = [n for n in others if n not in places]
         rival = max(others, key=lambda n: likeness[n], default=None)
-        return rival if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
+        return (
+            rival
+            if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best])
+            else None
+        )
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from others of the evidence; "" without one."""
