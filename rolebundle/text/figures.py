@@ -1,7 +1,7 @@
 """The figures of a text, by value and unit, with the words beside them. Pure.
 
-`find_figures` reads numbers in any notation: 1,200 is 1.2k and twelve hundred, 90 minutes are 1h30m,
-3 May 2026 is 2026-05-03. A cell of a table takes its unit and its words from its headings. Words
+`find_figures` reads numbers in any notation: 1,200 is 1.2k, 90 minutes are 1h30m, 3 May 2026
+is 2026-05-03. A cell of a table takes its unit and its words from its headings. Words
 for numbers and months are English; digits, numeric dates and unit symbols are read in any language.
 """
 
@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 from unicodedata import numeric
 
 from rolebundle.text.languages import latin_language
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import stem
 
-Reading = tuple[str, Hashable]
+Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
-("date", (2026, 5, None)), ("clock", 52200) in seconds, ("version", "1.2"), ("name", "cve-2024-1")."""
+("date", (2026, 5, None)), ("clock", 52200), ("version", "1.2"), ("name", "cve-2024-1")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +77,25 @@ def find_figures(text: str) -> list[Figure]:
 
 Units = list[tuple[str, Fraction]]
 _UNITS: dict[str, Units] = {}
-_PREFIXES = "-9 n nano/-6 µ micro/-6 μ micro/-6 u micro/-3 m milli/-2 c centi/3 k kilo/3 K kilo/6 M mega/9 G giga/12 T tera/15 P peta"
-_BASES = "time s second/length m metre/length m meter/mass g gram/byte B byte/Hz Hz hertz/W W watt/J J joule/V V volt/A A ampere/Pa Pa pascal/length3 l litre/length3 L liter"
-_OTHERS = """time 60 min mins minute/time 3600 h hr hrs hour/time 86400 d day/time 604800 week wk/time 1209600
-fortnight/time 1 sec secs/month 1 month/month 12 year yr yrs/month 120 decade/month 1200 century centuries/
-byte 1024 KiB kibibyte/byte 1048576 MiB mebibyte/byte 1073741824 GiB gibibyte/byte 1099511627776 TiB tebibyte/
-bit/s 1000000 Mbps/bit/s 1000000000 Gbps/length 0.0254 inch inches/length 0.3048 ft foot feet/length 0.9144 yard/
-length 1609.344 mi mile/length2 10000 ha hectare/mass 1000000 t tonne/mass 453.59237 lb lbs pound/mass 28.349523125 oz
-ounce/length 0.000001 micron/J 3600 Wh/J 3600000 kWh/J 3600000000 MWh/cal 1 cal calorie/cal 1000 kcal/Pa 100000 bar/
-°C 1 °C ℃ celsius/°F 1 °F ℉ fahrenheit/° 1 ° degree deg/K 1 K kelvin/dB 1 dB decibel/px 1 px pixel/dpi 1 dpi/
-fps 1 fps/rpm 1 rpm/ppm 1 ppm/% 1 % percent/% 0.1 ‰/pp 1 pp/x 1 x × times/$ 1 $ USD dollar/$ 0.01 ¢ cent/
-€ 1 € EUR euro/£ 1 £ GBP/£ 1 pound/¥ 1 ¥ JPY yen/₹ 1 ₹ INR rupee/franc 1 CHF franc"""
+_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
+6 M mega;9 G giga;12 T tera;15 P peta"""
+_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
+Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;length3 1/1000 l litre;
+length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
+_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
+time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
+month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
+byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
+length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yard;length 1609.344 mi mile;
+length 0.000001 micron;length2 10000 ha hectare;mass 1000000 t tonne;mass 453.59237 lb lbs pound;
+mass 28.349523125 oz ounce;cal 1 cal calorie;cal 1000 kcal;Pa 100000 bar;°C 1 °C ℃ celsius;
+°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;px 1 px pixel;
+dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;$ 1 $ USD dollar;$ 0.01 ¢ cent;
+€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+
+
+def _lines(table: str) -> Iterator[list[str]]:
+    return (line.split() for line in table.split(";"))
 
 
 def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
@@ -93,30 +103,25 @@ def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
         units = _UNITS.setdefault(name, [])
         units += [] if (dimension, factor) in units else [(dimension, factor)]
         if len(name) > 2 and name.islower():
-            _UNITS.setdefault(f"{name}s", _UNITS[name])
+            _UNITS.setdefault(f"{name}s", units)
         if len(name) > 1:
-            _UNITS.setdefault(name.lower(), _UNITS[name])
+            _UNITS.setdefault(name.lower(), units)
 
 
-for _line in _OTHERS.replace("\n", " ").replace("bit/s", "bit\0s").split("/"):
-    _dimension, _factor, *_names = _line.split()
+for _dimension, _factor, *_names in _lines(_OTHERS):
     _add_unit(_dimension, Fraction(_factor), _names)
-for _line in f"{_BASES}/byte b bit/byte bit bit".split("/"):
-    _dimension, _sign, _word = _line.split()
-    _base = {"length3": Fraction(1, 1000), "bit": Fraction(1, 8)}.get(
-        _dimension.replace("byte", _word), Fraction(1)
-    )
-    _add_unit(_dimension, _base, (_sign, _word))
-    for _prefix in _PREFIXES.split("/"):
-        _power, _short, _long = _prefix.split()
-        _add_unit(_dimension, _base * Fraction(10) ** int(_power), (_short + _sign, _long + _word))
-for _power, _sign in enumerate("KMGTP", 1):
-    for _name in (f"{_sign}B", f"{_sign}B".lower(), f"{_sign}B".replace("K", "k")):
-        _UNITS[_name] = [("byte", Fraction(1000) ** _power), ("byte", Fraction(1024) ** _power)]
-_ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))]} | {
-    sign: [("byte", Fraction(base) ** power) for base in (1000, 1024)]
-    for power, sign in ((1, "k"), (1, "K"), (2, "M"), (3, "G"), (4, "T"))
-}
+for _dimension, _factor, _sign, _word in _lines(_BASES):
+    _add_unit(_dimension, Fraction(_factor), (_sign, _word))
+    for _power, _short, _long in _lines(_PREFIXES):
+        _scaled = Fraction(_factor) * Fraction(10) ** int(_power)
+        _add_unit(_dimension, _scaled, (_short + _sign, _long + _word))
+_BINARY = [
+    (sign, [("byte", Fraction(base) ** power) for base in (1000, 1024)])
+    for power, sign in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P"))
+]
+_UNITS |= {f"{sign}B": units for sign, units in _BINARY}
+_UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
+_ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))], **dict(_BINARY)}
 """What a letter that stands directly at a number may mean besides: "5m", "16M"."""
 
 
@@ -159,37 +164,47 @@ _DIGITS = (
 )
 _WORD = rf"(?:{_either(_SMALL)})"
 _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
-_NOT = r"(?<![\w.])"
+_ALONE = r"(?<![\w.])"
 _PATTERNS = {
     "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
     "iso": r"(?<![\w.-])(?P<year>\d{4})[-/](?P<mm>\d\d?)(?:[-/](?P<day>\d\d?))?(?=T\d|[^\w/-]|$)",
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
-    "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
+    "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)"
+    r"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
     rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
-    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
+    "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
-    "day_month": rf"{_NOT}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?",
-    "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)(?:,? (?P<year>\d{{4}})\b)?",
+    "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}"
+    r"(?:,? (?P<year>\d{4})\b)?",
+    "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)"
+    r"(?:,? (?P<year>\d{4})\b)?",
     "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
-    "month_name": rf"(?<=in )(?P<may>may)\b|\b(?!may)(?P<month>{_either(name for name in _MONTHS if len(name) > 4)})\b",
-    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b(?= (?:of|an?)\b|[.,;)]|$)"
+    "month_name": r"(?<=in )(?P<may>may)\b|\b(?P<month>"
+    rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
+    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
+    r"(?= (?:of|an?)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all|dozen)\b)"
-    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))(?P<all>{_WORD}|\d+)\b"
-    r"(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))"
+    rf"(?P<all>{_WORD}|\d+)\b(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
     "hex": r"\b0x(?P<hex>[\da-f]+)\b",
-    "ordinal": rf"{_NOT}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
+    "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
+    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])"
+    r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
     rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
-    "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b(?!-(?:first|second|third|\w+th)\b)",
+    "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
+    r"(?!-(?:first|second|third|\w+th)\b)",
 }
+_LONGEST = 60
+"""A longer number is no figure."""
 _EACH = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 _FIGURE = re.compile(
     "|".join(f"(?P<{kind}>{re.sub('[?]P<.*?>', '', text)})" for kind, text in _PATTERNS.items()),
     re.IGNORECASE,
 )
 _MORE_WORDS = re.compile(
-    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )({_WORD}|hundred|thousand|million|billion|dozen)\b",
+    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )"
+    rf"({_WORD}|hundred|thousand|million|billion|dozen)\b",
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
@@ -228,6 +243,8 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     assert own is not None
     part = {name: value for name, value in own.groupdict().items() if value}
     found, readings = own[0], list[Reading]()
+    if len(found) > _LONGEST and "name" not in kind:
+        return None
     if kind in ("address", "name"):
         found = found.rstrip(".,;:'-")
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
@@ -270,6 +287,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
     is_counting, letter = False, ""
+    readings: list[Reading]
     if "digits" in part:
         values, step = _values(part["digits"], has_comma)
         values[0] += Fraction(numeric(part["vulgar"])) if "vulgar" in part else 0
@@ -282,14 +300,13 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         numbers = [
             int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)
         ]
-        share = Fraction(
-            numbers[0], _SHARES.get(part.get("part", part.get("half", "")).lower(), numbers[1])
-        )
+        named = _SHARES.get(part.get("part", part.get("half", "")).lower())
+        share = Fraction(numbers[0], named or numbers[1] or 1)
         if not re.match(r" (?:of )?an? ", text[end:]) or not (
             _unit_after(text, end)[0] or text.startswith(" a dozen", end)
         ):
-            readings = (("%", 100 * share), ("", share))
-            return Figure(start, end, own[0], readings, 100 * share) if share < 1 else None
+            readings = [("%", 100 * share), ("", share)]
+            return Figure(start, end, own[0], tuple(readings), 100 * share) if share < 1 else None
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
     if "sign" in part:
         values = [-value for value in values]
@@ -318,8 +335,8 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
     while units and (more := _COMPOUND.match(text, end)):
-        named = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
-        smaller = [unit for unit in named if unit[0] == units[0][0] and unit[1] < units[0][1]]
+        parts = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
+        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
         if not smaller:
             break
         readings = [
@@ -518,17 +535,12 @@ class _Context:
     def _near(self, figure: Figure) -> dict[str, float]:
         first, last = (bisect_left(self._starts, place) for place in (figure.start, figure.end))
         words: dict[str, float] = {}
-        for tokens, step in (
-            (self._tokens[max(0, first - 60) : first][::-1], -1),
-            (self._tokens[last : last + 60], 1),
-        ):
-            origin = tokens[0][2 if step < 0 else 1] if tokens else 0.0
-            for stems, before, after in tokens:
-                distance = origin - after if step < 0 else before - origin
-                if distance > _REACH:
-                    break
-                for name in stems:
-                    words[name] = max(words.get(name, 0.0), 1 / (1 + distance))
+        before, after = self._tokens[max(0, first - 60) : first], self._tokens[last : last + 60]
+        distances = [(stems, before[-1][2] - end) for stems, _, end in before]
+        distances += [(stems, start - after[0][1]) for stems, start, _ in after]
+        for stems, distance in distances:
+            for name in stems if distance <= _REACH else ():
+                words[name] = max(words.get(name, 0.0), 1 / (1 + distance))
         return words
 
     def _nouns(self, end: int) -> tuple[str, ...]:
@@ -562,7 +574,7 @@ def _named_units(text: str) -> Units:
 
 
 def _tables(text: str) -> Iterator[tuple[list[list[Span]], bool]]:
-    """The rows of each table, and whether it has a header: pipes, grids, rules of "=", tabs, commas."""
+    """The rows of each table, and whether it has a header. It has pipes, "=", tabs or commas."""
     rows, has_header, columns, position = list[list[Span]](), False, list[int](), 0
     for line in [*text.split("\n"), ""]:
         start, position = position, position + len(line) + 1
@@ -589,10 +601,12 @@ def _row(line: str, columns: list[int], width: int) -> list[Span]:
     if mark == "," and (re.search(r"[.;:]\s|, ", line) or width not in (0, line.count(",") + 1)):
         return []
     edges = [-1, *(match.start() for match in re.finditer(re.escape(mark), line)), len(line)]
-    spans = [(first + 1, last) for first, last in zip(edges, edges[1:], strict=False)]
+    spans = [(first + 1, last) for first, last in pairwise(edges)]
     if mark == "|":
         spans = [
-            span for span in spans if line[slice(*span)].strip() or span[0] and span[1] < len(line)
+            span
+            for span in spans
+            if line[slice(*span)].strip() or (span[0] and span[1] < len(line))
         ]
     return spans
 

@@ -368,9 +368,12 @@ def _results(
 
 def _number(value: Hashable) -> float:
     """A value as a number: a date is its day."""
-    if isinstance(value, tuple):
-        return float(date(*value).toordinal()) if all(value) else 0.0
-    return float(value) if isinstance(value, Fraction) else 0.0
+    try:
+        if isinstance(value, tuple):
+            return float(date(*value).toordinal()) if all(value) else 0.0
+        return float(value) if isinstance(value, Fraction) else 0.0
+    except (ValueError, OverflowError):  # 31 June, or a number of 400 digits.
+        return 0.0
 
 
 def _fits(figure: Figure, value: float, true: float) -> bool:
