@@ -80,8 +80,8 @@ _UNITS: dict[str, Units] = {}
 _PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
 6 M mega;9 G giga;12 T tera;15 P peta"""
 _BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
-Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;length3 1/1000 l litre;
-length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
+Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
+length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
 _OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
 time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
 month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
@@ -90,7 +90,8 @@ length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yard;length 1
 length 0.000001 micron;length2 10000 ha hectare;mass 1000000 t tonne;mass 453.59237 lb lbs pound;
 mass 28.349523125 oz ounce;cal 1 cal calorie;cal 1000 kcal;Pa 100000 bar;°C 1 °C ℃ celsius;
 °F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;px 1 px pixel;
-dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;$ 1 $ USD dollar;$ 0.01 ¢ cent;
+dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;
+$ 1 $ USD dollar;$ 0.01 ¢ cent;
 € 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
 
 
@@ -296,30 +297,20 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         value, end = _words(text, start, end)
         values, is_counting = [value], value <= 10
     else:
-        top, bottom = part.get("top") or part.get("some", "one"), part.get("all", "")
-        numbers = [
-            int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)
-        ]
-        named = _SHARES.get(part.get("part", part.get("half", "")).lower())
-        share = Fraction(numbers[0], named or numbers[1] or 1)
-        if not re.match(r" (?:of )?an? ", text[end:]) or not (
-            _unit_after(text, end)[0] or text.startswith(" a dozen", end)
-        ):
+        share, is_measured = _share(part, text, end)
+        if share >= 1:
+            return None
+        if not is_measured:
             readings = [("%", 100 * share), ("", share)]
-            return Figure(start, end, own[0], tuple(readings), 100 * share) if share < 1 else None
+            return Figure(start, end, own[0], tuple(readings), 100 * share)
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
     if "sign" in part:
         values = [-value for value in values]
     if fraction := _FRACTION.match(text, end):
         share = Fraction(1, 2 if fraction[1] == "half" else 4) * (3 if fraction[2] else 1)
         values, end = [value + share for value in values], fraction.end()
-    while scale := _SCALE.match(text, end):
-        name = scale[1] or scale[2]
-        factor = 10**6 if name == "m" and units else _LETTERS.get(name) or _LARGE.get(name.lower())
-        if factor is None:
-            break
-        letter = name if len(name) == 1 else ""
-        values, step, end = [value * factor for value in values], step * factor, scale.end()
+    factor, letter, end = _scale(text, end, is_money=bool(units))
+    values, step = [value * factor for value in values], step * factor
     if not units:
         units, end = _unit_after(text, end)
         if not units and "digits" in part and re.match(r"(?!x\d)[^\W\d_]", text[end : end + 2]):
@@ -334,15 +325,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         ]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
-    while units and (more := _COMPOUND.match(text, end)):
-        parts = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
-        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
-        if not smaller:
-            break
-        readings = [
-            (unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]
-        ]
-        units, end = smaller, more.end()
+    readings, end = _compound(readings, units, text, end)
     per = ""
     if rate := _RATE.match(text, end):
         name, end = next(filter(None, rate.groups())), rate.end()
@@ -353,6 +336,46 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         start, end, text[start:end], tuple(readings), values[0], step, per=per,
         is_counting=is_counting and not units,
     )  # fmt: skip
+
+
+def _compound(
+    readings: list[Reading], units: Units, text: str, end: int
+) -> tuple[list[Reading], int]:
+    """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
+    while units and (more := _COMPOUND.match(text, end)):
+        parts = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
+        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
+        if not smaller:
+            break
+        readings = [
+            (unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]
+        ]
+        units, end = smaller, more.end()
+    return readings, end
+
+
+def _share(part: dict[str, str], text: str, end: int) -> tuple[Fraction, bool]:
+    """The share that words name, and whether it is one of a unit: "half an hour"."""
+    words = part.get("top") or part.get("some", "one"), part.get("all", "")
+    top, bottom = (int(word) if word.isdecimal() else _SMALL.get(word.lower(), 1) for word in words)
+    named = _SHARES.get(part.get("part", part.get("half", "")).lower())
+    is_of_one = re.compile(r" (?:of )?an? ").match(text, end) is not None
+    is_measured = bool(_unit_after(text, end)[0]) or text.startswith(" a dozen", end)
+    return Fraction(top, named or bottom or 1), is_of_one and is_measured
+
+
+def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, str, int]:
+    """What scale words multiply with, the letter that does so, and their end."""
+    product, letter = 1, ""
+    while scale := _SCALE.match(text, end):
+        name = scale[1] or scale[2]
+        factor = (
+            10**6 if name == "m" and is_money else _LETTERS.get(name) or _LARGE.get(name.lower())
+        )
+        if factor is None:
+            break
+        product, letter, end = product * factor, name if len(name) == 1 else "", scale.end()
+    return product, letter, end
 
 
 def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:

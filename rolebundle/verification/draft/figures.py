@@ -128,33 +128,30 @@ def _check(
     kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
     kind = [n for n in kind if not index.figures[n].is_counting]
     in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
-    rival = None
-    searches: tuple[tuple[Outcome, set[int]], ...] = (("found", index.equal(figure, in_code)),)
-    for outcome, numbers in searches if searches[0][1] else (("rounded", index.rounded(figure)),):
-        same = sorted(n for n in numbers if index.is_compatible(figure, n))
-        if same:
-            others = [n for n in kind if n not in numbers]
-            if figure.unit not in ("date", "clock"):  # A date stands apart from what it dates.
-                rival = index.rival(figure, same, others, likeness, figures)
-            best = max(same, key=lambda n: likeness[n])
-            true = index.figures[best].text
-            if rival is None:
-                note = f"it is {true}" if outcome == "rounded" else ""
-                passage = index.passages[best]
-                return bare._replace(outcome=outcome, note=note, passage=passage, true_text=true)
+    numbers = index.equal(figure, in_code)
+    is_rounded = not numbers
+    numbers = numbers or index.rounded(figure)
+    if same := sorted(n for n in numbers if index.is_compatible(figure, n)):
+        others = [n for n in kind if n not in numbers]
+        # A date often stands apart from what it dates, as the heading of a release.
+        is_dated = figure.unit in ("date", "clock")
+        rival = None if is_dated else index.rival(figure, same, others, likeness, figures)
+        if rival is not None:
             return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+        best = max(same, key=lambda n: likeness[n])
+        true = index.figures[best].text
+        found = bare._replace(outcome="found", passage=index.passages[best], true_text=true)
+        return found._replace(outcome="rounded", note=f"it is {true}") if is_rounded else found
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
-    for text in (
-        figure.text if figure.unit == "version" else None,
-        before and before[1] + figure.text,
-    ):
-        if text and (passage := index.literal(text)) is not None:
+    literals = [figure.text] if figure.unit == "version" else []
+    for text in [*literals, *([before[1] + figure.text] if before else [])]:
+        if (passage := index.literal(text)) is not None:
             return bare._replace(outcome="found", passage=passage, true_text=text)
     kind.sort(key=lambda n: -likeness[n])
-    if not kind or likeness[kind[0]] < _SLOT:
-        if calculation := index.calculation(figure, likeness):
-            return bare._replace(outcome="computed", note=calculation)
-    if figure.unit == "th":
+    is_free = not kind or likeness[kind[0]] < _SLOT
+    if is_free and (calculation := index.calculation(figure, likeness)):
+        return bare._replace(outcome="computed", note=calculation)
+    if figure.unit == "th":  # "The 3rd step" may count what is not numbered.
         return None
     names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
     note = "it stands nowhere in the evidence"
@@ -270,7 +267,7 @@ class _Index:
         }
 
     def _bare_amounts(self, figure: Figure) -> list[Fraction]:
-        """What a bare number may be that states a figure with a unit: it in that or the base unit."""
+        """What a bare number may be that means a figure: in its written unit or the base one."""
         value = figure.readings[0][1]
         if not figure.unit or not figure.amount or not isinstance(value, Fraction):
             return []
@@ -298,9 +295,13 @@ class _Index:
         )
 
     def rival(
-        self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
+        self,
+        figure: Figure,
+        same: Sequence[int],
+        others: Sequence[int],
+        likeness: defaultdict[int, float],
         figures: Sequence[Figure],
-    ) -> int | None:  # fmt: skip
+    ) -> int | None:
         """The figure that the words of the draft point to, if it is not the one with its value."""
         best = max(same, key=lambda n: likeness[n])
         # If the sentence states both figures, the words of both count.
@@ -314,12 +315,10 @@ class _Index:
                 if crossed > _CROSSED * straight:
                     return rival
                 others = [n for n in others if n not in places]
-        rival = max(others, key=lambda n: likeness[n], default=None)
-        return (
-            rival
-            if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best])
-            else None
-        )
+        if not others:
+            return None
+        rival = max(others, key=lambda n: likeness[n])
+        return rival if likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from others of the evidence; "" without one."""
@@ -385,7 +384,7 @@ def _fits(figure: Figure, value: float, true: float) -> bool:
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= float(figure.step) * scale / 2
     if figure.hedge == "about":
-        is_short = abs(figure.amount or 0) <= 100 * figure.step
+        is_short = abs(figure.amount or Fraction(0)) <= 100 * figure.step
         return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
     is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
