@@ -272,10 +272,8 @@ def _is_empty(suffix: str, data: bytes, text: str | None, lines: list[str]) -> b
         return len(rows) < 2 and not any(cell.isdecimal() for row in rows for cell in row)
     if suffix in ("html", "htm", "xml", "svg"):
         root = re.match(r"(?:\s*<[?!][^>]*>)*\s*<[^>]*>", _MARKUP_COMMENT.sub("", text))
-        inside = text[root.end() :] if root else text
-        is_page = suffix.startswith("htm")
-        shown = lines if is_page else fold(_TAG.sub("", inside))
-        return not shown and not _SHOWN.search(re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", inside))
+        inside = re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", text[root.end() :] if root else text)
+        return not fold(_TAG.sub("", inside)) and not _SHOWN.search(inside)
     if suffix in _SETTINGS:
         return all(_SETTING_WITHOUT_VALUE.fullmatch(line) for line in lines)
     if suffix == "py" and re.search(r"^[ \t]*(?:async )?def ", text, re.MULTILINE):
