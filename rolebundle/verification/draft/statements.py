@@ -1,0 +1,267 @@
+"""Whether the words of a sentence, and its names, stand in the evidence. Pure.
+
+The measure is word overlap: a sentence is *covered* if at least half of its content words stand in
+three consecutive sentences of a passage. That does not mean that the passage supports it. A near copy
+of a passage's sentence that differs in a negation, modal, bound or quantifier (English) ``differs``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from rapidfuzz.fuzz import ratio
+
+from rolebundle.contracts.document import Passage
+from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.words import language_of, stem, stems_of
+from rolebundle.verification.draft.cuts import denies, words_of
+from rolebundle.verification.draft.parse import sentence_starts
+from rolebundle.verification.draft.tokens import tokens_of
+
+COVERED = 0.5
+"""The least share of a sentence's content words that must stand together."""
+MIN_WORDS = 3
+"""The least number of them, or all if there are fewer."""
+_NEAR_COPY = 0.75
+_WINDOW = 3
+
+
+class Match(NamedTuple):
+    """Where most of a sentence's content words stand together.
+
+    ``share`` is the part of them that stands there, ``words`` how many there are.
+    """
+
+    share: float
+    words: int
+    passage: Passage | None = None
+    text: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether enough of them stand there."""
+        return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the content words of a text; pairs of letters in a script without spaces."""
+    return frozenset(stems_of(text, language_of(text, "en")).content)
+
+
+def best_match(text: str, passages: Sequence[Passage]) -> Match:
+    """The three consecutive sentences with the most content words of a text."""
+    words = content_words(text)
+    best = Match(0.0, len(words))
+    for passage in passages if words else ():
+        head = frozenset() if not passage.headings else _words_of_head(passage)
+        if len(words & (_words_of(passage.content) | head)) <= best.share * len(words):
+            continue
+        for window, found in _windows(passage.content):
+            share = len(words & (found | head)) / len(words)
+            if share > best.share:
+                best = Match(share, len(words), passage, window, tuple(sorted(words - found - head)))
+    return best
+
+
+def words_of_passage(passage: Passage) -> frozenset[str]:
+    """The content words of a passage with its title and headings."""
+    return _words_of(passage.content) | _words_of_head(passage)
+
+
+def _words_of_head(passage: Passage) -> frozenset[str]:
+    return _words_of("\n".join((passage.document.title, *passage.headings)))
+
+
+@lru_cache(maxsize=2048)
+def _words_of(text: str) -> frozenset[str]:
+    return content_words(text)
+
+
+@lru_cache(maxsize=1024)
+def _sentences_of(content: str) -> tuple[str, ...]:
+    return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))
+
+
+@lru_cache(maxsize=1024)
+def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    sentences = _sentences_of(content)
+    words = [content_words(sentence) for sentence in sentences]
+    return tuple(
+        ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
+        for at in range(max(1, len(sentences) - _WINDOW + 1))
+    )
+
+
+# -- near copies -----------------------------------------------------------------------------------
+
+# Words of a line exclude each other; those between two bars mean the same.
+_OPERATORS = """
+    must shall required requires mandatory has have need needs | may can might could optional optionally allowed | should recommended
+    all every each any always everything everyone | some several sometimes often usually few certain occasionally | none
+    most more least minimum above over exceeds | fewer less maximum below under
+    before until earlier | after later since
+    first | last
+    increase increases increased higher raises raised rises larger faster | decrease decreases decreased lower lowers reduces smaller slower
+    both | either
+"""
+_CLASSES: dict[str, tuple[int, int]] = {
+    word: (line, value)
+    for line, text in enumerate(_OPERATORS.strip().splitlines())
+    for value, words in enumerate(text.split("|"))
+    for word in words.split()
+}
+_DENIED_FORMS = {
+    "disabled": "enabled", "disable": "enable", "disables": "enables", "disallowed": "allowed",
+    "forbidden": "allowed", "prohibited": "allowed", "rejects": "accepts", "rejected": "accepted",
+    "excludes": "includes", "excluded": "included", "impossible": "possible", "invalid": "valid",
+    "incompatible": "compatible", "false": "true", "closed": "open", "off": "on", "without": "with",
+    "fails": "succeeds", "fail": "succeed", "ignores": "uses", "ignored": "used", "outside": "inside",
+}  # fmt: skip
+_PREFIX = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
+
+
+def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+    """How a near copy of a sentence of a passage differs in what turns the sense; ``None``: not."""
+    own = _Reading.of(text)
+    if len(own.words) < MIN_WORDS or language_of(text, "en") != "en":
+        return None
+    best: tuple[float, _Reading, Passage, str] | None = None
+    for passage in passages:
+        if len(own.words & _words_of(passage.content)) < _NEAR_COPY * len(own.words) - 2:
+            continue
+        for sentence in _sentences_of(passage.content):
+            other = _Reading.of(sentence)
+            likeness = len(own.words & other.words) / max(len(own.words), len(other.words), 1)
+            if likeness >= _NEAR_COPY and (best is None or likeness > best[0]):
+                best = likeness, other, passage, sentence.strip()
+    if best is None or not (words := own.against(best[1])):
+        return None
+    return words, best[2], best[3]
+
+
+class _Reading(NamedTuple):
+    """A sentence as content words, the words that deny, and the classes of its operators."""
+
+    words: frozenset[str]
+    denials: tuple[str, ...]
+    operators: dict[int, dict[int, str]]
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def of(text: str) -> _Reading:
+        words, denials, operators = set(), [], {}
+        for word in words_of(text):
+            base = _DENIED_FORMS.get(word) or _PREFIX.sub("", word)
+            if denies(word):
+                denials.append(word)
+                continue
+            if base != word:
+                denials.append(word)
+            if word in _CLASSES:
+                line, value = _CLASSES[word]
+                operators.setdefault(line, {})[value] = word
+            elif base not in ENGLISH and len(base) > 1 and not base.isdigit():
+                words.add(stem(base))
+        return _Reading(frozenset(words), tuple(denials), operators)
+
+    def against(self, other: _Reading) -> str:
+        """The words in which the sense differs, or nothing."""
+        if len(self.denials) % 2 != len(other.denials) % 2:
+            changed = [w for w in (*self.denials, *other.denials) if (w in self.denials) != (w in other.denials)]
+            return ", ".join(f'"{word}"' for word in changed or self.denials or other.denials)
+        for line, own in self.operators.items():
+            theirs = other.operators.get(line, {})
+            if theirs and not own.keys() & theirs.keys():
+                return f'"{next(iter(own.values()))}" for "{next(iter(theirs.values()))}"'
+        return ""
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+class Name(NamedTuple):
+    """A name in a text: its range, and whether it is an identifier."""
+
+    start: int
+    end: int
+    text: str
+    is_identifier: bool
+
+
+_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_IDENTIFIER = re.compile(
+    r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
+    r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
+)
+_CAPITALIZED = re.compile(r"(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*")
+_STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
+_CAPITALIZING = ("de", "lb")
+
+
+def names_in(text: str) -> Iterator[Name]:
+    """The identifiers and the capitalized names of a text that do not begin a sentence."""
+    taken: list[tuple[int, int]] = []
+    for match in _CODE.finditer(text):
+        taken.append(match.span())
+        if any(map(str.isalpha, match[2])):
+            yield Name(*match.span(2), match[2], True)
+    for pattern, is_identifier in ((_IDENTIFIER, True), (_CAPITALIZED, False)):
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(first < end and start < last for first, last in taken):
+                continue
+            if not is_identifier and _STARTS.search(text[:start]):
+                continue
+            taken.append((start, end))
+            yield Name(start, end, match[0], is_identifier)
+
+
+def unknown_parts(name: Name, evidence: Sequence[Passage]) -> list[str]:
+    """The words of a name that stand nowhere in the evidence."""
+    parts = re.split(r"[\s()./,:\[\]{}'\"]+", name.text)
+    known = [_line_of(passage) for passage in evidence]
+    return [
+        part for part in parts
+        if any(map(str.isalpha, part)) and not any(_stands_in(part, line) for line in known)
+    ]  # fmt: skip
+
+
+def _stands_in(part: str, line: str) -> bool:
+    token = tokens_of(part).line.lower()
+    return token in line or f"{token.rstrip().removesuffix('s')} " in line
+
+
+@lru_cache(maxsize=1024)
+def _line_of(passage: Passage) -> str:
+    own = passage.document.title, *passage.headings, passage.path.replace("/", " "), passage.content
+    return tokens_of("\n".join(own)).line.lower()
+
+
+def replaced_name(
+    name: Name, unknown: str, text: str, passages: Sequence[Passage]
+) -> tuple[str, Passage] | None:
+    """The name of a passage that an unknown one replaces in a like sentence, or ``None``."""
+    rest = text[: name.start] + " " + text[name.end :]
+    match = best_match(rest, passages)
+    if match.passage is None or not match.is_covered:
+        return None
+    own = text.lower()
+    if name.is_identifier:
+        tokens = (token.strip("`*.,;:\"'“”") for token in re.split(r"[\s()\[\]|]+", match.text))
+        candidates = [token for token in tokens if token and _shape(token) == _shape(unknown)]
+        candidates.sort(key=lambda token: -ratio(token, unknown))
+    else:
+        candidates = [other.text for other in names_in(match.text) if not other.is_identifier]
+    found = next((other for other in candidates if other.lower() not in own), None)
+    return (found, match.passage) if found else None
+
+
+def _shape(name: str) -> str:
+    """The kinds of a name's characters: ``Aa`` for "Value", ``A_A`` for "MAX_SIZE"."""
+    kinds = "".join("0" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in name)
+    return re.sub(r"(.)\1+", r"\1", kinds)
