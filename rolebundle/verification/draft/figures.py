@@ -1,486 +1,389 @@
 """Whether the figures of a draft stand in its evidence. Pure.
 
-A figure is compared by its value, not by its notation (see ``text/figures/find.py``). What
-stands next to a number counts as far as rules can tell:
+A figure is compared by its value and unit, not by its notation (see ``text/figures.py``), and
+stands together with the words beside it:
 
-- Units must be the same: "5 days" is not supported by "5 hours", "50%" not by "50". The evidence
-  may have a bare number if it names the unit elsewhere, as tables do.
-- "Every 14 days" is not supported by "within 14 days", but by "an interval of 14 days".
-- A number that counts something is not supported by a number with a unit, nor by one that counts
-  something else if the evidence has another number for the thing: "12 servers" is not supported by
-  "9 servers for 12 people". Other nouns may be synonyms, and are not compared.
-- A number that names something ("section 4") is not supported by "table 4" or "4 days".
-- The draft may say less than the evidence: "May 2026" for "3 May 2026", a time without its zone, a
-  file without its folders, a commit by its first seven characters. It may not say more.
-
-Everything that the draft says is checked: headings without their section numbers, rows of tables,
-inline code, and quotes, too. Blocks of code, questions, numbers of list items and citations are
-not. A figure that was calculated from others, or rounded, stands nowhere, and is reported.
+- A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
+  needs a bare one.
+- Among the figures of its kind in the evidence, the one whose words are most like the draft's must
+  not have another value. So swapped cells, and counts of other things, do not pass.
+- The draft may say less: "May 2026" for "3 May 2026". It may not say more.
+- A number that is rounded, or calculated from two figures, is said to be so, with the true value
+  or the calculation.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from heapq import merge
-from itertools import islice
+from functools import lru_cache
+from math import log
+from typing import Literal, NamedTuple
 
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.verification import Finding, Span
-from rolebundle.text.figures.find import find_figures
-from rolebundle.text.figures.patterns import RECURRING
-from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
-from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
-from rolebundle.text.languages import latin_language
-from rolebundle.text.words import language_of, stems_of
-from rolebundle.verification.draft.findings import shorten, unchecked_language
-from rolebundle.verification.draft.parse import Draft, DraftSentence
+from rolebundle.text.figures import Figure, Reading, find_figures
 
-_MAX_NAMED = 3
-"""How many figures of the evidence a finding names."""
-_MAX_COMPARED = 100
-"""With how many figures of the evidence a figure without support is compared."""
-_CLOSE = Fraction(1, 20)
-"""A figure within this part of another one is named as close to it."""
-_SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
-_CODE = ("```", "~~~")
-# A name of one or two letters counts if it stands as a unit does: "(s)", "km/h", "in ms",
-# "wait_ms", a cell of a table. The end of "it's", a variable, `min_age` and `min()` name no unit.
-_NAMES = re.compile(
-    r"(?:[(\[|/,_]|\bin)\s*([^\W\d_]{1,2})(?=\s*(?:[)\]|/,.;:=]|$))"
-    r"|((?<![^\W\d_])[^\W\d_]{3,}(?![^\W\d]|\()|[%$€£¥])",
-    re.MULTILINE,
+Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
+
+_MARGIN = 1.5
+"""How much more of the words must stand at another figure, for it to be the one that is meant."""
+_LEAST = 0.15
+"""How much of the draft's words must stand at the other figure."""
+_POOL = 12
+"""From how many figures of the evidence a figure may be calculated: those with its words."""
+_LITERAL = ("name", "version")
+_OPPOSITE = {frozenset(pair) for pair in (
+    ("every", "max"), ("every", "under"), ("min", "max"), ("over", "under"), ("min", "under"),
+    ("over", "max"),
+)}  # fmt: skip
+_LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
+_CODE = re.compile(r"`[^`\n]+`")
+_VALUE = re.compile(r"[=:\s]\W?\d")
+_CALCULATED = re.compile(
+    r"\b(?:totals?|totall?ing|together|altogether|combined|sum|add(?:s|ed)? up|overall|in all|plus|both|more|fewer|"
+    r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|"
+    r"left|remain\w*|rest|increas\w*|decreas\w*|rose|ris\w+|grew|grow\w*|fell|drop\w*|declin\w*|"
+    r"chang\w*|gain\w*|los[st]\w*|reduc\w*|sav\w+|shares?|portion|proportion|percent\w*|out of|of all|per|each|every|times|twice|double\w*|tripl\w*|"
+    r"half|halv\w*|third|quarter|ratio|average\w*|apart|later|earlier|after|extra|additional)\b|%",
+    re.IGNORECASE,
 )
-_ANY_LABEL = frozenset(("#", "no", "number"))
 
-Key = tuple[str, Hashable]
+
+class FigureCheck(NamedTuple):
+    """What became of one figure of a sentence.
+
+    Attributes:
+        start: its first character in the sentence; ``end`` is behind the last one.
+        outcome: ``found``; ``elsewhere``: not in the cited passages, but in another one;
+            ``rounded`` and ``computed``: remarks; ``unsupported``.
+        note: the true value, the calculation, or the nearest true values; "" if it is found.
+        passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
+        true_text: what that passage writes.
+    """
+
+    start: int
+    end: int
+    text: str
+    outcome: Outcome
+    note: str = ""
+    passage: int | None = None
+    true_text: str = ""
+
+
+class _Found(NamedTuple):
+    figure: Figure
+    passage: int
 
 
 def check_figures(
-    draft: Draft, passages: Sequence[Passage], cited: Mapping[int, Sequence[Passage]]
-) -> list[Finding]:
-    """One finding for each figure of the draft, and for each sentence that cannot be read.
+    sentence: str, cited: Sequence[str], evidence: Sequence[str]
+) -> list[FigureCheck]:
+    """What became of each figure of a sentence, in their order.
 
     Args:
-        draft: the parsed draft, or a part of it.
-        passages: all passages of the evidence.
-        cited: the passages that a sentence cites, by its number.
-
-    Returns:
-        ``figure_found``, ``should_cite`` (it fails if the sentence cites something else),
-        ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
+        sentence: a sentence, heading, list item, row or table of a draft, whose quotes and
+            citations are blank.
+        cited: the texts of the passages that it cites; empty if it cites none.
+        evidence: the texts of all passages, with the cited ones.
     """
-    evidence = _Evidence()
-    texts = draft.texts()
-    citing = {citation.sentence for citation in draft.citations}
-    default = latin_language(draft.text) or "en"
-    findings = []
-    for number, sentence in enumerate(draft.sentences):
-        if not _is_checked(sentence):
-            continue
-        text = texts[number]
-        language = language_of(text, default)
-        if language not in LANGUAGES and sentence.has_content:
-            span = Span(start=sentence.start, end=sentence.end)
-            problem = f"numbers and dates in words cannot be read in this language ({language})"
-            findings.append(unchecked_language("figures", span, text, problem))
-        own = cited.get(number, ())
-        citing_sentence = _Sentence(text, language, own, bool(own) or number in citing)
-        for figure in find_figures(text, language):
-            if figure.is_loose or _is_section_number(sentence, figure):
-                continue
-            span = Span(start=sentence.start + figure.start, end=sentence.start + figure.end)
-            findings.append(_finding(figure, span, citing_sentence, passages, evidence))
-    return findings
+    if not any(map(str.isalnum, sentence)):
+        return []
+    everything = _index(tuple(evidence))
+    own = _index(tuple(cited)) if cited else everything
+    number = _LIST_NUMBER.match(sentence)
+    first = number.end() if number else 0
+    figures = [figure for figure in find_figures(sentence) if figure.start >= first]
+    checks = []
+    codes = [match for match in _CODE.finditer(sentence) if re.search(r"\d", match[0])]
+    for code in codes:
+        literal = code[0].strip("`").strip()
+        passage = everything.literal(literal) if not literal.replace(".", "").isdecimal() else None
+        if passage is not None:
+            checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
+            figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+        elif not _VALUE.search(literal) and not literal[0].isdecimal():
+            figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+    for figure in figures:
+        in_code = any(code.start() < figure.start < code.end() for code in codes)
+        check = _check(figure, sentence, figures, own, everything, in_code)
+        if check is not None:
+            if cited and check.outcome in ("found", "rounded") and check.passage is not None:
+                text = own.texts[check.passage]
+                place = evidence.index(text) if text in evidence else None
+                check = check._replace(passage=place)
+            checks.append(check)
+    return sorted(checks)
 
 
-def _is_checked(sentence: DraftSentence) -> bool:
-    """All but blocks of code and questions."""
-    text = sentence.text.strip()
-    return sentence.has_content or not (text.startswith(_CODE) or text.endswith("?"))
+def _check(
+    figure: Figure, sentence: str, figures: list[Figure], own: _Index, everything: _Index,
+    in_code: bool,
+) -> FigureCheck | None:  # fmt: skip
+    start, end, text = figure.start, figure.end, figure.text
+    if figure.unit in _LITERAL:
+        return _literal(figure, own, everything)
+    if figure.is_counting and not any(noun in own.counted for noun in figure.nouns[:2]):
+        return None
+    match, rival = own.support(figure, figures, in_code)
+    if match and not rival:
+        return FigureCheck(start, end, text, "found", "", match.passage, match.figure.text)
+    before = re.search(r"(\w+)[ -]$", sentence[:start])
+    if before and (passage := own.literal(f"{before[1]} {text}")) is not None:
+        return FigureCheck(start, end, text, "found", "", passage, f"{before[1]} {text}")
+    if not match:
+        rounded, rival = own.rounded(figure, figures)
+        if rounded and not rival:
+            true = rounded.figure.text
+            return FigureCheck(start, end, text, "rounded", f"it is {true}", rounded.passage, true)
+    if own is not everything:
+        other, other_rival = everything.support(figure, figures, in_code)
+        if other and not other_rival and everything.texts[other.passage] not in own.texts:
+            return FigureCheck(
+                start, end, text, "elsewhere", "it does not stand in what the sentence cites",
+                other.passage, other.figure.text,
+            )  # fmt: skip
+    if _CALCULATED.search(sentence) and (calculation := own.computed(figure, sentence)):
+        return FigureCheck(start, end, text, "computed", calculation)
+    if figure.unit == "th" and figure.readings[0][1] <= 10:
+        return None
+    return FigureCheck(start, end, text, "unsupported", _note(figure, rival, own))
 
 
-def _is_section_number(sentence: DraftSentence, figure: TextFigure) -> bool:
-    if sentence.has_content:
-        return False
-    match = _SECTION_NUMBER.match(sentence.text)
-    return match is not None and figure.end <= match.end()
+def _literal(figure: Figure, own: _Index, everything: _Index) -> FigureCheck | None:
+    """The check of a version, identifier or address, which must stand as it is."""
+    start, end, text = figure.start, figure.end, figure.text
+    passage = own.literal(text)
+    if passage is not None:
+        return FigureCheck(start, end, text, "found", "", passage, text)
+    passage = everything.literal(text)
+    if passage is not None:
+        note = "it does not stand in what the sentence cites"
+        return FigureCheck(start, end, text, "elsewhere", note, passage, text)
+    is_value = figure.unit == "version" or re.search(r"[A-Z]|://|@|^[\da-fA-F]{7,}$", text)
+    note = "it stands nowhere in the evidence"
+    return FigureCheck(start, end, text, "unsupported", note) if is_value else None
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence of the draft.
-
-    Attributes:
-        text: its text without citations.
-        language: ISO 639-1 code.
-        cited: the passages that it cites.
-        has_citation: whether it has a citation, also one of an unknown passage.
-    """
-
-    text: str
-    language: str
-    cited: Sequence[Passage]
-    has_citation: bool
-    _shared: dict[str, int] = field(default_factory=dict, init=False)
-
-    def nearest(
-        self, supports: Sequence[tuple[TextFigure, Passage]], evidence: _Evidence
-    ) -> tuple[TextFigure, Passage]:
-        """The passage with most words of the sentence; the first one if several have as many."""
-        if len(supports) == 1:
-            return supports[0]
-        return max(supports, key=lambda support: self._shared_words(support[1], evidence))
-
-    def _shared_words(self, passage: Passage, evidence: _Evidence) -> int:
-        if passage.chunk_id not in self._shared:
-            self._shared[passage.chunk_id] = len(self._words & evidence.words_of(passage))
-        return self._shared[passage.chunk_id]
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(stems_of(self.text, self.language).content)
-
-
-def _finding(
-    figure: TextFigure,
-    span: Span,
-    sentence: _Sentence,
-    passages: Sequence[Passage],
-    evidence: _Evidence,
-) -> Finding:
-    match, passage = next(_supports(figure, sentence.cited, evidence), (None, None))
-    is_cited = match is not None
-    if match is None and (supports := [*_supports(figure, passages, evidence)]):
-        match, passage = sentence.nearest(supports, evidence)
-    text = shorten(figure.text)
-    if match is None or passage is None:
-        near = evidence.similar(figure, sentence.cited or passages)
-        remedy = "Use a figure of the evidence, or remove it."
-        return Finding(
-            check="figures", code="unsupported_figure", fails=True, span=span, text=text,
-            note=_note(figure, near), remedy=remedy,
-        )  # fmt: skip
-    is_elsewhere = sentence.has_citation and not is_cited
-    return Finding(
-        check="figures",
-        code="figure_found" if is_cited else "should_cite",
-        fails=is_elsewhere,
-        span=span,
-        text=text,
-        chunk_id=passage.chunk_id,
-        locator=passage.locator,
-        true_text=shorten(match.text),
-        note="it does not stand in what the sentence cites" if is_elsewhere else None,
-        remedy=None if is_cited else f"Cite {passage.locator}, if that is meant.",
-    )
-
-
-def _supports(
-    figure: TextFigure, passages: Iterable[Passage], evidence: _Evidence
-) -> Iterator[tuple[TextFigure, Passage]]:
-    """The passages that support a figure, each with its figure."""
-    for passage in passages:
-        if match := evidence.of(passage).support(figure):
-            yield match, passage
-
-
-def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
-    if not near:
-        return "it stands nowhere in the evidence"
-    names = ", ".join(f'"{similar.text}"' for similar in near)
-    if 0 < _distance(figure, near[0]) <= _CLOSE:
-        return f"it stands nowhere in the evidence; close to it, but not equal: {names}"
-    return f"it stands nowhere in the evidence, which has {names}"
-
-
-def _distance(figure: TextFigure, candidate: TextFigure) -> Fraction:
-    """The difference of two numbers in relation to the larger one; 1 for what is no number."""
-    first, second = figure.value, candidate.value
-    if not (isinstance(first, Fraction) and isinstance(second, Fraction)):
-        return Fraction(1)
-    if first == second:
-        return Fraction(0)
-    return min(abs(first - second) / max(abs(first), abs(second)), Fraction(1))
+def _note(figure: Figure, rival: _Found | None, own: _Index) -> str:
+    if rival:
+        return f'the evidence has "{rival.figure.text}" there'
+    same = own.by_unit.get(figure.unit, [])
+    near = sorted(same, key=lambda found: -own.likeness(figure, found.figure))
+    names = [*dict.fromkeys(f'"{found.figure.text}"' for found in near)][:3]
+    return "it stands nowhere in the evidence" + (f", which has {', '.join(names)}" if names else "")
 
 
 # -- evidence --------------------------------------------------------------------------------------
 
 
-class _Evidence:
-    """The figures and words of passages, which are read when they are first compared."""
-
-    def __init__(self) -> None:
-        self._indexes: dict[str, FigureIndex] = {}
-        self._words: dict[str, frozenset[str]] = {}
-        self._by_kind: dict[tuple[str, ...], _FiguresByKind] = {}
-
-    def of(self, passage: Passage) -> FigureIndex:
-        index = self._indexes.get(passage.chunk_id)
-        if index is None:
-            index = self._indexes[passage.chunk_id] = evidence_of(passage)
-        return index
-
-    def similar(self, figure: TextFigure, passages: Sequence[Passage]) -> list[TextFigure]:
-        """Up to three figures of the passages of the same kind and unit, the closest first."""
-        key = tuple(passage.chunk_id for passage in passages)
-        if key not in self._by_kind:
-            self._by_kind[key] = _FiguresByKind(map(self.of, passages))
-        return self._by_kind[key].similar(figure)
-
-    def words_of(self, passage: Passage) -> frozenset[str]:
-        """The stems of a passage with its title and headings."""
-        words = self._words.get(passage.chunk_id)
-        if words is None:
-            text, declared = _text_of(passage), passage.document.language.partition("-")[0]
-            language = language_of(text, declared if declared != "und" else "en")
-            words = self._words[passage.chunk_id] = frozenset(stems_of(text, language).content)
-        return words
-
-
-class _FiguresByKind:
-    """The figures of several passages by kind and unit. Numbers are in the order of their values.
-
-    A draft may state as many figures as its evidence has, so one figure is not compared with all.
-    """
-
-    def __init__(self, indexes: Iterable[FigureIndex]) -> None:
-        self._groups: defaultdict[tuple[str, str], list[TextFigure]] = defaultdict(list)
-        distinct = {
-            (figure.text, figure.nouns): figure for index in indexes for figure in index.figures
-        }
-        for figure in distinct.values():
-            self._groups[figure.kind, figure.unit].append(figure)
-        for (kind, _), group in self._groups.items():
-            if kind in COUNTED:
-                group.sort(key=_value_of)
-
-    def similar(self, figure: TextFigure) -> list[TextFigure]:
-        """Up to three figures of the same kind and unit, the closest first."""
-        group = self._groups.get((figure.kind, figure.unit), [])
-        near: Iterable[TextFigure] = group
-        if figure.kind in COUNTED:
-            place = bisect_left(group, _value_of(figure), key=_value_of)
-            below = (group[n] for n in range(place - 1, -1, -1))
-            above = (group[n] for n in range(place, len(group)))
-            near = merge(below, above, key=lambda candidate: _distance(figure, candidate))
-        found: dict[str, TextFigure] = {}
-        for candidate in islice(near, _MAX_COMPARED):
-            if not (figure.nouns and candidate.nouns) or figure.nouns & candidate.nouns:
-                found.setdefault(candidate.text, candidate)
-            if len(found) == _MAX_NAMED:
-                break
-        return [*found.values()]
-
-
-def _value_of(figure: TextFigure) -> Fraction:
-    assert isinstance(figure.value, Fraction)
-    return figure.value
-
-
-def evidence_of(passage: Passage) -> FigureIndex:
-    """The figures of a passage, ready to be looked up."""
-    declared = passage.document.language.partition("-")[0]
-    return _evidence(_text_of(passage), declared if declared in LANGUAGES else "en")
-
-
-def _text_of(passage: Passage) -> str:
-    return "\n".join((passage.document.title, *passage.headings, passage.content))
-
-
 @lru_cache(maxsize=1024)
-def _evidence(text: str, declared: str) -> FigureIndex:
-    # Cached, because the next draft often has much of the same evidence.
-    return FigureIndex(text, latin_language(text) or declared)
+def _figures_of(text: str) -> tuple[Figure, ...]:
+    return tuple(find_figures(text))
 
 
-class FigureIndex:
-    """The figures of a passage with its title and headings, by what they support."""
+@lru_cache(maxsize=64)
+def _index(texts: tuple[str, ...]) -> _Index:
+    return _Index(texts)
 
-    def __init__(self, text: str, language: str) -> None:
-        self.figures = find_figures(text, language)
-        self._text = text
-        self._exact: dict[Key, TextFigure] = {}
-        self._by_value: defaultdict[tuple[str, Hashable], list[TextFigure]] = defaultdict(list)
-        self._by_count: defaultdict[Hashable, list[tuple[TextFigure, Reading]]] = defaultdict(list)
-        self._counted: defaultdict[str, set[Hashable]] = defaultdict(set)
-        self._years: set[Hashable] = set()
-        self._named: frozenset[str] | None = None
-        for figure in self.figures:
-            for part in (figure, *figure.parts):
-                self._index(part)
 
-    def _index(self, figure: TextFigure) -> None:
-        if figure.needs_all:
-            values = frozenset(reading.value for reading in figure.readings)
-            self._exact.setdefault(("ambiguous", values), figure)
-            return
-        for reading in figure.readings:
-            if reading.kind not in COUNTED:
-                for key in _less_precise(reading):
-                    self._exact.setdefault(key, figure)
-                continue
-            if reading.unit:
-                self._by_value[reading.unit, _ratio(reading.value)].append(figure)
-            if reading.amount is not None:
-                self._by_count[_ratio(reading.amount)].append((figure, reading))
-        self._years.update(filter(None, map(_year_of, figure.readings)))
-        for noun in figure.nouns if figure.kind in COUNTED else ():
-            self._counted[noun].add(_ratio(figure.value))
-        if figure.label and isinstance(figure.value, Fraction):
-            self._exact.setdefault(("ordinal", int(figure.value)), figure)
+class _Index:
+    """The figures of passages, by what they support."""
 
-    def support(self, figure: TextFigure) -> TextFigure | None:
-        """The figure that supports another one, or ``None``."""
-        if figure.needs_all:
-            values = frozenset(reading.value for reading in figure.readings)
-            if match := self._exact.get(("ambiguous", values)):
-                return match
-            matches = [self._exact.get(("date", value)) for value in values]
-            return matches[0] if all(matches) else None
-        for reading in figure.readings:
-            match = (
-                self._number(figure, reading)
-                if reading.kind in COUNTED
-                else self._first(_own_keys(figure, reading)) or self._without_year(reading)
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.texts = texts
+        self.by_reading: defaultdict[Reading, list[_Found]] = defaultdict(list)
+        self.by_unit: defaultdict[str, list[_Found]] = defaultdict(list)
+        self.by_amount: defaultdict[Fraction | None, list[_Found]] = defaultdict(list)
+        self.counted: set[str] = set()
+        self.words: set[str] = set()
+        self._frequency: defaultdict[str, int] = defaultdict(int)
+        self._literals: dict[str, int | None] = {}
+        self._lower = [" ".join(text.lower().split()) for text in texts]
+        for passage, text in enumerate(texts):
+            for figure in _figures_of(text):
+                found = _Found(figure, passage)
+                for reading in figure.readings:
+                    for key in _less_precise(reading):
+                        self.by_reading[key].append(found)
+                for unit in {unit for unit, _ in figure.readings}:
+                    self.by_unit[unit].append(found)
+                self.by_amount[figure.amount].append(found)
+                self.counted.update(figure.nouns)
+                for word in figure.words:
+                    self._frequency[word] += 1
+        self.total = 1 + sum(map(len, self.by_unit.values()))
+
+    def literal(self, text: str) -> int | None:
+        """The first passage that has a text as it is, apart from case, spaces and hyphens."""
+        if text not in self._literals:
+            low = re.sub(r"^(?:https?|ftp)://", "", text.lower()).rstrip("/")
+            parts = re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", re.sub(r"^v(?=\d)", "", low))
+            pattern = r"[\s_-]*".join(map(re.escape, filter(None, parts)))
+            if low.endswith(".x"):
+                pattern = pattern.removesuffix("x") + r"[\dx]"
+            search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
+            self._literals[text] = next(
+                (number for number, lower in enumerate(self._lower) if search(lower)), None
             )
-            if match:
-                return match
-        matches = [self.support(part) for part in figure.parts]
-        return matches[0] if matches and all(matches) else None
+        return self._literals[text]
 
-    def _first(self, keys: Iterable[Key]) -> TextFigure | None:
-        return next((self._exact[key] for key in keys if key in self._exact), None)
+    def likeness(self, first: Figure, second: Figure) -> float:
+        """How much two figures share of the words beside them; rare and near ones count most."""
+        return sum(
+            nearness * second.words[word] * log(1 + self.total / self._frequency[word])
+            for word, nearness in first.words.items()
+            if word in second.words
+        )
 
-    def _without_year(self, reading: Reading) -> TextFigure | None:
-        """A date without its year, if the whole passage is of that year."""
-        year, value = _year_of(reading), reading.value
-        if year is None or not isinstance(value, tuple) or self._years != {year}:
-            return None
-        return self._exact.get(("yearless", value[1:]))
+    def support(
+        self, figure: Figure, figures: list[Figure], in_code: bool
+    ) -> tuple[_Found | None, _Found | None]:
+        """The figure that has the same value, and another one if that is meant instead."""
+        keys: list[Reading] = [*figure.readings]
+        if figure.unit == "" and figure.amount and 1500 <= figure.amount <= 2100:
+            keys.append(("date", (int(figure.amount), None, None)))
+        same = [found for key in dict.fromkeys(keys) for found in self.by_reading.get(key, ())]
+        if not figure.unit and (in_code or not figure.nouns):
+            same += self.by_amount.get(figure.amount, []) if figure.amount is not None else []
+        same = [found for found in same if self._is_compatible(figure, found.figure)]
+        values = set(keys)
+        others = [
+            found
+            for found in self.by_unit.get(figure.unit, ())
+            if values.isdisjoint(key for r in found.figure.readings for key in _less_precise(r))
+            and (figure.amount is None or found.figure.amount != figure.amount)
+        ]
+        return self._choose(figure, same, others, figures)
 
-    def _number(self, figure: TextFigure, reading: Reading) -> TextFigure | None:
-        if reading.unit:
-            for candidate in self._by_value.get((reading.unit, _ratio(reading.value)), ()):
-                if self._has_rate(figure, candidate):
-                    return candidate
-        if reading.amount is None:
-            return None
-        for candidate, meaning in self._by_count.get(_ratio(reading.amount), ()):
-            if not self._has_rate(figure, candidate):
+    def _is_compatible(self, figure: Figure, found: Figure) -> bool:
+        if frozenset((figure.hedge, found.hedge)) in _OPPOSITE:
+            return False
+        if figure.per and found.per and figure.per != found.per:
+            return False
+        if figure.unit or found.unit or not figure.nouns or set(figure.nouns) & set(found.words):
+            return True
+        return not (found.nouns and self.counted.intersection(figure.nouns))
+
+    def _choose(
+        self, figure: Figure, same: list[_Found], others: Iterable[_Found], figures: list[Figure]
+    ) -> tuple[_Found | None, _Found | None]:
+        if not same:
+            return None, None
+        best = max(same, key=lambda found: self.likeness(figure, found.figure))
+        own = self.likeness(figure, best.figure)
+        whole = sum(
+            nearness * log(1 + self.total / self._frequency[word])
+            for word, nearness in figure.words.items()
+            if word in self._frequency
+        )
+        for rival in others:
+            likeness = self.likeness(figure, rival.figure)
+            if likeness < _MARGIN * own or likeness < _LEAST * whole:
                 continue
-            if reading.unit and not meaning.unit:
-                if not (candidate.nouns or candidate.label) and reading.unit in self._names():
-                    return candidate
-            elif meaning.unit and not reading.unit:
-                if not (figure.nouns or figure.label) and meaning.kind != "percent":
-                    return candidate
-            elif not reading.unit and self._counts_same(figure, candidate):
-                return candidate
-        return None
+            # The sentence may state both figures: then all words of both count.
+            stated = [other for other in figures if other is not figure and set(other.readings) & set(rival.figure.readings)]
+            if any(
+                own + self.likeness(other, rival.figure)
+                >= likeness + self.likeness(other, best.figure)
+                for other in stated
+            ):
+                continue
+            return best, rival
+        return best, None
 
-    def _counts_same(self, figure: TextFigure, candidate: TextFigure) -> bool:
-        """Whether two bare numbers may count, or name, the same."""
-        if figure.nouns & candidate.nouns:
-            return True
-        if figure.label and candidate.label:
-            return _are_same_labels(figure.label, candidate.label)
-        if figure.before and figure.before == candidate.before:
-            return True
-        if figure.label or candidate.label:
-            return not (figure.nouns if candidate.label else candidate.nouns)
-        if not (figure.nouns and candidate.nouns):
-            return True
-        return not any(noun in self._counted for noun in figure.nouns)
+    def rounded(
+        self, figure: Figure, figures: list[Figure]
+    ) -> tuple[_Found | None, _Found | None]:
+        """The figure of which another one is the rounded or hedged value."""
+        unit, value = figure.readings[0]
+        if figure.amount is None or not isinstance(value, Fraction):
+            return None, None
+        fits, others = [], []
+        for found in self.by_unit.get(unit, ()):
+            if found.figure.amount is None:
+                continue
+            true = next(v for u, v in found.figure.readings if u == unit)
+            (fits if _fits(figure, value, true) else others).append(found)
+        return self._choose(figure, fits, others, figures)
 
-    def _has_rate(self, figure: TextFigure, candidate: TextFigure) -> bool:
-        """Whether a rate is one in the evidence, or is named in it."""
-        if not figure.per or figure.per == candidate.per:
-            return True
-        return not candidate.per and figure.per in self._names()
+    def computed(self, figure: Figure, sentence: str) -> str:
+        """The calculation of a figure from two of the evidence; "" without one."""
+        unit, value = figure.readings[0]
+        if figure.amount is None or not isinstance(value, Fraction) or not value:
+            return ""
+        pool = [
+            (found.figure, *found.figure.readings[0])
+            for found in self.likest(figure)
+            if isinstance(found.figure.readings[0][1], Fraction)
+        ]
+        tolerance = abs(value / figure.amount * figure.step) / 2
+        for n, (first, first_unit, a) in enumerate(pool):
+            for second, second_unit, b in pool[n + 1 :]:
+                large, small = (first, second) if a >= b else (second, first)
+                high, low = max(a, b), min(a, b)
+                if first_unit == second_unit == unit and unit != "%x":
+                    if a + b == value:
+                        return f"{first.text} + {second.text} = {figure.text}"
+                    if high - low == value:
+                        return f"{large.text} − {small.text} = {figure.text}"
+                if first_unit == second_unit and unit in ("%", "x", "") and low > 0:
+                    scale = 100 if unit == "%" else 1
+                    ratios = [(high, low), *([(low, high)] if scale == 100 else [])]
+                    for x, y in ratios:
+                        if abs(scale * x / y - value) <= tolerance and (unit or figure.step >= 1):
+                            names = (large, small) if x == high else (small, large)
+                            return f"{names[0].text} / {names[1].text} = {figure.text}"
+                    for x, y in ((high, low), (low, high)) if unit == "%" else ():
+                        if abs(100 * (high - low) / y - value) <= tolerance:
+                            return f"({large.text} − {small.text}) / {(small if y == low else large).text} = {figure.text}"
+                for count, other, x, y in ((first, second, a, b), (second, first, b, a)):
+                    other_unit = second_unit if other is second else first_unit
+                    if not count.unit and other_unit == unit and x * y == value and 1 < x <= 100:
+                        return f"{count.text} × {other.text} = {figure.text}"
+        return ""
 
-    def _names(self) -> frozenset[str]:
-        """The dimensions and the rates whose units the text names."""
-        if self._named is None:
-            words = {match[1] or match[2] for match in _NAMES.finditer(self._text.lower())}
-            units = [unit for word in words for unit in UNITS_BY_NAME.get(word, ())]
-            rates = {rate for word in words if (rate := rate_of(word))}
-            every = () if RECURRING.isdisjoint(words) else ("every",)
-            self._named = frozenset({unit.dimension for unit in units} | rates).union(every)
-        return self._named
-
-
-def _ratio(value: Hashable) -> Hashable:
-    """A fraction as two numbers, which are faster to look up."""
-    return value.as_integer_ratio() if isinstance(value, Fraction) else value
-
-
-def _year_of(reading: Reading) -> int | None:
-    value = reading.value
-    is_dated = reading.kind == "date" and isinstance(value, tuple) and isinstance(value[0], int)
-    return value[0] if isinstance(value, tuple) and is_dated else None
-
-
-def _are_same_labels(first: str, second: str) -> bool:
-    """Labels may be abbreviated: "Section", "Sec."; "#" and "No." stand for any."""
-    return first[:2] == second[:2] or not _ANY_LABEL.isdisjoint((first, second))
-
-
-def _own_keys(figure: TextFigure, reading: Reading) -> Iterator[Key]:
-    """The keys under which the evidence may have a reading."""
-    yield reading.kind, reading.value
-    if reading.kind == "url":
-        yield "host", str(reading.value).partition("://")[2]
-    elif reading.kind == "ordinal" and not figure.nouns:
-        yield "day", reading.value  # "On the 9th".
-
-
-def _less_precise(reading: Reading) -> Iterator[Key]:
-    """The keys of what a figure of the evidence supports: itself, and what says less."""
-    kind, value = reading.kind, reading.value
-    yield kind, value
-    if kind == "date" and isinstance(value, tuple):
-        yield from _dates(value)
-    elif kind == "time" and isinstance(value, tuple):
-        yield kind, (value[0], "", *value[2:])
-    elif not isinstance(value, str):
-        return
-    elif kind == "hash":
-        for length in range(7, len(value)):
-            yield kind, value[:length]
-    elif kind == "url":
-        _, separator, after_scheme = value.rpartition("://")
-        yield kind, after_scheme
-        yield kind, after_scheme.partition("/")[0]
-        if not separator:
-            yield "host", after_scheme
-    elif kind == "address":
-        yield kind, re.split(r"/|(?<=\.\d):|(?<=\.\d\d):|(?<=\.\d\d\d):", value)[0]
-    elif kind == "path":
-        path, _, line = value.partition(":") if not re.match(r"[a-z]:", value) else (value, "", "")
-        parts = path.split("/")
-        for first in range(len(parts)):
-            name = "/".join(parts[first:])
-            yield kind, name
-            if line:
-                yield kind, f"{name}:{line}"
+    def likest(self, figure: Figure) -> list[_Found]:
+        """The figures of the evidence whose words are most like those of another one."""
+        every = {id(found): found for group in self.by_unit.values() for found in group}
+        ranked = sorted(every.values(), key=lambda found: -self.likeness(figure, found.figure))
+        return ranked[:_POOL]
 
 
-def _dates(value: tuple[Hashable, ...]) -> Iterator[Key]:
-    year, *month_and_day = value
-    if isinstance(year, int):
-        yield "date", (year, None, None)
-    if len(month_and_day) == 2:
-        month, day = month_and_day
-        if year is None:
-            yield "yearless", (month, day)
-        yield "date", (year, month, None)
-        yield "date", (None, month, day)
-        yield "date", (None, month, None)
-        if day is not None:
-            yield "day", day
+def _fits(figure: Figure, value: Fraction, true: Fraction) -> bool:
+    """Whether a value is the true one, rounded as its words say."""
+    if not true or not value or (true < 0) != (value < 0):
+        return False
+    ratio = value / true
+    scale = value / figure.amount if figure.amount else Fraction(1)
+    step = figure.step * scale
+    is_digits = abs(true - value) <= step / 2
+    if figure.hedge == "over":
+        return Fraction(2, 3) <= ratio < 1
+    if figure.hedge == "under":
+        return 1 < ratio <= Fraction(5, 4)
+    if figure.hedge in ("about", ""):
+        near = Fraction(1, 10) if figure.hedge else Fraction(1, 20)
+        if figure.hedge:
+            return abs(ratio - 1) <= near or (is_digits and abs(ratio - 1) <= 2 * near)
+        is_year = figure.amount == value and 1500 <= value <= 2100
+        is_precise = (true / step).denominator > 1 and (true / scale).denominator > 1 or abs(true / scale) >= 1000
+        return not is_year and is_digits and is_precise and abs(ratio - 1) <= near
+    return False
+
+
+def _less_precise(reading: Reading) -> Iterator[Reading]:
+    """What a reading of the evidence supports: itself, and dates that say less."""
+    yield reading
+    unit, value = reading
+    if unit == "date" and isinstance(value, tuple):
+        year, month, day = value
+        if year and month:
+            yield "date", (year, None, None)
+            yield "", Fraction(year)
+        if day:
+            yield "date", (year, month, None)
+            yield "date", (None, month, day)
+        if month:
+            yield "date", (None, month, None)
