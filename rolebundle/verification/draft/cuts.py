@@ -48,18 +48,19 @@ _EXCEPTION = re.compile(
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(
-    r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)", re.IGNORECASE
+    r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
+    re.IGNORECASE,
 )
 _CLAUSE_BEFORE = re.compile(
     r".*(?:[;()]|\s[—–-]\s|—"
-    r"|,\s*(?:and|but|so|yet|because|since|whereas|which|who|although|though)\b(?=[^,]*$))",
+    r"|,\s*(?:and|but|so|yet|because|since|whereas|as|which|who|although|though)\b(?=[^,]*$))",
     re.IGNORECASE | re.DOTALL,
 )
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
-_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?$|\d[.,:]$")
-_SIGN = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])$")
+_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
+_SIGN = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
 _FIGURE_AFTER = re.compile(
     r"[.,:/–-]\d|\s?[%‰°′″'\"]|[²³⁰-⁹₀-₉]|\s+(?:or (?:more|less|fewer|later|earlier|higher|lower)"
@@ -91,12 +92,15 @@ def turns(word: str) -> bool:
     return denies(word) or word in closed or _DENIAL.match(word) is not None
 
 
-def cut_problem(content: str, parts: Sequence[tuple[int, int]]) -> str:
-    """Why a quote of these parts of a passage's text turns the sense, or nothing."""
+def cut_problem(content: str, parts: Sequence[tuple[int, int]], prose: str) -> str:
+    """Why a quote of these parts of a passage's text turns the sense, or nothing.
+
+    What the draft's own ``prose`` around the quote denies or makes a condition is not left out.
+    """
     problems = [_cut_word(content, *part) for part in parts]
     for (_, end), (start, _) in zip(parts, parts[1:], strict=False):
         problems.append(_gap(content, end, start))
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1]))
+    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], {*words_of(prose)}))
     return next(filter(None, problems), "")
 
 
@@ -123,22 +127,25 @@ def _counts_what_follows(content: str, start: int, end: int) -> bool:
     return noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH
 
 
-def _cut_sentence(content: str, start: int, end: int) -> str:
+def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
     item = _ITEM.match(content, first)
     before = content[first:start]
-    if item:
-        before = _introduction(content, first) + content[item.end() : start]
     after, quoted = content[end:last], words_of(content[start:end])
-    if word := _governs_before(before, is_figure(quoted[0]) if quoted else False):
+    found = _governs_before(before, is_figure(quoted[0]) if quoted else False)
+    if item:
+        introduction = words_of(_introduction(content, first))
+        found += [word for word in introduction if denies(word) or word == "only"]
+    if word := next((word for word in found if not _restated(word, said)), ""):
         return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
     if "?" in after and words_of(content[first:start]):
         return "The passage asks this: its question mark is left out."
     following = after if after.strip(" .!*_\"')”’\n") else content[last : last + 80]
     exception = re.match(r"\W*(?:except|unless|excluding|but not|only (?:if|when))\b", following, re.I)
-    if exception or (len(quoted) > 2 and _governs_after(after)):  # noqa: PLR2004
+    is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said))
+    if not is_said and (exception or (len(quoted) > 2 and _governs_after(after))):  # noqa: PLR2004
         return f"The passage continues: “… {_excerpt(following)}”."
     return ""
 
@@ -152,14 +159,22 @@ def _introduction(content: str, first: int) -> str:
     return ""
 
 
-def _governs_before(before: str, is_before_figure: bool) -> str:
-    """The word before a quote that turns it, or nothing."""
+def _restated(word: str, said: set[str]) -> bool:
+    """Whether the draft's own words have a word of the same class."""
+    if word in _CONDITIONS:
+        return not said.isdisjoint(_CONDITIONS | _LATE | {"with", "provided", "starting", "for"})
+    if denies(word) or word == "only" or _DENIAL.match(word):
+        return any(denies(own) or own in ("only", "just") or _DENIAL.match(own) for own in said)
+    return not said.isdisjoint(_LIMITS)
+
+
+def _governs_before(before: str, is_before_figure: bool) -> list[str]:
+    """The words before a quote that turn it."""
     plain = _NO_NEGATION.sub(" ", before)
     clause = _CLAUSE_BEFORE.sub("", plain)
     words, sentence = words_of(clause), words_of(plain[plain.rfind(";") + 1 :])
     found = [word for word in words if denies(word) or word == "only"]
     found += [word for word in sentence if word in _CONDITIONS]
-    found += [word for word in sentence[:1] if word in _LATE]
     found += _EXCEPTION.findall(clause)
     if words and words[-1] in _OPENS_CLAUSE:
         found += filter(_OPINION.match, words[-5:])
@@ -168,7 +183,7 @@ def _governs_before(before: str, is_before_figure: bool) -> str:
     found += [word for word in words[-1:] if word in _LIMITS or _DENIAL.match(word)]
     if is_before_figure:
         found += [word for word in words_of(clause)[-2:] if word in _BOUNDS]
-    return found[0] if found else ""
+    return found
 
 
 def _governs_after(after: str) -> bool:
@@ -178,14 +193,14 @@ def _governs_after(after: str) -> bool:
         return True
     clause = _CLAUSE_AFTER.split(_NO_NEGATION.sub(" ", after))[0]
     head, _, contrast = clause.lower().partition("but ")
-    words, near = words_of(clause), words_of(head)[:4]
+    words, near = words_of(head), words_of(head)[:4]
     return (
         any(word in _CONDITIONS for word in words)
         or words[:1] in (["when"], ["whenever"], ["once"])
         or _EXCEPTION.search(clause) is not None
         or any(denies(word) for word in near[:3])
         or any(map(_DENIAL.match, near))
-        or any(denies(word) or word in _CONDITIONS for word in words_of(contrast))
+        or any(map(denies, words_of(contrast)))
     )
 
 

@@ -67,7 +67,8 @@ class Block(NamedTuple):
 
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
-_QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
+_INDENTED = re.compile(r" {4}|\t")
 _DEFINITION = re.compile(r" {0,3}\[\^?[^\]\[\s]{1,50}\]:[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`\r\n]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -144,6 +145,11 @@ def _blocks(text: str) -> list[Block]:
         if last:
             blocks.append(Block("code", start, lines[last][1]))
             is_open, header, number = False, "", last + 1
+        elif line and not is_open and _INDENTED.match(line):
+            if blocks and blocks[-1].kind == "code" and not text[blocks[-1].end : start].strip():
+                blocks[-1] = blocks[-1]._replace(end=end)
+            else:
+                blocks.append(Block("code", start, end))
         elif not line or (is_open and "|" in line and "-" in line and set(line) <= set("|:- \t")):
             if line and blocks[-1].kind in ("row", "prose"):
                 first = text.rfind("\n", 0, blocks[-1].end) + 1

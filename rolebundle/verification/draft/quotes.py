@@ -50,15 +50,17 @@ class QuoteResult(NamedTuple):
     note: str | None = None
 
 
-def check_quote(text: str, passages: Sequence[Passage], cited: Sequence[Passage]) -> QuoteResult:
-    """Look for a quote in passages; in the cited ones first."""
+def check_quote(
+    text: str, passages: Sequence[Passage], cited: Sequence[Passage], prose: str = ""
+) -> QuoteResult:
+    """Look for a quote in passages; in the cited ones first. ``prose``: the sentence around it."""
     if len(text) > _MAX_COMPARED + 2 * max((len(p.content) for p in passages), default=0):
         return QuoteResult("absent", note="The quote is longer than every passage.")
     others = [passage for passage in passages if passage not in cited]
     readings = _readings(_LINE_MARKS.sub("", text) if _is_marked(text) else text)
     doubtful: QuoteResult | None = None
     for passage in (*cited, *others):
-        for parts, problem in _places(readings, passage.content):
+        for parts, problem in _places(readings, passage.content, prose):
             true_text = passage.content[parts[0][0] : parts[-1][1]]
             if problem:
                 doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
@@ -139,7 +141,7 @@ def _with_brackets(part: str, joins_lines: bool) -> str:
 
 
 def _places(
-    readings: Sequence[Sequence[re.Pattern[str]]], content: str
+    readings: Sequence[Sequence[re.Pattern[str]]], content: str, prose: str
 ) -> Iterator[tuple[list[tuple[int, int]], str]]:
     """The places of a quote in a text: the ranges of its parts, and why they do not count."""
     for joins_lines in (False, True):
@@ -157,7 +159,7 @@ def _places(
                     found += [following] if following else []
                 if len(found) == len(patterns):
                     parts = [_source(tokens, *match.span()) for match in found]
-                    yield parts, cut_problem(content, parts)
+                    yield parts, cut_problem(content, parts, prose)
 
 
 def _next(pattern: re.Pattern[str], line: str, at: int) -> re.Match[str] | None:

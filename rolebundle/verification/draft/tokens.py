@@ -1,7 +1,7 @@
 """The tokens of a text without the differences of typography, each with its source range. Pure.
 
 Two texts with the same tokens say the same. White space, invisible characters, emphasis, backticks,
-the marks of lists, links and blockquotes, and the forms of quotation marks and dashes make no
+the marks of lists, links and blockquotes and roles (``:ref:``), and the forms of quotation marks and dashes make no
 difference. Case does. NFKC is not applied where it would change what is said: 10² is not 102.
 """
 
@@ -35,7 +35,7 @@ _INVISIBLE = "\u00ad\u180e\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff"
 _LETTER = rf"(?:[^\W\d_ʼʹ]|[\u0300-\u036f\u0900-\u0dff{_INVISIBLE}])"
 _SKIPPED = (
     rf"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*[-*+•][ \t]+)|\]\([^()\s]*\)|[\[\]`*]"
-    rf"|[{_INVISIBLE}]"
+    rf"|[{_INVISIBLE}]|:[a-z][\w:+-]*:(?=`)|(?<=`)~(?:\w+\.)*|\s<[^<>`\n]+>(?=`)|(?<=`)__?(?!\w)"
 )
 _WORD = rf"{_LETTER}+(?:_+{_LETTER}+)*"
 _DIVIDED = rf"{_WORD}(?:(?<=\w\w)[-‐][ \t]*\r?\n[ \t>]*(?=[^\W\d_][^\W\d_]){_WORD})*"

@@ -178,7 +178,7 @@ class _SentenceCheck:
             last = end
             if not any(map(str.isalnum, quote)):
                 continue
-            code, passage, true_text, note = check_quote(quote, self._all, self.cited)
+            code, passage, true_text, note = check_quote(quote, self._all, self.cited, self._prose)
             may_be_term = is_term(quote) and any(c.isalnum() or c in ",;/|" for c in between)
             fails = code not in ("exact", "normalized") and not (
                 may_be_term and (code == "misattributed" or not self.cited)
@@ -188,6 +188,8 @@ class _SentenceCheck:
                 "near": "Quote the passage word for word, with all that belongs to it, or do not quote.",
                 "absent": "Leave the quote out, or say it without quotation marks.",
             }.get(code)
+            if code == "misattributed":  # What is wrong may be the citation.
+                end = max([end, *(c.end for c in self._sentence.citations)])
             yield self._finding(
                 "quotes", code, first, end, passage, fails=fails, true_text=true_text, note=note,
                 remedy=remedy if fails else None,
@@ -196,7 +198,7 @@ class _SentenceCheck:
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.header else ""
         cited, evidence = ([_text_of(p) for p in passages] for passages in (self.cited, self._all))
-        for start, end, _, outcome, note, number in check_figures(head + self._prose, cited, evidence):
+        for start, end, _, outcome, note, number, true_text in check_figures(head + self._prose, cited, evidence):
             if start < len(head):
                 continue
             place = self._sentence.start - len(head)
@@ -210,8 +212,9 @@ class _SentenceCheck:
             if outcome == "elsewhere" and passage:
                 remedy = f"Cite {passage.locator}, if that is meant."
             yield self._finding(
-                "figures", code, place + start, place + end, passage, fails=fails, note=note, remedy=remedy
-            )
+                "figures", code, place + start, place + end, passage, fails=fails, true_text=true_text, note=note,
+                remedy=remedy,
+            )  # fmt: skip
 
     def _names(self) -> Iterator[Finding]:
         for name in names_in(self._prose):
