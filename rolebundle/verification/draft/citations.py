@@ -1,8 +1,7 @@
 """Whether the citations of a sentence are true. Pure.
 
 A citation is true if the evidence has what it names, if the lines are those of the passage, and if
-the sentence shares content with what it cites. Sharing content is little: it does not mean that the
-sentence is supported.
+its words do not stand in another passage much rather than in what it cites.
 """
 
 from __future__ import annotations
@@ -16,12 +15,14 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.words import language_of
 from rolebundle.verification.draft.marks import Citation
-from rolebundle.verification.draft.statements import content_words, words_of_passage
+from rolebundle.verification.draft.statements import best_match
 
-MIN_SHARE = 0.2
-"""The least share of a sentence's content words that what it cites must have."""
-FOUND_SHARE = 0.5
-"""A passage with this share of them is where the sentence comes from."""
+MIN_WORDS = 4
+"""With fewer content words a citation cannot be compared with what it names."""
+FOUND_SHARE = 0.6
+"""A passage in which this share of them stands together is where the sentence comes from ..."""
+LESS = 0.5
+"""... if what is cited has less than this part of it."""
 
 
 class CitationResult(NamedTuple):
@@ -40,34 +41,32 @@ def check_citation(
 
     Args:
         citation: what is checked.
-        prose: its sentence without citations.
+        prose: what it is cited for: the sentence up to it, from the citation before.
         named: the passages that it names.
         passages: all passages that the sentence may be from.
     """
-    words = content_words(prose)
-    best = max(passages, key=lambda p: len(words & words_of_passage(p)), default=None)
-    if best is None or len(words & words_of_passage(best)) < max(1, FOUND_SHARE * len(words)):
-        best = None
+    best, own = best_match(prose, passages), best_match(prose, named)
+    place = best.passage.locator if best.passage and best.share >= FOUND_SHARE else ""
     if not named:
-        remedy = f"Cite {best.locator}, if that is meant." if best else "Remove it, or cite a passage."
+        remedy = f"Cite {place}, if that is meant." if place else "Remove it, or cite a passage."
         note = f"the evidence has no passage {citation.target[:200]}"
-        return CitationResult("unknown_citation", best, note, remedy)
+        return CitationResult("unknown_citation", best.passage if place else None, note, remedy)
     if citation.kind == "locator":
         start, end = map(int, citation.target.rpartition(":")[2].split("-"))
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
-            place = f"{named[0].path}:{first}-{last}"
-            return CitationResult("wrong_place", named[0], f"the passage is {place}", f"Cite {place}.")
-    shared = words & frozenset().union(*map(words_of_passage, named))
-    if len(shared) >= MIN_SHARE * len(words) or is_unspaced(prose):
+            lines = f"{named[0].path}:{first}-{last}"
+            return CitationResult("wrong_place", named[0], f"the passage is {lines}", f"Cite {lines}.")
+    if own.words < MIN_WORDS or is_unspaced(prose):
         return CitationResult("cited", named[0])
-    if best is not None:
-        note = f"its words are at {best.locator}"
-        return CitationResult("wrong_place", best, note, f"Cite {best.locator}.")
+    if place and own.share < LESS * best.share:
+        return CitationResult("wrong_place", best.passage, f"its words are at {place}", f"Cite {place}.")
+    if own.share or own.words < 2 * MIN_WORDS:
+        return CitationResult("cited", named[0])
     if language_of(prose, "en") != language_of(named[0].content, "en"):
         note = "the sentence and the passage are in different languages"
         return CitationResult("unchecked_language", named[0], note, "Have a person check it.")
-    note = "the passage has next to none of the sentence's words"
+    note = "the passage has none of the sentence's words"
     return CitationResult("unrelated_citation", named[0], note, "Cite the passage that it is from.")
 
 

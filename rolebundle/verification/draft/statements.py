@@ -55,22 +55,22 @@ def content_words(text: str) -> frozenset[str]:
 
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
     """The three consecutive sentences with the most content words of a text."""
+    nothing = Match(0.0, len(content_words(text)))
+    return max(_matches(text, passages), key=lambda match: match.share, default=nothing)
+
+
+def _matches(text: str, passages: Sequence[Passage]) -> Iterator[Match]:
+    """All windows of passages that have any of a text's content words."""
     words = content_words(text)
-    best = Match(0.0, len(words))
-    for passage in passages if words else ():
-        head = frozenset() if not passage.headings else _words_of_head(passage)
-        if len(words & (_words_of(passage.content) | head)) <= best.share * len(words):
+    for passage in passages:
+        head = _words_of_head(passage)
+        if words.isdisjoint(_words_of(passage.content) | head):
             continue
         for window, found in _windows(passage.content):
-            share = len(words & (found | head)) / len(words)
-            if share > best.share:
-                best = Match(share, len(words), passage, window, tuple(sorted(words - found - head)))
-    return best
-
-
-def words_of_passage(passage: Passage) -> frozenset[str]:
-    """The content words of a passage with its title and headings."""
-    return _words_of(passage.content) | _words_of_head(passage)
+            missing = words - found - head
+            if len(missing) < len(words):
+                share = 1 - len(missing) / len(words)
+                yield Match(share, len(words), passage, window, tuple(sorted(missing)))
 
 
 def _words_of_head(passage: Passage) -> frozenset[str]:
@@ -227,7 +227,7 @@ def unknown_parts(name: Name, evidence: Sequence[Passage]) -> list[str]:
     known = [_line_of(passage) for passage in evidence]
     return [
         part for part in parts
-        if any(map(str.isalpha, part)) and not any(_stands_in(part, line) for line in known)
+        if sum(map(str.isalpha, part)) > 1 and not any(_stands_in(part, line) for line in known)
     ]  # fmt: skip
 
 
@@ -245,20 +245,48 @@ def _line_of(passage: Passage) -> str:
 def replaced_name(
     name: Name, unknown: str, text: str, passages: Sequence[Passage]
 ) -> tuple[str, Passage] | None:
-    """The name of a passage that an unknown one replaces in a like sentence, or ``None``."""
-    rest = text[: name.start] + " " + text[name.end :]
-    match = best_match(rest, passages)
-    if match.passage is None or not match.is_covered:
-        return None
+    """The name of a passage that an unknown one replaces in a like sentence, or ``None``.
+
+    The sentence without the name must be covered, and have at least four content words. The other
+    name is of the same kind, and the sentence does not have it. A capitalized one has the same word
+    before or behind it.
+    """
+    before, after = text[: name.start], text[name.end :]
     own = text.lower()
+    found: list[tuple[float, str, Passage]] = []
+    for match in _matches(f"{before} {after}", passages):
+        if match.passage is None or not match.is_covered or match.words <= MIN_WORDS:
+            continue
+        for other, likeness in _rivals(name, unknown, before, after, match.text):
+            if other.lower() not in own:
+                found.append((likeness + 100 * match.share, other, match.passage))
+    return max(found, key=lambda f: f[0])[1:] if found else None
+
+
+def _rivals(
+    name: Name, unknown: str, before: str, after: str, window: str
+) -> Iterator[tuple[str, float]]:
+    """The names of a text that may stand where a name stands, and how like it they are."""
     if name.is_identifier:
-        tokens = (token.strip("`*.,;:\"'“”") for token in re.split(r"[\s()\[\]|]+", match.text))
-        candidates = [token for token in tokens if token and _shape(token) == _shape(unknown)]
-        candidates.sort(key=lambda token: -ratio(token, unknown))
-    else:
-        candidates = [other.text for other in names_in(match.text) if not other.is_identifier]
-    found = next((other for other in candidates if other.lower() not in own), None)
-    return (found, match.passage) if found else None
+        code = " ".join(match[2] for match in _CODE.finditer(window))
+        shape = _shape(unknown)
+        for token in re.split(r"[\s()\[\]|,]+", code if shape == "a" else window):
+            other = token.strip("`*.;:\"'“”")
+            if other and _shape(other) == shape:
+                yield other, ratio(other, unknown)
+        return
+    beside = {*words_of(before)[-1:], *words_of(after)[:1]}
+    for rival in names_in(window):
+        around = {*words_of(window[: rival.start])[-1:], *words_of(window[rival.end :])[:1]}
+        if not rival.is_identifier and beside & around:
+            yield rival.text, ratio(rival.text, name.text)
+
+
+def code_names(text: str) -> Iterator[Name]:
+    """The words of a line of code."""
+    for match in re.finditer(r"[^\s()\[\]{},;\"'$]+", text):
+        if sum(map(str.isalpha, match[0])) > 1:
+            yield Name(*match.span(), match[0], True)
 
 
 def _shape(name: str) -> str:

@@ -25,6 +25,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.counts import counted
+from rolebundle.verification.draft.cuts import words_of
 from rolebundle.verification.draft.citations import check_citation, titled
 from rolebundle.verification.draft.evidence import Evidence
 from rolebundle.verification.draft.figures import check_figures
@@ -39,6 +40,7 @@ from rolebundle.verification.draft.sources import (
 )
 from rolebundle.verification.draft.statements import (
     best_match,
+    code_names,
     difference,
     names_in,
     replaced_name,
@@ -130,7 +132,7 @@ class _SentenceCheck:
         self._sentence, self._prose = sentence, sentence.prose()
         self._text = sentence.prose(with_quotes=True)
         quoted = [sentence.text[a - sentence.start : b - sentence.start] for a, b in sentence.quotes]
-        needs = sentence.has_content or sentence.quotes or sentence.citations
+        needs = sentence.has_content or sentence.quotes or sentence.citations or sentence.is_code
         self.passages = evidence.candidates([self._text, *quoted] if needs else [])
         self._named = [(c, evidence.named_by(c, self.passages)) for c in sentence.citations]
         self.cited = [passage for _, named in self._named for passage in named]
@@ -142,9 +144,9 @@ class _SentenceCheck:
         """What all checks found, in any order."""
         yield from self._citations()
         yield from self._quotes()
-        if not self._sentence.is_code:
-            yield from self._figures()
-            yield from self._names()
+        figures = [] if self._sentence.is_code else [*self._figures()]
+        yield from figures
+        yield from self._names([finding.span for finding in figures])
         if self._sentence.has_content:
             yield from self._statement()
 
@@ -161,8 +163,12 @@ class _SentenceCheck:
         )  # fmt: skip
 
     def _citations(self) -> Iterator[Finding]:
+        segment, end = "", self._sentence.start
         for citation, named in self._named:
-            code, passage, note, remedy = check_citation(citation, self._text, named, self._all)
+            own = self._text[end - self._sentence.start : citation.start - self._sentence.start]
+            segment, end = own if words_of(own) else segment or self._text, citation.end
+            prose = segment if self._sentence.has_content else ""
+            code, passage, note, remedy = check_citation(citation, prose, named, self._all)
             fails = code not in ("cited", "unchecked_language")
             yield self._finding(
                 "citations", code, citation.start, citation.end, passage, fails=fails, note=note, remedy=remedy
@@ -216,20 +222,28 @@ class _SentenceCheck:
                 remedy=remedy,
             )  # fmt: skip
 
-    def _names(self) -> Iterator[Finding]:
-        for name in names_in(self._prose):
-            unknown = unknown_parts(name, self._all)
-            if not unknown or not self._all:
-                continue
-            start = self._sentence.start
-            note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
-            found = replaced_name(name, unknown[0], self._prose, self.cited or self._all)
-            yield self._finding(
-                "names", "wrong_name" if found else "unknown_name", start + name.start, start + name.end,
-                found[1] if found else None, fails=found is not None, true_text=found[0] if found else None,
-                note=f"{note}; the passage says {found[0]}" if found else note,
-                remedy="Give the passage's name, or leave it out." if found else None,
-            )  # fmt: skip
+    def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
+        """What stands nowhere is a remark; what replaces a name of a like sentence fails."""
+        lines = self._prose.splitlines(keepends=True) if self._sentence.is_code else [self._prose]
+        start = self._sentence.start
+        for line in lines:
+            for name in code_names(line) if self._sentence.is_code else names_in(line):
+                first, last = start + name.start, start + name.end
+                if any(f.start < last and first < f.end for f in figures):
+                    continue
+                unknown = unknown_parts(name, self._all)
+                missing = unknown or (unknown_parts(name, self.cited) if self.cited else [])
+                found = missing and replaced_name(name, missing[0], line, self.cited or self._all)
+                if found:
+                    yield self._finding(
+                        "names", "wrong_name", first, last, found[1], fails=True, true_text=found[0],
+                        note=f"the passage says {found[0]} in a like sentence, and not {', '.join(missing[:5])}",
+                        remedy="Give the passage's name, or leave it out.",
+                    )  # fmt: skip
+                elif unknown and self._all and not self._sentence.is_code:
+                    note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
+                    yield self._finding("names", "unknown_name", first, last, note=note)
+            start += len(line)
 
     def _statement(self) -> Iterator[Finding]:
         start, end = self._sentence.start, self._sentence.end
