@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import permutations
 from math import log
 from typing import Literal, NamedTuple
 
@@ -28,25 +28,21 @@ from rolebundle.text.figures import Figure, Reading, find_figures
 Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
 _MARGIN = 1.5
-"""How much more of the words must stand at another figure, for it to be the one that is meant."""
-_LEAST = 0.15
-"""How much of the draft's words must stand at the other figure."""
+"""How many times more of the words must stand at another figure for that one to be meant."""
+_LEAST = 0.2
+"""The part of the draft's words that must stand at it."""
 _POOL = 12
-"""From how many figures of the evidence a figure may be calculated: those with its words."""
-_LITERAL = ("name", "version")
-_OPPOSITE = {frozenset(pair) for pair in (
-    ("every", "max"), ("every", "under"), ("min", "max"), ("over", "under"), ("min", "under"),
-    ("over", "max"),
-)}  # fmt: skip
+"""From how many figures of the evidence a figure may be calculated: those most like it."""
+_OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
+_OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
-_CODE = re.compile(r"`[^`\n]+`")
-_VALUE = re.compile(r"[=:\s]\W?\d")
+_CODE = re.compile(r"`[^`\n]*\d[^`\n]*`")
 _CALCULATED = re.compile(
-    r"\b(?:totals?|totall?ing|together|altogether|combined|sum|add(?:s|ed)? up|overall|in all|plus|both|more|fewer|"
-    r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|"
-    r"left|remain\w*|rest|increas\w*|decreas\w*|rose|ris\w+|grew|grow\w*|fell|drop\w*|declin\w*|"
-    r"chang\w*|gain\w*|los[st]\w*|reduc\w*|sav\w+|shares?|portion|proportion|percent\w*|out of|of all|per|each|every|times|twice|double\w*|tripl\w*|"
-    r"half|halv\w*|third|quarter|ratio|average\w*|apart|later|earlier|after|extra|additional)\b|%",
+    r"\b(?:total\w*|together|altogether|combined|sum|add\w*|overall|in all|plus|both|more|fewer|"
+    r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|left|"
+    r"remain\w*|rest|increas\w*|decreas\w*|rise|rose|grew|fell|drop\w*|declin\w*|chang\w*|gain\w*|"
+    r"los[st]|reduc\w*|sav\w+|shares?|portion|proportion|percent\w*|of all|per|each|every|times|twice|"
+    r"double\w*|tripl\w*|half|halv\w*|third|quarter|ratio|average\w*|apart|later|earlier|extra)\b|%",
     re.IGNORECASE,
 )
 
@@ -72,11 +68,6 @@ class FigureCheck(NamedTuple):
     true_text: str = ""
 
 
-class _Found(NamedTuple):
-    figure: Figure
-    passage: int
-
-
 def check_figures(
     sentence: str, cited: Sequence[str], evidence: Sequence[str]
 ) -> list[FigureCheck]:
@@ -88,91 +79,79 @@ def check_figures(
         cited: the texts of the passages that it cites; empty if it cites none.
         evidence: the texts of all passages, with the cited ones.
     """
-    if not any(map(str.isalnum, sentence)):
-        return []
-    everything = _index(tuple(evidence))
-    own = _index(tuple(cited)) if cited else everything
     number = _LIST_NUMBER.match(sentence)
-    first = number.end() if number else 0
-    figures = [figure for figure in find_figures(sentence) if figure.start >= first]
+    figures = [f for f in find_figures(sentence) if not number or f.start >= number.end()]
+    if not figures:
+        return []
+    places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
+    own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
     checks = []
-    codes = [match for match in _CODE.finditer(sentence) if re.search(r"\d", match[0])]
-    for code in codes:
-        literal = code[0].strip("`").strip()
-        passage = everything.literal(literal) if not literal.replace(".", "").isdecimal() else None
-        if passage is not None:
+    for code in _CODE.finditer(sentence):
+        literal = code[0].strip("` ")
+        passage = everything.literal(literal)
+        if passage is not None and not literal.isdecimal():
             checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
-            figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
-        elif not _VALUE.search(literal) and not literal[0].isdecimal():
-            figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+        elif literal[0].isdecimal() or re.search(r"[=:\s]\W?\d", literal):
+            continue
+        figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
     for figure in figures:
-        in_code = any(code.start() < figure.start < code.end() for code in codes)
-        check = _check(figure, sentence, figures, own, everything, in_code)
-        if check is not None:
-            if cited and check.outcome in ("found", "rounded") and check.passage is not None:
-                text = own.texts[check.passage]
-                place = evidence.index(text) if text in evidence else None
-                check = check._replace(passage=place)
-            checks.append(check)
+        check = _check(figure, sentence, figures, own)
+        if check is None:
+            continue
+        if check.passage is not None:
+            check = check._replace(passage=places[check.passage])
+        elif check.outcome == "unsupported" and own is not everything:
+            other = _check(figure, sentence, figures, everything)
+            if other and other.outcome == "found":
+                note = "it does not stand in what the sentence cites"
+                check = other._replace(outcome="elsewhere", note=note)
+        checks.append(check)
     return sorted(checks)
 
 
 def _check(
-    figure: Figure, sentence: str, figures: list[Figure], own: _Index, everything: _Index,
-    in_code: bool,
-) -> FigureCheck | None:  # fmt: skip
-    start, end, text = figure.start, figure.end, figure.text
-    if figure.unit in _LITERAL:
-        return _literal(figure, own, everything)
-    if figure.is_counting and not any(noun in own.counted for noun in figure.nouns[:2]):
+    figure: Figure, sentence: str, figures: list[Figure], index: _Index
+) -> FigureCheck | None:
+    """What became of a figure among some passages; ``None`` if it states nothing."""
+    if figure.is_counting and index.counted.isdisjoint(figure.nouns[:2]):
         return None
-    match, rival = own.support(figure, figures, in_code)
-    if match and not rival:
-        return FigureCheck(start, end, text, "found", "", match.passage, match.figure.text)
-    before = re.search(r"(\w+)[ -]$", sentence[:start])
-    if before and (passage := own.literal(f"{before[1]} {text}")) is not None:
-        return FigureCheck(start, end, text, "found", "", passage, f"{before[1]} {text}")
-    if not match:
-        rounded, rival = own.rounded(figure, figures)
-        if rounded and not rival:
-            true = rounded.figure.text
-            return FigureCheck(start, end, text, "rounded", f"it is {true}", rounded.passage, true)
-    if own is not everything:
-        other, other_rival = everything.support(figure, figures, in_code)
-        if other and not other_rival and everything.texts[other.passage] not in own.texts:
-            return FigureCheck(
-                start, end, text, "elsewhere", "it does not stand in what the sentence cites",
-                other.passage, other.figure.text,
-            )  # fmt: skip
-    if _CALCULATED.search(sentence) and (calculation := own.computed(figure, sentence)):
-        return FigureCheck(start, end, text, "computed", calculation)
-    if figure.unit == "th" and figure.readings[0][1] <= 10:
+    bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
+    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
+    is_literal = figure.unit in ("name", "version")
+    for text in [figure.text] if is_literal else [f"{before[1]} {figure.text}"] if before else []:
+        if (passage := index.literal(text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=text)
+    if is_literal:
+        is_value = figure.unit == "version" or re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
+        return bare._replace(note="it stands nowhere in the evidence") if is_value else None
+    likeness = index.likeness(figure)
+    in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
+    rival = None
+    for outcome, (same, others) in (
+        ("found", index.equal(figure, in_code)),
+        ("rounded", index.rounded(figure)),
+    ):
+        if not same:
+            continue
+        best = max(same, key=lambda n: likeness[n])
+        rival = index.rival(figure, best, others, likeness, figures)
+        if rival is None:
+            true = index.figures[best].text
+            note = f"it is {true}" if outcome == "rounded" else ""
+            return bare._replace(
+                outcome=outcome, note=note, passage=index.passages[best], true_text=true
+            )
+        break
+    if rival is not None:
+        return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+    if _CALCULATED.search(sentence) and (calculation := index.calculation(figure, likeness)):
+        return bare._replace(outcome="computed", note=calculation)
+    if figure.unit == "th":
         return None
-    return FigureCheck(start, end, text, "unsupported", _note(figure, rival, own))
-
-
-def _literal(figure: Figure, own: _Index, everything: _Index) -> FigureCheck | None:
-    """The check of a version, identifier or address, which must stand as it is."""
-    start, end, text = figure.start, figure.end, figure.text
-    passage = own.literal(text)
-    if passage is not None:
-        return FigureCheck(start, end, text, "found", "", passage, text)
-    passage = everything.literal(text)
-    if passage is not None:
-        note = "it does not stand in what the sentence cites"
-        return FigureCheck(start, end, text, "elsewhere", note, passage, text)
-    is_value = figure.unit == "version" or re.search(r"[A-Z]|://|@|^[\da-fA-F]{7,}$", text)
+    near = sorted(index.of_unit[figure.unit], key=lambda n: -likeness[n])
+    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in near)][:3]
     note = "it stands nowhere in the evidence"
-    return FigureCheck(start, end, text, "unsupported", note) if is_value else None
-
-
-def _note(figure: Figure, rival: _Found | None, own: _Index) -> str:
-    if rival:
-        return f'the evidence has "{rival.figure.text}" there'
-    same = own.by_unit.get(figure.unit, [])
-    near = sorted(same, key=lambda found: -own.likeness(figure, found.figure))
-    names = [*dict.fromkeys(f'"{found.figure.text}"' for found in near)][:3]
-    return "it stands nowhere in the evidence" + (f", which has {', '.join(names)}" if names else "")
+    return bare._replace(note=note + (f", which has {', '.join(names)}" if names else ""))
 
 
 # -- evidence --------------------------------------------------------------------------------------
@@ -189,188 +168,147 @@ def _index(texts: tuple[str, ...]) -> _Index:
 
 
 class _Index:
-    """The figures of passages, by what they support."""
+    """The figures of passages, by what they support. Figures are known by their number."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
-        self.texts = texts
-        self.by_reading: defaultdict[Reading, list[_Found]] = defaultdict(list)
-        self.by_unit: defaultdict[str, list[_Found]] = defaultdict(list)
-        self.by_amount: defaultdict[Fraction | None, list[_Found]] = defaultdict(list)
-        self.counted: set[str] = set()
-        self.words: set[str] = set()
-        self._frequency: defaultdict[str, int] = defaultdict(int)
+        self.figures = [figure for text in texts for figure in _figures_of(text)]
+        self.passages = [n for n, text in enumerate(texts) for _ in _figures_of(text)]
+        self.counted = {noun for figure in self.figures for noun in figure.nouns}
+        self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
+        self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
+        self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
+        self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._texts = [" ".join(text.lower().split()) for text in texts]
         self._literals: dict[str, int | None] = {}
-        self._lower = [" ".join(text.lower().split()) for text in texts]
-        for passage, text in enumerate(texts):
-            for figure in _figures_of(text):
-                found = _Found(figure, passage)
-                for reading in figure.readings:
-                    for key in _less_precise(reading):
-                        self.by_reading[key].append(found)
-                for unit in {unit for unit, _ in figure.readings}:
-                    self.by_unit[unit].append(found)
-                self.by_amount[figure.amount].append(found)
-                self.counted.update(figure.nouns)
-                for word in figure.words:
-                    self._frequency[word] += 1
-        self.total = 1 + sum(map(len, self.by_unit.values()))
+        for number, figure in enumerate(self.figures):
+            self._of_amount[figure.amount].append(number)
+            for key in {key for reading in figure.readings for key in _less_precise(reading)}:
+                self._of_reading[key].append(number)
+            for unit in {unit for unit, _ in figure.readings}:
+                self.of_unit[unit].append(number)
+            for word, nearness in figure.words.items():
+                self._of_word[word].append((number, nearness))
 
     def literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
         if text not in self._literals:
-            low = re.sub(r"^(?:https?|ftp)://", "", text.lower()).rstrip("/")
-            parts = re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", re.sub(r"^v(?=\d)", "", low))
-            pattern = r"[\s_-]*".join(map(re.escape, filter(None, parts)))
-            if low.endswith(".x"):
-                pattern = pattern.removesuffix("x") + r"[\dx]"
+            low = re.sub(r"^\w+://|^v(?=\d)", "", text.lower()).rstrip("/")
+            parts = filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))
+            pattern = r"[\s_-]*".join(map(re.escape, parts))
+            pattern = re.sub(r"\\\.x$", r"\\.[\\dx]", pattern)
             search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
-            self._literals[text] = next(
-                (number for number, lower in enumerate(self._lower) if search(lower)), None
-            )
+            found = (number for number, lower in enumerate(self._texts) if search(lower))
+            self._literals[text] = next(found, None)
         return self._literals[text]
 
-    def likeness(self, first: Figure, second: Figure) -> float:
-        """How much two figures share of the words beside them; rare and near ones count most."""
-        return sum(
-            nearness * second.words[word] * log(1 + self.total / self._frequency[word])
-            for word, nearness in first.words.items()
-            if word in second.words
+    def _rarity(self, word: str) -> float:
+        return log(1 + len(self.figures) / len(self._of_word[word]))
+
+    def likeness(self, figure: Figure) -> defaultdict[int, float]:
+        """How much each figure shares of the words beside another one: near and rare ones most."""
+        shared: defaultdict[int, float] = defaultdict(float)
+        for word, nearness in figure.words.items():
+            if word in self._of_word:
+                weight = nearness * self._rarity(word)
+                for number, other in self._of_word[word]:
+                    shared[number] += weight * other
+        return shared
+
+    def equal(self, figure: Figure, in_code: bool) -> tuple[list[int], list[int]]:
+        """The figures that have the same value and may be meant, and those with another one."""
+        keys = [*figure.readings]
+        same = [number for key in keys for number in self._of_reading.get(key, ())]
+        if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
+            same += self._of_amount[figure.amount]
+        others = set(self.of_unit[figure.unit]).difference(same)
+        return [n for n in same if self._is_compatible(figure, self.figures[n])], sorted(others)
+
+    def _is_compatible(self, figure: Figure, other: Figure) -> bool:
+        if {figure.hedge, other.hedge} in _OPPOSITE:
+            return False
+        if figure.per and other.per and figure.per != other.per:
+            return False
+        is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
+        return not is_count or not (
+            self.counted.intersection(figure.nouns) and other.words.keys().isdisjoint(figure.nouns)
         )
 
-    def support(
-        self, figure: Figure, figures: list[Figure], in_code: bool
-    ) -> tuple[_Found | None, _Found | None]:
-        """The figure that has the same value, and another one if that is meant instead."""
-        keys: list[Reading] = [*figure.readings]
-        if figure.unit == "" and figure.amount and 1500 <= figure.amount <= 2100:
-            keys.append(("date", (int(figure.amount), None, None)))
-        same = [found for key in dict.fromkeys(keys) for found in self.by_reading.get(key, ())]
-        if not figure.unit and (in_code or not figure.nouns):
-            same += self.by_amount.get(figure.amount, []) if figure.amount is not None else []
-        same = [found for found in same if self._is_compatible(figure, found.figure)]
-        values = set(keys)
-        others = [
-            found
-            for found in self.by_unit.get(figure.unit, ())
-            if values.isdisjoint(key for r in found.figure.readings for key in _less_precise(r))
-            and (figure.amount is None or found.figure.amount != figure.amount)
-        ]
-        return self._choose(figure, same, others, figures)
-
-    def _is_compatible(self, figure: Figure, found: Figure) -> bool:
-        if frozenset((figure.hedge, found.hedge)) in _OPPOSITE:
-            return False
-        if figure.per and found.per and figure.per != found.per:
-            return False
-        if figure.unit or found.unit or not figure.nouns or set(figure.nouns) & set(found.words):
-            return True
-        return not (found.nouns and self.counted.intersection(figure.nouns))
-
-    def _choose(
-        self, figure: Figure, same: list[_Found], others: Iterable[_Found], figures: list[Figure]
-    ) -> tuple[_Found | None, _Found | None]:
-        if not same:
-            return None, None
-        best = max(same, key=lambda found: self.likeness(figure, found.figure))
-        own = self.likeness(figure, best.figure)
-        whole = sum(
-            nearness * log(1 + self.total / self._frequency[word])
-            for word, nearness in figure.words.items()
-            if word in self._frequency
-        )
-        for rival in others:
-            likeness = self.likeness(figure, rival.figure)
-            if likeness < _MARGIN * own or likeness < _LEAST * whole:
-                continue
-            # The sentence may state both figures: then all words of both count.
-            stated = [other for other in figures if other is not figure and set(other.readings) & set(rival.figure.readings)]
-            if any(
-                own + self.likeness(other, rival.figure)
-                >= likeness + self.likeness(other, best.figure)
-                for other in stated
-            ):
-                continue
-            return best, rival
-        return best, None
-
-    def rounded(
-        self, figure: Figure, figures: list[Figure]
-    ) -> tuple[_Found | None, _Found | None]:
-        """The figure of which another one is the rounded or hedged value."""
+    def rounded(self, figure: Figure) -> tuple[list[int], list[int]]:
+        """The figures that another one rounds, and those of its unit that it does not."""
         unit, value = figure.readings[0]
-        if figure.amount is None or not isinstance(value, Fraction):
-            return None, None
-        fits, others = [], []
-        for found in self.by_unit.get(unit, ()):
-            if found.figure.amount is None:
-                continue
-            true = next(v for u, v in found.figure.readings if u == unit)
-            (fits if _fits(figure, value, true) else others).append(found)
-        return self._choose(figure, fits, others, figures)
+        fits, others = list[int](), list[int]()
+        for number in self.of_unit[unit] if figure.amount else ():
+            true = next(v for u, v in self.figures[number].readings if u == unit)
+            (fits if _fits(figure, value, true) else others).append(number)
+        return fits, others
 
-    def computed(self, figure: Figure, sentence: str) -> str:
+    def rival(
+        self, figure: Figure, best: int, others: Sequence[int], likeness: defaultdict[int, float],
+        figures: Sequence[Figure],
+    ) -> int | None:  # fmt: skip
+        """The figure that the words of the draft point to, if it is not the one with its value."""
+        known = [(near, word) for word, near in figure.words.items() if word in self._of_word]
+        least = max(
+            _MARGIN * likeness[best], _LEAST * sum(n * self._rarity(word) for n, word in known)
+        )
+        rival = max(others, key=lambda n: likeness[n], default=None)
+        if rival is None or likeness[rival] <= least:
+            return None
+        # If the sentence states that figure, too, the words of both count.
+        for other in figures:
+            if other is not figure and {*other.readings} & {*self.figures[rival].readings}:
+                its = self.likeness(other)
+                if likeness[best] + its[rival] >= likeness[rival] + its[best]:
+                    return None
+        return rival
+
+    def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from two of the evidence; "" without one."""
         unit, value = figure.readings[0]
-        if figure.amount is None or not isinstance(value, Fraction) or not value:
+        if not figure.amount or not isinstance(value, Fraction):
             return ""
-        pool = [
-            (found.figure, *found.figure.readings[0])
-            for found in self.likest(figure)
-            if isinstance(found.figure.readings[0][1], Fraction)
-        ]
         tolerance = abs(value / figure.amount * figure.step) / 2
-        for n, (first, first_unit, a) in enumerate(pool):
-            for second, second_unit, b in pool[n + 1 :]:
-                large, small = (first, second) if a >= b else (second, first)
-                high, low = max(a, b), min(a, b)
-                if first_unit == second_unit == unit and unit != "%x":
-                    if a + b == value:
-                        return f"{first.text} + {second.text} = {figure.text}"
-                    if high - low == value:
-                        return f"{large.text} − {small.text} = {figure.text}"
-                if first_unit == second_unit and unit in ("%", "x", "") and low > 0:
-                    scale = 100 if unit == "%" else 1
-                    ratios = [(high, low), *([(low, high)] if scale == 100 else [])]
-                    for x, y in ratios:
-                        if abs(scale * x / y - value) <= tolerance and (unit or figure.step >= 1):
-                            names = (large, small) if x == high else (small, large)
-                            return f"{names[0].text} / {names[1].text} = {figure.text}"
-                    for x, y in ((high, low), (low, high)) if unit == "%" else ():
-                        if abs(100 * (high - low) / y - value) <= tolerance:
-                            return f"({large.text} − {small.text}) / {(small if y == low else large).text} = {figure.text}"
-                for count, other, x, y in ((first, second, a, b), (second, first, b, a)):
-                    other_unit = second_unit if other is second else first_unit
-                    if not count.unit and other_unit == unit and x * y == value and 1 < x <= 100:
-                        return f"{count.text} × {other.text} = {figure.text}"
+        numbers = sorted((n for n in likeness if self.figures[n].amount), key=lambda n: -likeness[n])
+        pool = [self.figures[number] for number in numbers[:_POOL]]
+        for first, second in permutations(pool, 2):
+            for result, is_exact, text in _calculations(first, second, unit):
+                if result == value or (not is_exact and abs(result - value) <= tolerance):
+                    return f"{text} = {figure.text}"
         return ""
 
-    def likest(self, figure: Figure) -> list[_Found]:
-        """The figures of the evidence whose words are most like those of another one."""
-        every = {id(found): found for group in self.by_unit.values() for found in group}
-        ranked = sorted(every.values(), key=lambda found: -self.likeness(figure, found.figure))
-        return ranked[:_POOL]
+
+def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fraction, bool, str]]:
+    """What two figures give in a unit, whether it must be exact, and the calculation."""
+    (a_unit, a), (b_unit, b) = first.readings[0], second.readings[0]
+    if not (isinstance(a, Fraction) and isinstance(b, Fraction)) or a == b or not b:
+        return
+    if a_unit == b_unit == unit:
+        yield a + b, True, f"{first.text} + {second.text}"
+        yield a - b, True, f"{first.text} − {second.text}"
+    if a_unit == b_unit and unit == "%":
+        yield 100 * a / b, False, f"{first.text} / {second.text}"
+        yield 100 * abs(a - b) / b, False, f"|{first.text} − {second.text}| / {second.text}"
+    if a_unit == b_unit and unit in ("", "x") and a > b:
+        yield a / b, False, f"{first.text} / {second.text}"
+    if not a_unit and b_unit == unit and 1 < a <= 100:
+        yield a * b, True, f"{first.text} × {second.text}"
 
 
-def _fits(figure: Figure, value: Fraction, true: Fraction) -> bool:
-    """Whether a value is the true one, rounded as its words say."""
-    if not true or not value or (true < 0) != (value < 0):
+def _fits(figure: Figure, value: Reading, true: Reading) -> bool:
+    """Whether a value is the true one, rounded as the draft says."""
+    if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
         return False
-    ratio = value / true
-    scale = value / figure.amount if figure.amount else Fraction(1)
-    step = figure.step * scale
-    is_digits = abs(true - value) <= step / 2
-    if figure.hedge == "over":
-        return Fraction(2, 3) <= ratio < 1
-    if figure.hedge == "under":
-        return 1 < ratio <= Fraction(5, 4)
-    if figure.hedge in ("about", ""):
-        near = Fraction(1, 10) if figure.hedge else Fraction(1, 20)
-        if figure.hedge:
-            return abs(ratio - 1) <= near or (is_digits and abs(ratio - 1) <= 2 * near)
-        is_year = figure.amount == value and 1500 <= value <= 2100
-        is_precise = (true / step).denominator > 1 and (true / scale).denominator > 1 or abs(true / scale) >= 1000
-        return not is_year and is_digits and is_precise and abs(ratio - 1) <= near
-    return False
+    assert figure.amount
+    ratio, scale = value / true, value / figure.amount
+    if figure.hedge in ("over", "under"):
+        return Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
+    is_near = abs(ratio - 1) <= (Fraction(1, 10) if figure.hedge else Fraction(1, 20))
+    is_digits = abs(true - value) <= figure.step * scale / 2
+    if figure.hedge == "about":
+        return is_near or (is_digits and abs(ratio - 1) <= Fraction(1, 5))
+    # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
+    is_longer = (true / scale).denominator > 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
+    return not figure.hedge and is_near and is_digits and is_longer
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
@@ -379,11 +317,8 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
     unit, value = reading
     if unit == "date" and isinstance(value, tuple):
         year, month, day = value
-        if year and month:
-            yield "date", (year, None, None)
+        if year:
             yield "", Fraction(year)
-        if day:
-            yield "date", (year, month, None)
-            yield "date", (None, month, day)
-        if month:
-            yield "date", (None, month, None)
+        yield "date", (year, month, None)
+        yield "date", (None, month, day)
+        yield "date", (None, month, None)
