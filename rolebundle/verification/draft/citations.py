@@ -21,7 +21,7 @@ MIN_WORDS = 4
 """With fewer content words a citation cannot be compared with what it names."""
 FOUND_SHARE = 0.6
 """A passage in which this share of them stands together is where the sentence comes from ..."""
-LESS = 0.5
+LESS = 0.4
 """... if what is cited has less than this part of it."""
 
 

@@ -198,6 +198,7 @@ _IDENTIFIER = re.compile(
     r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
 )
+_CODE_WORD = re.compile(r"[^\s()\[\]{},;\"'$]+")
 _CAPITALIZED = re.compile(r"(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*")
 _STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 _CAPITALIZING = ("de", "lb")
@@ -282,11 +283,18 @@ def _rivals(
             yield rival.text, ratio(rival.text, name.text)
 
 
-def code_names(text: str) -> Iterator[Name]:
-    """The words of a line of code."""
-    for match in re.finditer(r"[^\s()\[\]{},;\"'$]+", text):
-        if sum(map(str.isalpha, match[0])) > 1:
-            yield Name(*match.span(), match[0], True)
+def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Passage] | None:
+    """The one word in which a line of code differs from a line of a passage, and what is there."""
+    words = [*_CODE_WORD.finditer(line)]
+    for passage in passages if len(words) > 1 else ():
+        for other in passage.content.splitlines():
+            theirs = _CODE_WORD.findall(other)
+            changed = [at for at, word in enumerate(words) if at < len(theirs) and word[0] != theirs[at]]
+            if len(theirs) == len(words) and len(changed) == 1:
+                word = words[changed[0]]
+                if any(map(str.isalpha, word[0])):
+                    return Name(*word.span(), word[0], True), theirs[changed[0]], passage
+    return None
 
 
 def _shape(name: str) -> str:

@@ -40,7 +40,7 @@ from rolebundle.verification.draft.sources import (
 )
 from rolebundle.verification.draft.statements import (
     best_match,
-    code_names,
+    changed_word,
     difference,
     names_in,
     replaced_name,
@@ -144,9 +144,12 @@ class _SentenceCheck:
         """What all checks found, in any order."""
         yield from self._citations()
         yield from self._quotes()
-        figures = [] if self._sentence.is_code else [*self._figures()]
-        yield from figures
-        yield from self._names([finding.span for finding in figures])
+        if self._sentence.is_code:
+            yield from self._code()
+        else:
+            figures = [*self._figures()]
+            yield from figures
+            yield from self._names([finding.span for finding in figures])
         if self._sentence.has_content:
             yield from self._statement()
 
@@ -224,26 +227,34 @@ class _SentenceCheck:
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; what replaces a name of a like sentence fails."""
-        lines = self._prose.splitlines(keepends=True) if self._sentence.is_code else [self._prose]
         start = self._sentence.start
-        for line in lines:
-            for name in code_names(line) if self._sentence.is_code else names_in(line):
-                first, last = start + name.start, start + name.end
-                if any(f.start < last and first < f.end for f in figures):
-                    continue
-                unknown = unknown_parts(name, self._all)
-                missing = unknown or (unknown_parts(name, self.cited) if self.cited else [])
-                found = missing and replaced_name(name, missing[0], line, self.cited or self._all)
-                if found:
-                    yield self._finding(
-                        "names", "wrong_name", first, last, found[1], fails=True, true_text=found[0],
-                        note=f"the passage says {found[0]} in a like sentence, and not {', '.join(missing[:5])}",
-                        remedy="Give the passage's name, or leave it out.",
-                    )  # fmt: skip
-                elif unknown and self._all and not self._sentence.is_code:
-                    note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
-                    yield self._finding("names", "unknown_name", first, last, note=note)
+        for name in names_in(self._prose):
+            first, last = start + name.start, start + name.end
+            if any(f.start < last and first < f.end for f in figures):
+                continue
+            unknown = unknown_parts(name, self._all)
+            missing = unknown or (unknown_parts(name, self.cited) if self.cited else [])
+            if missing and (found := replaced_name(name, missing[0], self._prose, self.cited or self._all)):
+                yield self._wrong_name(first, last, *found)
+            elif unknown and self._all:
+                note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
+                yield self._finding("names", "unknown_name", first, last, note=note)
+
+    def _code(self) -> Iterator[Finding]:
+        """The words of code that replace others in a like line, and stand nowhere."""
+        start = self._sentence.start
+        for line in self._sentence.text.splitlines(keepends=True):
+            changed = changed_word(line, self._all)
+            if changed and unknown_parts(changed[0], self._all):
+                yield self._wrong_name(start + changed[0].start, start + changed[0].end, *changed[1:])
             start += len(line)
+
+    def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
+        note = f"it does not stand there; the passage says {name} in a like sentence"
+        remedy = "Give the passage's name, or leave it out."
+        return self._finding(
+            "names", "wrong_name", start, end, passage, fails=True, true_text=name, note=note, remedy=remedy
+        )
 
     def _statement(self) -> Iterator[Finding]:
         start, end = self._sentence.start, self._sentence.end
