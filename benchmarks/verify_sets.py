@@ -36,7 +36,9 @@ def answers(path: Path, rows: list[Row], work: Path) -> Iterator[Verification]:
         for place, passage in enumerate(row["passages"]):
             file = files / f"r{number:04}" / f"p{place:02}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = passage if isinstance(passage, str) else passage.get("content") or passage["text"]
+            text = (
+                passage if isinstance(passage, str) else passage.get("content") or passage["text"]
+            )
             file.write_text(text, encoding="utf-8")
     db = work / "sets.db"
     if own:
@@ -111,8 +113,14 @@ def measure_set(name: str, rows: list[Row], verified: list[Verification], show: 
             is_unexpected = ("differs" in answer.counts) == ("same" in name)
         by_kind[str(row.get("kind", ""))] += is_unexpected
         if show and is_unexpected:
-            codes = [(f.code, f.text[:80], f.note) for f in answer.findings if f.fails or f.code == "differs"]
-            print(f"  {row.get('id', '')} {row.get('kind', '')}: {row['draft'][:_MAX_SHOWN]!r}\n    {codes}")
+            codes = [
+                (f.code, f.text[:80], f.note)
+                for f in answer.findings
+                if f.fails or f.code == "differs"
+            ]
+            print(
+                f"  {row.get('id', '')} {row.get('kind', '')}: {row['draft'][:_MAX_SHOWN]!r}\n    {codes}"
+            )
     kinds = ", ".join(f"{count} {kind}" for kind, count in by_kind.most_common() if count)
     print(f"{name}: {dict(outcomes)} of {len(rows)}; not as expected: {by_kind.total()} ({kinds})")
 

@@ -56,11 +56,15 @@ def check_citation(
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
             lines = f"{named[0].path}:{first}-{last}"
-            return CitationResult("wrong_place", named[0], f"the passage is {lines}", f"Cite {lines}.")
+            return CitationResult(
+                "wrong_place", named[0], f"the passage is {lines}", f"Cite {lines}."
+            )
     if own.words < MIN_WORDS or is_unspaced(prose):
         return CitationResult("cited", named[0])
     if place and own.share < LESS * best.share:
-        return CitationResult("wrong_place", best.passage, f"its words are at {place}", f"Cite {place}.")
+        return CitationResult(
+            "wrong_place", best.passage, f"its words are at {place}", f"Cite {place}."
+        )
     if own.share or own.words < 2 * MIN_WORDS:
         return CitationResult("cited", named[0])
     if language_of(prose, "en") != language_of(named[0].content, "en"):

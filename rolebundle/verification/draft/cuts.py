@@ -110,11 +110,19 @@ def _cut_word(content: str, start: int, end: int) -> str:
     is_cut = (
         (first.isalnum() and _BEFORE.search(before))
         or (last.isalnum() and _AFTER.match(after))
-        or (first in "-‐‑/_'’.,:" and before[-1:].isalnum() and content[start + 1 : start + 2].isalnum())
+        or (
+            first in "-‐‑/_'’.,:"
+            and before[-1:].isalnum()
+            and content[start + 1 : start + 2].isalnum()
+        )
     )
     if not is_cut and first.isdigit():
         is_cut = _SIGN.search(before)
-    if not is_cut and last.isalnum() and any(map(is_figure, words_of(content[max(start, end - 40) : end])[-2:])):
+    if (
+        not is_cut
+        and last.isalnum()
+        and any(map(is_figure, words_of(content[max(start, end - 40) : end])[-2:]))
+    ):
         is_cut = _FIGURE_AFTER.match(after) or _counts_what_follows(content, start, end)
     around = _excerpt(content[max(0, start - 20) : end + 20])
     return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
@@ -143,7 +151,9 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     if "?" in after and words_of(content[first:start]):
         return "The passage asks this: its question mark is left out."
     following = after if after.strip(" .!*_\"')”’\n") else content[last : last + 80]
-    exception = re.match(r"\W*(?:except|unless|excluding|but not|only (?:if|when))\b", following, re.I)
+    exception = re.match(
+        r"\W*(?:except|unless|excluding|but not|only (?:if|when))\b", following, re.I
+    )
     is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said))
     if not is_said and (exception or (len(quoted) > 2 and _governs_after(after))):  # noqa: PLR2004
         return f"The passage continues: “… {_excerpt(following)}”."
@@ -230,7 +240,9 @@ def _is_aside(content: str, start: int, end: int) -> bool:
     is_apart = opening + closing in (",,", "()", "——", "––", "--")
     is_clause = words[:1] and words[0] in ("and", "or", "nor", "so", "yet")
     inner = gap.strip(" ,()—–-")
-    return bool(is_apart and not is_clause and len(words) <= _MAX_ASIDE and not set(",;:()") & set(inner))
+    return bool(
+        is_apart and not is_clause and len(words) <= _MAX_ASIDE and not set(",;:()") & set(inner)
+    )
 
 
 def _excerpt(text: str) -> str:

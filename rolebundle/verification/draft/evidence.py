@@ -60,7 +60,9 @@ class Evidence:
         named = _named(request)
         stored = {
             passage.chunk_id: as_valid(passage, resolved)
-            for passage in passages_by_id(corpus, sorted({n.chunk_id for n in named if may_be_stored(n.chunk_id)}))
+            for passage in passages_by_id(
+                corpus, sorted({n.chunk_id for n in named if may_be_stored(n.chunk_id)})
+            )
         }
         for name in named:
             passage = stored.get(name.chunk_id)
@@ -107,7 +109,11 @@ class Evidence:
         if not may_be_stored(target):
             return []
         if citation.kind == "number":
-            return [self.numbers[int(target)]] if target.isdigit() and int(target) in self.numbers else []
+            return (
+                [self.numbers[int(target)]]
+                if target.isdigit() and int(target) in self.numbers
+                else []
+            )
         if citation.kind == "chunk_id":
             found = [] if self.is_named else self._usable(passages_by_id(self._corpus, [target]))
             return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
@@ -120,9 +126,15 @@ class Evidence:
         start, end = map(int, lines.split("-"))
         if not 0 < start <= end < start + MAX_CITED_LINES:
             return []
-        if not self.is_named and (stored := self._usable(passages_at_lines(self._corpus, name, start, end))):
+        if not self.is_named and (
+            stored := self._usable(passages_at_lines(self._corpus, name, start, end))
+        ):
             return stored
-        at = [p for p in candidates if p.start_line <= end and p.end_line >= start and name in names_of(p)]
+        at = [
+            p
+            for p in candidates
+            if p.start_line <= end and p.end_line >= start and name in names_of(p)
+        ]
         # Files in two folders may have the same name.
         return [passage for passage in at if passage.path == name] or at
 
@@ -176,7 +188,9 @@ def role_of_bundle(bundle: Mapping[str, Any] | None) -> str | None:
         UsageError: ``bundle_malformed``.
     """
     role = bundle.get("role_id") if bundle else None
-    if role not in (None, "") and not (isinstance(role, str) and re.fullmatch(ROLE_ID_PATTERN, role)):
+    if role not in (None, "") and not (
+        isinstance(role, str) and re.fullmatch(ROLE_ID_PATTERN, role)
+    ):
         raise _malformed("role_id: is no id of a role")
     return role or None
 

@@ -268,7 +268,9 @@ class _Index:
         if not figure.amount or not isinstance(value, Fraction):
             return ""
         tolerance = abs(value / figure.amount * figure.step) / 2
-        numbers = sorted((n for n in likeness if self.figures[n].amount), key=lambda n: -likeness[n])
+        numbers = sorted(
+            (n for n in likeness if self.figures[n].amount), key=lambda n: -likeness[n]
+        )
         pool = [self.figures[number] for number in numbers[:_POOL]]
         for first, second in permutations(pool, 2):
             for result, is_exact, text in _calculations(first, second, unit):
@@ -301,7 +303,9 @@ def _fits(figure: Figure, value: Reading, true: Reading) -> bool:
     assert figure.amount
     ratio, scale = value / true, value / figure.amount
     if figure.hedge in ("over", "under"):
-        return Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
+        return (
+            Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
+        )
     is_near = abs(ratio - 1) <= (Fraction(1, 10) if figure.hedge else Fraction(1, 20))
     is_digits = abs(true - value) <= figure.step * scale / 2
     if figure.hedge == "about":

@@ -32,7 +32,9 @@ class Citation(NamedTuple):
 
 _NUMBERS = r"\^?\d{1,4}(?:\s?[-–,;]\s?\^?\d{1,4})*"
 _SOURCE = r"(?:sources?|passages?|refs?|references?|citations?|chunks?)\s?[:#]?\s?"
-_NUMBERED = re.compile(rf"(?:{_SOURCE})?({_NUMBERS})(?:,\s?pp?\.\s?\d+(?:[-–]\d+)?)?", re.IGNORECASE)
+_NUMBERED = re.compile(
+    rf"(?:{_SOURCE})?({_NUMBERS})(?:,\s?pp?\.\s?\d+(?:[-–]\d+)?)?", re.IGNORECASE
+)
 _SOURCED = re.compile(rf"(?:see )?{_SOURCE}({_NUMBERS})", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _WORK = re.compile(
@@ -44,7 +46,8 @@ _BRACKET = re.compile(r"[\[【]([^\[\]【】]{1,300})[\]】]")
 _PARENTHESES = re.compile(r"\(([^()]{1,300})\)")
 _RAISED = re.compile(r"(?:(?<=[.,;:!?\"”’)])|(?<=[^\W\d_]{4}))[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?![\w⁰¹²³⁴-⁹/])")
 _PAGES = re.compile(
-    r"(?:,[ \t]?|[ \t])\(?(?:pages?|pp?\.?|S\.)[ \t]?(\d{1,6})(?:[ \t]?[-–][ \t]?(\d{1,6}))?$", re.IGNORECASE
+    r"(?:,[ \t]?|[ \t])\(?(?:pages?|pp?\.?|S\.)[ \t]?(\d{1,6})(?:[ \t]?[-–][ \t]?(\d{1,6}))?$",
+    re.IGNORECASE,
 )
 _LINES = re.compile(r"(\d{1,9})(?:[-–](\d{1,9}))?")
 _ANCHOR = re.compile(r"L(\d{1,9})(?:[-–]L?(\d{1,9}))?")
@@ -54,7 +57,9 @@ _QUOTATION = re.compile('["“”„«»「」]')
 _TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*【】]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
 _CODE_MARKS = re.compile("`+")
-_TAG = re.compile(r"</?(?!(?:q|blockquote)\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>")
+_TAG = re.compile(
+    r"</?(?!(?:q|blockquote)\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
+)
 Target = tuple[CitationKind, str]
 
 
@@ -64,7 +69,7 @@ def citations_in(
     """The citations of a range, in order. ``definitions``: what footnotes and labels cite."""
     found: list[Citation] = []
     taken: list[tuple[int, int]] = []
-    code = code_spans(text, start, end, urls=False)
+    code = code_spans(text, start, end)
 
     def add(match: re.Match[str], targets: Sequence[Target]) -> None:
         taken.append(match.span())
@@ -81,13 +86,19 @@ def citations_in(
             if is_inside(match.start(), excluded) or is_inside(match.start(), code):
                 continue
             if pattern is _RAISED:
-                targets: Sequence[Target] | None = [("number", unicodedata.normalize("NFKC", match[0]))]
+                targets: Sequence[Target] | None = [
+                    ("number", unicodedata.normalize("NFKC", match[0]))
+                ]
             elif pattern is _BRACKET:
                 targets = _bracketed(match[1].strip(), definitions)
             else:
                 sourced = _SOURCED.fullmatch(match[1].strip())
                 targets = [*_numbers(sourced[1])] if sourced else _listed(match[1])
-                if targets is None and re.search(r"et al\.?|[a-z], ", match[1]) and _WORK.fullmatch(match[1]):
+                if (
+                    targets is None
+                    and re.search(r"et al\.?|[a-z], ", match[1])
+                    and _WORK.fullmatch(match[1])
+                ):
                     targets = [("work", match[1])]
             if targets is not None:
                 add(match, targets)
@@ -100,7 +111,9 @@ def citations_in(
     return sorted(found, key=lambda citation: citation[:2])
 
 
-def _bracketed(inner: str, definitions: Mapping[str, Sequence[Citation]]) -> Sequence[Target] | None:
+def _bracketed(
+    inner: str, definitions: Mapping[str, Sequence[Citation]]
+) -> Sequence[Target] | None:
     """What ``[inner]`` cites; ``None`` if it is no citation, nothing if it explains something."""
     if inner in definitions and (definitions[inner] or inner.startswith("^")):
         return [(c.kind, c.target) for c in definitions[inner]][:_MAX_EXPANDED]
@@ -142,7 +155,10 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
     path, _, anchor = token.rpartition("#")
     if path and (match := _ANCHOR.fullmatch(anchor)):
         yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
-    elif path and (_HASH.fullmatch(anchor) or (is_marked and re.fullmatch(r"[\w.-]{1,80}", anchor) and " " not in path)):
+    elif path and (
+        _HASH.fullmatch(anchor)
+        or (is_marked and re.fullmatch(r"[\w.-]{1,80}", anchor) and " " not in path)
+    ):
         yield "chunk_id", token
     else:
         path, _, lines = token.rpartition(":")
@@ -152,8 +168,15 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
             yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
 
 
-def code_spans(text: str, start: int, end: int, *, urls: bool = True) -> list[tuple[int, int]]:
-    """Code between backticks that is no quoted phrase; with ``urls`` also addresses and tags."""
+def opaque_in(text: str, start: int, end: int, cited: Sequence[Citation]) -> list[tuple[int, int]]:
+    """Ranges whose punctuation is not the prose's: code, citations, addresses, tags and links."""
+    spans = [m.span() for pattern in (_URL, _TAG) for m in pattern.finditer(text, start, end)]
+    spans += [(m.end(1), m.end()) for m in _LINK.finditer(text, start, end)]
+    return merged([*spans, *(c[:2] for c in cited), *code_spans(text, start, end)])
+
+
+def code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Code between backticks that is no quoted phrase."""
     spans: list[tuple[int, int]] = []
     runs = [match.span() for match in _CODE_MARKS.finditer(text, start, end)]
     closing: dict[int, list[int]] = {}
@@ -167,12 +190,9 @@ def code_spans(text: str, start: int, end: int, *, urls: bool = True) -> list[tu
             continue
         inner = text[last : later[number]].strip()
         at = later[number] + last - first
-        if not (" " in inner and inner[0] in "\"“„«‘" and inner[-1] in "\"”“»’"):
+        if not (" " in inner and inner[0] in '"“„«‘' and inner[-1] in '"”“»’'):
             spans.append((first, at))
-    if urls:
-        spans += [m.span() for pattern in (_URL, _TAG) for m in pattern.finditer(text, start, end)]
-        spans += [(m.end(1), m.end()) for m in _LINK.finditer(text, start, end)]
-    return merged(spans)
+    return spans
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

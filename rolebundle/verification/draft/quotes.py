@@ -33,7 +33,9 @@ _TERM_WORDS, _REPLACEMENT_WORDS = 2, 5
 
 _ELLIPSIS = re.compile(r"\[ ?(?:\.{3,4}|…) ?\]|\( ?(?:\.{3,4}|…) ?\)|\.{3,4}|…|\. \. \.")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_EDITORIAL = re.compile(r"sic!?|(?:emphasis|italics) (?:added|mine|ours)|my emphasis", re.IGNORECASE)
+_EDITORIAL = re.compile(
+    r"sic!?|(?:emphasis|italics) (?:added|mine|ours)|my emphasis", re.IGNORECASE
+)
 _LINE_MARKS = re.compile(r"(?<=[\r\n])[ \t]*(?:>[ \t]?)+")
 _PRONOUN = (
     r"(?i:he|she|it|they|him|her|them|his|hers|its|theirs?|this|that|these|those|we|us|ours?|i|me"
@@ -66,7 +68,9 @@ def check_quote(
                 doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
                 continue
             if cited and passage not in cited:
-                note = f"The sentence cites {cited[0].locator}; the quote stands in {passage.locator}."
+                note = (
+                    f"The sentence cites {cited[0].locator}; the quote stands in {passage.locator}."
+                )
                 return doubtful or QuoteResult("misattributed", passage, true_text, note)
             code: FindingCode = "exact" if true_text == text else "normalized"
             return QuoteResult(code, passage, true_text)
@@ -99,7 +103,11 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         patterns[(_literal(text, joins_lines),)] = None
         parts = [part for part in _ELLIPSIS.split(text) if words_of(part)]
         are_parts = len(parts) == 1 or all(len(words_of(part)) > 1 for part in parts)
-        if (len(parts) > 1 or "[" in text or parts != [text]) and are_parts and len(parts) <= _MAX_PARTS:
+        if (
+            (len(parts) > 1 or "[" in text or parts != [text])
+            and are_parts
+            and len(parts) <= _MAX_PARTS
+        ):
             read = [_with_brackets(part, joins_lines) for part in parts]
             if all(read):
                 patterns[tuple(filter(None, read))] = None
@@ -124,13 +132,17 @@ def _with_brackets(part: str, joins_lines: bool) -> str:
     pattern, position, letter = "", 0, ""
     for match in _BRACKETS.finditer(part):
         inner = match[1].strip()
-        pattern += _literal(letter + part[position : match.start()], joins_lines, is_first=not pattern)
+        pattern += _literal(
+            letter + part[position : match.start()], joins_lines, is_first=not pattern
+        )
         position, letter = match.end(), ""
         words = words_of(inner)
         if len(inner) == 1 and inner.isalpha() and part[position : position + 1].isalpha():
             letter = inner
         elif not _EDITORIAL.fullmatch(inner):
-            if not 0 < len(words) <= _REPLACEMENT_WORDS or any(turns(w) or is_figure(w) for w in words):
+            if not 0 < len(words) <= _REPLACEMENT_WORDS or any(
+                turns(w) or is_figure(w) for w in words
+            ):
                 return ""
             pattern += _PRONOUN
     is_first = bool(letter) or not pattern

@@ -15,13 +15,19 @@ from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.scan.confidential import find_confidential
 
-FROM_SOURCE: frozenset[FindingCode] = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
+FROM_SOURCE: frozenset[FindingCode] = frozenset(
+    ("cited", "exact", "normalized", "covered", "figure_found")
+)
 """The codes of findings that say that a part of the draft is in a passage."""
 _Doubt = tuple[CheckName, FindingCode, bool, str, str]
 
 
 def check_sources(
-    findings: Sequence[Finding], passages: dict[str, Passage], request: ResolvedRequest, *, publish: bool
+    findings: Sequence[Finding],
+    passages: dict[str, Passage],
+    request: ResolvedRequest,
+    *,
+    publish: bool,
 ) -> Iterator[Finding]:
     """Findings for the first use of each passage that is doubtful, or may not be sent."""
     used: set[tuple[str, FindingCode]] = set()
@@ -64,7 +70,13 @@ def _doubts(passage: Passage, request: ResolvedRequest) -> Iterator[_Doubt]:
 def _unsendable(passage: Passage, purpose: Purpose) -> Iterator[_Doubt]:
     if (sensitivity := passage.document.sensitivity) != "public":
         note = f"its sensitivity is {sensitivity}, not public"
-        yield "publish", "sensitive_source", True, note, "Remove it, or ask the owner of the source."
+        yield (
+            "publish",
+            "sensitive_source",
+            True,
+            note,
+            "Remove it, or ask the owner of the source.",
+        )
     if rejection := purpose.rejection(labels_of(passage)):
         remedy = "Remove it, or ask a person to approve that it is sent."
         yield "publish", "unsendable_origin", True, f"{rejection[0]}: {rejection[1]}", remedy
@@ -91,7 +103,8 @@ def without_confidential(findings: Sequence[Finding]) -> list[Finding]:
     spans = [f.span for f in findings if f.code in ("secret", "personal_data")]
     return [
         f.model_copy(update={"text": "", "note": None})
-        if f.check != "publish" and any(s.start < f.span.end and f.span.start < s.end for s in spans)
+        if f.check != "publish"
+        and any(s.start < f.span.end and f.span.start < s.end for s in spans)
         else f
         for f in findings
     ]

@@ -172,7 +172,11 @@ class _Reading(NamedTuple):
     def against(self, other: _Reading) -> str:
         """The words in which the sense differs, or nothing."""
         if len(self.denials) % 2 != len(other.denials) % 2:
-            changed = [w for w in (*self.denials, *other.denials) if (w in self.denials) != (w in other.denials)]
+            changed = [
+                w
+                for w in (*self.denials, *other.denials)
+                if (w in self.denials) != (w in other.denials)
+            ]
             return ", ".join(f'"{word}"' for word in changed or self.denials or other.denials)
         for line, own in self.operators.items():
             theirs = other.operators.get(line, {})
@@ -289,7 +293,9 @@ def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Pas
     for passage in passages if len(words) > 1 else ():
         for other in passage.content.splitlines():
             theirs = _CODE_WORD.findall(other)
-            changed = [at for at, word in enumerate(words) if at < len(theirs) and word[0] != theirs[at]]
+            changed = [
+                at for at, word in enumerate(words) if at < len(theirs) and word[0] != theirs[at]
+            ]
             if len(theirs) == len(words) and len(changed) == 1:
                 word = words[changed[0]]
                 if any(map(str.isalpha, word[0])):
@@ -299,5 +305,7 @@ def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Pas
 
 def _shape(name: str) -> str:
     """The kinds of a name's characters: ``Aa`` for "Value", ``A_A`` for "MAX_SIZE"."""
-    kinds = "".join("0" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in name)
+    kinds = "".join(
+        "0" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in name
+    )
     return re.sub(r"(.)\1+", r"\1", kinds)

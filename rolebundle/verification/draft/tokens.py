@@ -47,7 +47,7 @@ _PATTERNS = [
 ]
 _REMOVED = re.compile(rf"[{_INVISIBLE}]|[-‐][ \t]*\r?\n[ \t>]*")
 _FORMS = str.maketrans(
-    dict.fromkeys("“”„‟«»″〝〞〟「」『』\"‘’‚‛‹›′´ʼʻʹ", "'")
+    dict.fromkeys('“”„‟«»″〝〞〟「」『』"‘’‚‛‹›′´ʼʻʹ', "'")
     | dict.fromkeys("‐‑‒–—―−⁃⸺⸻﹘﹣", "-")
     | {"…": "..."}
 )
@@ -76,5 +76,7 @@ def _canonical(token: str) -> str:
     normal = unicodedata.normalize("NFKC", composed)
     # Raised and circled figures, and fractions, stay as they are.
     changes = [(a, b) for a, b in zip(composed, normal, strict=False) if a != b]
-    has_sense = any(unicodedata.decomposition(a)[:2] in ("<s", "<c", "<f") and b.isdigit() for a, b in changes)
+    has_sense = any(
+        unicodedata.decomposition(a)[:2] in ("<s", "<c", "<f") and b.isdigit() for a, b in changes
+    )
     return (composed if has_sense else normal).translate(_FORMS).replace(" ", "")

@@ -131,8 +131,15 @@ class _SentenceCheck:
     def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
         self._sentence, self._prose = sentence, sentence.prose()
         self._text = sentence.prose(with_quotes=True)
-        quoted = [sentence.text[a - sentence.start : b - sentence.start] for a, b in sentence.quotes]
-        needs = sentence.has_content or sentence.quotes or sentence.citations or sentence.is_code
+        quoted = [
+            sentence.text[a - sentence.start : b - sentence.start] for a, b in sentence.quotes
+        ]
+        needs = (
+            sentence.has_content
+            or sentence.quotes
+            or sentence.citations
+            or (sentence.kind == "code")
+        )
         self.passages = evidence.candidates([self._text, *quoted] if needs else [])
         self._named = [(c, evidence.named_by(c, self.passages)) for c in sentence.citations]
         self.cited = [passage for _, named in self._named for passage in named]
@@ -144,7 +151,7 @@ class _SentenceCheck:
         """What all checks found, in any order."""
         yield from self._citations()
         yield from self._quotes()
-        if self._sentence.is_code:
+        if self._sentence.kind == "code":
             yield from self._code()
         else:
             figures = [*self._figures()]
@@ -174,7 +181,14 @@ class _SentenceCheck:
             code, passage, note, remedy = check_citation(citation, prose, named, self._all)
             fails = code not in ("cited", "unchecked_language")
             yield self._finding(
-                "citations", code, citation.start, citation.end, passage, fails=fails, note=note, remedy=remedy
+                "citations",
+                code,
+                citation.start,
+                citation.end,
+                passage,
+                fails=fails,
+                note=note,
+                remedy=remedy,
             )
 
     def _quotes(self) -> Iterator[Finding]:
@@ -207,14 +221,19 @@ class _SentenceCheck:
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.header else ""
         cited, evidence = ([_text_of(p) for p in passages] for passages in (self.cited, self._all))
-        for start, end, _, outcome, note, number, true_text in check_figures(head + self._prose, cited, evidence):
+        for start, end, _, outcome, note, number, true_text in check_figures(
+            head + self._prose, cited, evidence
+        ):
             if start < len(head):
                 continue
             place = self._sentence.start - len(head)
             passage = None if number is None else self._all[number]
             code: FindingCode = {
-                "found": "figure_found", "elsewhere": "should_cite", "rounded": "rounded",
-                "computed": "computed", "unsupported": "unsupported_figure",
+                "found": "figure_found",
+                "elsewhere": "should_cite",
+                "rounded": "rounded",
+                "computed": "computed",
+                "unsupported": "unsupported_figure",
             }[outcome]  # type: ignore[assignment]
             fails = outcome == "unsupported" or (outcome == "elsewhere" and bool(self.cited))
             remedy = "Give a figure of the passage, or leave it out." if fails else None
@@ -234,7 +253,9 @@ class _SentenceCheck:
                 continue
             unknown = unknown_parts(name, self._all)
             missing = unknown or (unknown_parts(name, self.cited) if self.cited else [])
-            if missing and (found := replaced_name(name, missing[0], self._prose, self.cited or self._all)):
+            if missing and (
+                found := replaced_name(name, missing[0], self._prose, self.cited or self._all)
+            ):
                 yield self._wrong_name(first, last, *found)
             elif unknown and self._all:
                 note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
@@ -246,14 +267,24 @@ class _SentenceCheck:
         for line in self._sentence.text.splitlines(keepends=True):
             changed = changed_word(line, self._all)
             if changed and unknown_parts(changed[0], self._all):
-                yield self._wrong_name(start + changed[0].start, start + changed[0].end, *changed[1:])
+                yield self._wrong_name(
+                    start + changed[0].start, start + changed[0].end, *changed[1:]
+                )
             start += len(line)
 
     def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
         note = f"it does not stand there; the passage says {name} in a like sentence"
         remedy = "Give the passage's name, or leave it out."
         return self._finding(
-            "names", "wrong_name", start, end, passage, fails=True, true_text=name, note=note, remedy=remedy
+            "names",
+            "wrong_name",
+            start,
+            end,
+            passage,
+            fails=True,
+            true_text=name,
+            note=note,
+            remedy=remedy,
         )
 
     def _statement(self) -> Iterator[Finding]:
@@ -263,16 +294,27 @@ class _SentenceCheck:
             match = best_match(self._text, self._all)
         if match.is_covered:
             note = f"{match.share:.0%} of its content words stand together there"
-            yield self._finding("coverage", "covered", start, end, match.passage, true_text=match.text, note=note)
+            yield self._finding(
+                "coverage", "covered", start, end, match.passage, true_text=match.text, note=note
+            )
         elif match.words:
             note = f"no passage says this; missing, among others: {', '.join(match.missing[:5])}"
             remedy = "Say what the evidence says, or leave the sentence out."
-            yield self._finding("coverage", "uncovered", start, end, fails=True, note=note, remedy=remedy)
+            yield self._finding(
+                "coverage", "uncovered", start, end, fails=True, note=note, remedy=remedy
+            )
         if found := difference(self._text, self.cited or self._all):
             words, passage, sentence = found
             remedy = "Read the passage: the sentence is like one of it, but may say the opposite."
             yield self._finding(
-                "coverage", "differs", start, end, passage, true_text=sentence, note=f"differs: {words}", remedy=remedy
+                "coverage",
+                "differs",
+                start,
+                end,
+                passage,
+                true_text=sentence,
+                note=f"differs: {words}",
+                remedy=remedy,
             )
 
 
@@ -303,16 +345,28 @@ def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Findin
 
 
 def _verdict(
-    sentences: Sequence[Sentence], evidence: Evidence, findings: Sequence[Finding], required: frozenset[str]
+    sentences: Sequence[Sentence],
+    evidence: Evidence,
+    findings: Sequence[Finding],
+    required: frozenset[str],
 ) -> tuple[Verdict, str]:
     """The verdict, and what was checked in words."""
-    counts = Counter(f.check for f in findings if f.code not in ("unknown_name", "unchecked_language"))
-    checked = ", ".join(counted(counts[check], noun) for check, noun in _COUNTED.items() if counts[check])  # type: ignore[index]
+    counts = Counter(
+        f.check for f in findings if f.code not in ("unknown_name", "unchecked_language")
+    )
+    checked = ", ".join(
+        counted(counts[check], noun) for check, noun in _COUNTED.items() if counts[check]
+    )  # type: ignore[index]
     places = [f.span for f in findings if f.check in _COUNTED and f.check != "names"]
     unchecked = sum(
-        s.has_content and not any(s.start <= place.start < s.end for place in places) for s in sentences
+        s.has_content and not any(s.start <= place.start < s.end for place in places)
+        for s in sentences
     )
-    rest = f"; {counted(unchecked, 'sentence')} {'was' if unchecked == 1 else 'were'} not checked" if unchecked else ""
+    rest = (
+        f"; {counted(unchecked, 'sentence')} {'was' if unchecked == 1 else 'were'} not checked"
+        if unchecked
+        else ""
+    )
     failing = Counter(finding.code for finding in findings if finding.fails)
     if failing:
         named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
@@ -320,7 +374,13 @@ def _verdict(
     if evidence.is_named and not evidence.passages:
         return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
     if not evidence.is_named and not any(f.code == "covered" for f in findings):
-        return "nothing_to_check", f"the corpus has no passage about any sentence of the draft{rest}"
+        return (
+            "nothing_to_check",
+            f"the corpus has no passage about any sentence of the draft{rest}",
+        )
     if not any(f.check in required and f.code in _HELD for f in findings):
-        return "nothing_to_check", f"the draft has no quote, citation or figure that is checked{rest}"
+        return (
+            "nothing_to_check",
+            f"the draft has no quote, citation or figure that is checked{rest}",
+        )
     return "nothing_wrong_found", f"{checked}{rest}"
