@@ -26,7 +26,6 @@ COVERED = 0.5
 """The least share of a sentence's content words that must stand together."""
 MIN_WORDS = 3
 """The least number of them, or all if there are fewer."""
-_NEAR_COPY = 0.75
 _WINDOW = 3
 
 
@@ -99,90 +98,122 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 # -- near copies -----------------------------------------------------------------------------------
 
-# Words of a line exclude each other; those between two bars mean the same.
+_LIKE = 0.65
+"""The least share of a sentence's content words that a sentence has of which it is a near copy."""
+# The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """
-    must shall required requires mandatory has have need needs | may can might could optional optionally allowed | should recommended
-    all every each any always everything everyone | some several sometimes often usually few certain occasionally | none
-    most more least minimum above over exceeds | fewer less maximum below under
-    before until earlier | after later since
-    first | last
-    increase increases increased higher raises raised rises larger faster | decrease decreases decreased lower lowers reduces smaller slower
-    both | either
+    must shall required mandatory need needs has have | may can might could optional optionally
+    all every each any always everyone both | some several sometimes occasionally few
+    least minimum | most maximum
+    before until | after since
+    more higher over above | less fewer lower under below
 """
-_CLASSES: dict[str, tuple[int, int]] = {
+_OPERATOR = {
     word: (line, value)
     for line, text in enumerate(_OPERATORS.strip().splitlines())
     for value, words in enumerate(text.split("|"))
     for word in words.split()
 }
-_DENIED_FORMS = {
-    "disabled": "enabled", "disable": "enable", "disables": "enables", "disallowed": "allowed",
-    "forbidden": "allowed", "prohibited": "allowed", "rejects": "accepts", "rejected": "accepted",
-    "excludes": "includes", "excluded": "included", "impossible": "possible", "invalid": "valid",
-    "incompatible": "compatible", "false": "true", "closed": "open", "off": "on", "without": "with",
-    "fails": "succeeds", "fail": "succeed", "ignores": "uses", "ignored": "used", "outside": "inside",
-}  # fmt: skip
-_PREFIX = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
+# Common opposites of English.
+_OPPOSITES = """
+    allow/deny allowed/forbidden permit/prohibit accept/reject add/remove increase/decrease
+    raise/lower enable/disable open/close start/stop begin/end include/exclude inclusive/exclusive
+    first/last high/low larger/smaller large/small longer/shorter long/short faster/slower fast/slow
+    same/different always/never all/none everyone/nobody early/late earlier/later new/old up/down
+    internal/external inside/outside top/bottom strong/weak true/false succeed/fail pass/fail
+    keep/discard grow/shrink gain/lose upper/lower ascending/descending foreground/background
+    public/private required/optional manual/automatic manually/automatically full/empty
+    safe/dangerous easy/hard cheap/expensive good/bad better/worse best/worst many/few often/rarely
+    directly/indirectly permanent/temporary both/neither with/without possible/impossible on/off
+    valid/invalid active/inactive compatible/incompatible visible/hidden synchronous/asynchronous
+    local/remote present/absent sufficient/insufficient complete/incomplete correct/incorrect
+    supported/dropped everywhere/nowhere
+"""
+_OPPOSITE_OF: dict[str, set[str]] = {}
+for _pair in _OPPOSITES.split():
+    _one, _other = map(stem, _pair.split("/"))
+    _OPPOSITE_OF.setdefault(_one, set()).add(_other)
+    _OPPOSITE_OF.setdefault(_other, set()).add(_one)
+_DENIED = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
+_CLAUSE = re.compile(r"[;()—–]|\s-\s|,\s|\bbut\b")
+
+
+class _Clause(NamedTuple):
+    """The content words of a clause with the operators before each, and how often it denies."""
+
+    words: dict[str, frozenset[tuple[int, int]]]
+    denials: int
+
+
+@lru_cache(maxsize=4096)
+def _clauses(text: str) -> tuple[_Clause, ...]:
+    code = {*words_of(" ".join(match[2] for match in _CODE.finditer(text)))}
+    clauses = []
+    for clause in _CLAUSE.split(text):
+        words: dict[str, frozenset[tuple[int, int]]] = {}
+        operators: set[tuple[int, int]] = set()
+        denials = 0
+        for word in words_of(clause):
+            base = word if word in code else _DENIED.sub("", word)
+            is_denial = word not in code and (denies(word) or word in ("rather", "instead"))
+            if is_denial or base != word:
+                operators ^= {(-1, 0)}
+                denials += 1
+            if word in _OPERATOR:
+                operators.add(_OPERATOR[word])
+            elif not is_denial and base not in ENGLISH:
+                words[stem(base)] = words.get(stem(base), frozenset()) | operators
+                operators = set()
+        clauses.append(_Clause(words, denials))
+    return tuple(clauses)
 
 
 def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """How a near copy of a sentence of a passage differs in what turns the sense; ``None``: not."""
-    own = _Reading.of(text)
-    if len(own.words) < MIN_WORDS or language_of(text, "en") != "en":
+    """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
+
+    Returns:
+        What differs, the passage and its sentence.
+    """
+    own = _clauses(text)
+    words = frozenset().union(*(clause.words for clause in own))
+    if len(words) < MIN_WORDS or language_of(text, "en") != "en":
         return None
-    best: tuple[float, _Reading, Passage, str] | None = None
+    stems = frozenset(map(stem, words_of(text)))
+    best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
-        if len(own.words & _words_of(passage.content)) < _NEAR_COPY * len(own.words) - 2:
-            continue
         for sentence in _sentences_of(passage.content):
-            other = _Reading.of(sentence)
-            likeness = len(own.words & other.words) / max(len(own.words), len(other.words), 1)
-            if likeness >= _NEAR_COPY and (best is None or likeness > best[0]):
-                best = likeness, other, passage, sentence.strip()
-    if best is None or not (words := own.against(best[1])):
-        return None
-    return words, best[2], best[3]
-
-
-class _Reading(NamedTuple):
-    """A sentence as content words, the words that deny, and the classes of its operators."""
-
-    words: frozenset[str]
-    denials: tuple[str, ...]
-    operators: dict[int, dict[int, str]]
-
-    @staticmethod
-    @lru_cache(maxsize=4096)
-    def of(text: str) -> _Reading:
-        words, denials, operators = set(), [], {}
-        for word in words_of(text):
-            base = _DENIED_FORMS.get(word) or _PREFIX.sub("", word)
-            if denies(word):
-                denials.append(word)
+            clauses = [c for c in _clauses(sentence) if not words.isdisjoint(c.words)]
+            shared = words & frozenset().union(*(clause.words for clause in clauses))
+            if len(shared) < max(2, _LIKE * len(words) - 2) or "?" in sentence:
                 continue
-            if base != word:
-                denials.append(word)
-            if word in _CLASSES:
-                line, value = _CLASSES[word]
-                operators.setdefault(line, {})[value] = word
-            elif base not in ENGLISH and len(base) > 1 and not base.isdigit():
-                words.add(stem(base))
-        return _Reading(frozenset(words), tuple(denials), operators)
-
-    def against(self, other: _Reading) -> str:
-        """The words in which the sense differs, or nothing."""
-        if len(self.denials) % 2 != len(other.denials) % 2:
-            changed = [
-                w
-                for w in (*self.denials, *other.denials)
-                if (w in self.denials) != (w in other.denials)
+            theirs = frozenset(map(stem, words_of(sentence)))
+            turned = [
+                f'"{one}" for "{other}"'
+                for one in sorted(stems - theirs)
+                for other in _OPPOSITE_OF.get(one, ())
+                if other in theirs - stems
             ]
-            return ", ".join(f'"{word}"' for word in changed or self.denials or other.denials)
-        for line, own in self.operators.items():
-            theirs = other.operators.get(line, {})
-            if theirs and not own.keys() & theirs.keys():
-                return f'"{next(iter(own.values()))}" for "{next(iter(theirs.values()))}"'
-        return ""
+            share = (len(shared) + len(turned)) / len(words)
+            if share >= _LIKE and (best is None or share > best[0]):
+                found = _conflict(own, clauses, shared) or "".join(turned[:1])
+                best = share, found, passage, sentence.strip()
+    return best[1:] if best and best[1] else None
+
+
+def _conflict(own: Sequence[_Clause], theirs: Sequence[_Clause], shared: Iterable[str]) -> str:
+    """The first shared word before which the operators conflict, with them, or nothing."""
+    are_denied = sum(c.denials for c in own) != sum(c.denials for c in theirs)
+    for word in sorted(shared):
+        one, other = (
+            [c.words[word] for c in clauses if word in c.words] for clauses in (own, theirs)
+        )
+        if are_denied and len({(-1, 0) in operators for operators in (*one, *other)}) > 1:
+            return f'"not" before "{word}"'
+        for line, value in frozenset().union(*one):
+            values = {v for operators in other for kind, v in operators if kind == line}
+            if line >= 0 and values and value not in values:
+                return f'another modal, bound or quantifier before "{word}"'
+    return ""
 
 
 # -- names -----------------------------------------------------------------------------------------
