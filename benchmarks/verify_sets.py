@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rolebundle.admin.admin import Admin
 from rolebundle.contracts.verification import Finding, Verification, VerifyRequest
 from rolebundle.engine import Engine
-from rolebundle.ingest.options import IngestOptions
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from support.corpora import build, document  # noqa: E402
 
 Row = dict[str, Any]
 _MAX_SHOWN = 300
@@ -31,19 +33,8 @@ _MAX_SHOWN = 300
 def answers(path: Path, rows: list[Row], work: Path) -> Iterator[Verification]:
     """The answer to `verify` for each row of a file."""
     own = [row for row in rows if "passages" in row]
-    files = work / "files"
-    for number, row in enumerate(own):
-        for place, passage in enumerate(row["passages"]):
-            file = files / f"r{number:04}" / f"p{place:02}.md"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            text = (
-                passage if isinstance(passage, str) else passage.get("content") or passage["text"]
-            )
-            file.write_text(text, encoding="utf-8")
-    db = work / "sets.db"
-    if own:
-        with Admin(db) as admin:
-            admin.ingest([files], IngestOptions(lexical_only=True))
+    texts = [[p if isinstance(p, str) else p["text"] for p in row["passages"]] for row in own]
+    db = build(work, [document(f"r{number:04}", of_row) for number, of_row in enumerate(texts)])
     engines: dict[Path, Engine] = {}
     for row in rows:
         place = path.parent / row.get("db", f"{path.name.partition('-')[0]}.db")
@@ -51,10 +42,8 @@ def answers(path: Path, rows: list[Row], work: Path) -> Iterator[Verification]:
         engine = engines.setdefault(place, Engine(place))
         fields: Row = {"draft": row["draft"]}
         if "passages" in row:
-            folder = files / f"r{own.index(row):04}"
-            names = [f"{folder.name}/{file.name}" for file in sorted(folder.iterdir())]
-            lookups = engine.multi_get(names).lookups
-            fields["chunk_ids"] = [p.chunk_id for lookup in lookups for p in lookup.passages]
+            number = own.index(row)
+            fields["chunk_ids"] = [f"r{number:04}#{place}" for place in range(len(texts[number]))]
         elif "bundle" in row:
             fields["bundle"] = json.loads((path.parent / row["bundle"]).read_text(encoding="utf-8"))
         yield engine.verify(VerifyRequest(**fields))

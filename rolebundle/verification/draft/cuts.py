@@ -92,15 +92,17 @@ def turns(word: str) -> bool:
     return denies(word) or word in closed or _DENIAL.match(word) is not None
 
 
-def cut_problem(content: str, parts: Sequence[tuple[int, int]], prose: str) -> str:
+def cut_problem(
+    content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str] = ("", "")
+) -> str:
     """Why a quote of these parts of a passage's text turns the sense, or nothing.
 
-    What the draft's own ``prose`` around the quote denies or makes a condition is not left out.
+    What the draft itself denies, or makes a condition, ``around`` the quote is not left out.
     """
     problems = [_cut_word(content, *part) for part in parts]
     for (_, end), (start, _) in zip(parts, parts[1:], strict=False):
         problems.append(_gap(content, end, start))
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], {*words_of(prose)}))
+    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], *({*words_of(said)} for said in around)))
     return next(filter(None, problems), "")
 
 
@@ -135,7 +137,9 @@ def _counts_what_follows(content: str, start: int, end: int) -> bool:
     return noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH
 
 
-def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
+def _cut_sentence(
+    content: str, start: int, end: int, said_before: set[str], said_after: set[str]
+) -> str:
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
@@ -146,7 +150,7 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     if item:
         introduction = words_of(_introduction(content, first))
         found += [word for word in introduction if denies(word) or word == "only"]
-    if word := next((word for word in found if not _restated(word, said)), ""):
+    if word := next((word for word in found if not _restated(word, said_before, said_after)), ""):
         return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
     if "?" in after and words_of(content[first:start]):
         return "The passage asks this: its question mark is left out."
@@ -154,7 +158,8 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     exception = re.match(
         r"\W*(?:except|unless|excluding|but not|only (?:if|when))\b", following, re.I
     )
-    is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said))
+    is_said = not (said_before | said_after).isdisjoint(_CONDITIONS | {"only", "when"})
+    is_said = is_said or any(map(denies, said_after))
     if not is_said and (exception or (len(quoted) > 2 and _governs_after(after))):  # noqa: PLR2004
         return f"The passage continues: “… {_excerpt(following)}”."
     return ""
@@ -169,10 +174,11 @@ def _introduction(content: str, first: int) -> str:
     return ""
 
 
-def _restated(word: str, said: set[str]) -> bool:
+def _restated(word: str, said: set[str], said_after: set[str]) -> bool:
     """Whether the draft's own words have a word of the same class."""
     if word in _CONDITIONS:
-        return not said.isdisjoint(_CONDITIONS | _LATE | {"with", "provided", "starting", "for"})
+        conditions = _CONDITIONS | _LATE | {"with", "provided", "starting", "for"}
+        return not (said | said_after).isdisjoint(conditions)
     if denies(word) or word == "only" or _DENIAL.match(word):
         return any(denies(own) or own in ("only", "just") or _DENIAL.match(own) for own in said)
     return not said.isdisjoint(_LIMITS)
@@ -216,33 +222,27 @@ def _governs_after(after: str) -> bool:
 
 def _gap(content: str, start: int, end: int) -> str:
     """Why an ellipsis must not leave out ``content[start:end]``, or nothing."""
-    gap = content[start:end]
+    gap = content[start:end].strip(" \n`*_")
     starts = sentence_starts(content)
     within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
     words = words_of(gap)
-    is_sound = (
-        0 < len(words)
-        and len(gap) <= _MAX_GAP
-        and not any(map(turns, words))
-        and not _EXCEPTION.search(gap)
-        and not re.search(r"(?:^|\n)[ \t]*#|:[*_]*[ \t]*(?:\n|$)", gap)
-        and (not words_of(content[within[-1] : end]) if within else _is_aside(content, start, end))
+    is_remark = gap[:1] == "(" and gap[-1:] == ")" and not set("()") & set(gap[1:-1])
+    opening = gap[:1] if gap[:1] in ",—–-" else content[:start].rstrip()[-1:]
+    closing = gap[-1:] if gap[-1:] in ",—–-" else content[end:].lstrip()[:1]
+    is_aside = (
+        opening + closing in (",,", "——", "––", "--")
+        and words[:1] not in (["and"], ["or"], ["nor"], ["so"], ["yet"])
+        and not set(",;:()") & set(gap.strip(" ,—–-"))
     )
+    if within:
+        is_sound = not words_of(content[within[-1] : end])
+    else:
+        is_sound = (is_remark or is_aside) and len(words) <= _MAX_ASIDE
+    turned = (denies(w) or w in _CONDITIONS or w == "only" if is_remark else turns(w) for w in words)
+    is_list = re.search(r"(?:^|\n)[ \t]*#|:[*_]*[ \t]*(?:\n|$)", gap)
+    if not words or len(gap) > _MAX_GAP or any(turned) or _EXCEPTION.search(gap) or is_list:
+        is_sound = False
     return "" if is_sound else f"The ellipsis leaves out “{_excerpt(gap)}”."
-
-
-def _is_aside(content: str, start: int, end: int) -> bool:
-    """Whether a gap is set apart by two commas, two dashes, or parentheses."""
-    gap = content[start:end].strip()
-    words = words_of(gap)
-    opening = gap[0] if gap[0] in ",(—–-" else content[:start].rstrip()[-1:]
-    closing = gap[-1] if gap[-1] in ",)—–-" else content[end:].lstrip()[:1]
-    is_apart = opening + closing in (",,", "()", "——", "––", "--")
-    is_clause = words[:1] and words[0] in ("and", "or", "nor", "so", "yet")
-    inner = gap.strip(" ,()—–-")
-    return bool(
-        is_apart and not is_clause and len(words) <= _MAX_ASIDE and not set(",;:()") & set(inner)
-    )
 
 
 def _excerpt(text: str) -> str:

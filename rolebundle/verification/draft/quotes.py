@@ -53,16 +53,17 @@ class QuoteResult(NamedTuple):
 
 
 def check_quote(
-    text: str, passages: Sequence[Passage], cited: Sequence[Passage], prose: str = ""
+    text: str, passages: Sequence[Passage], cited: Sequence[Passage], around: tuple[str, str] = ("", "")
 ) -> QuoteResult:
-    """Look for a quote in passages; in the cited ones first. ``prose``: the sentence around it."""
+    """Look for a quote in passages; in the cited ones first. ``around``: what its sentence says
+    before and after it."""
     if len(text) > _MAX_COMPARED + 2 * max((len(p.content) for p in passages), default=0):
         return QuoteResult("absent", note="The quote is longer than every passage.")
     others = [passage for passage in passages if passage not in cited]
     readings = _readings(_LINE_MARKS.sub("", text) if _is_marked(text) else text)
     doubtful: QuoteResult | None = None
     for passage in (*cited, *others):
-        for parts, problem in _places(readings, passage.content, prose):
+        for parts, problem in _places(readings, passage.content, around):
             true_text = passage.content[parts[0][0] : parts[-1][1]]
             if problem:
                 doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
@@ -102,12 +103,7 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     for joins_lines in (False, True):
         patterns[(_literal(text, joins_lines),)] = None
         parts = [part for part in _ELLIPSIS.split(text) if words_of(part)]
-        are_parts = len(parts) == 1 or all(len(words_of(part)) > 1 for part in parts)
-        if (
-            (len(parts) > 1 or "[" in text or parts != [text])
-            and are_parts
-            and len(parts) <= _MAX_PARTS
-        ):
+        if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
             read = [_with_brackets(part, joins_lines) for part in parts]
             if all(read):
                 patterns[tuple(filter(None, read))] = None
@@ -128,32 +124,35 @@ def _literal(text: str, joins_lines: bool, *, is_first: bool = True) -> str:
 
 
 def _with_brackets(part: str, joins_lines: bool) -> str:
-    """A pattern of a part: ``[t]he`` is "the" or "The", ``[the team]`` stands for a pronoun."""
+    """A pattern of a part: ``[t]he`` is "the" or "The", ``[sic]`` is the draft's.
+
+    ``[the team]`` stands for a pronoun, and ``[it]`` for the last word of a name.
+    """
     pattern, position, letter = "", 0, ""
-    for match in _BRACKETS.finditer(part):
-        inner = match[1].strip()
-        pattern += _literal(
-            letter + part[position : match.start()], joins_lines, is_first=not pattern
-        )
-        position, letter = match.end(), ""
+    for match in [*_BRACKETS.finditer(part), None]:
+        literal = letter + part[position : match.start() if match else len(part)]
+        pattern += _literal(literal, joins_lines, is_first=bool(letter) or not pattern)
+        if match is None:
+            break
+        inner, position, letter = match[1].strip(), match.end(), ""
         words = words_of(inner)
         if len(inner) == 1 and inner.isalpha() and part[position : position + 1].isalpha():
             letter = inner
         elif not _EDITORIAL.fullmatch(inner):
-            if not 0 < len(words) <= _REPLACEMENT_WORDS or any(
-                turns(w) or is_figure(w) for w in words
-            ):
-                return ""
-            pattern += _PRONOUN
-    is_first = bool(letter) or not pattern
-    return pattern + _literal(letter + part[position:], joins_lines, is_first=is_first)
+            stands = [_literal(inner, joins_lines)]
+            if re.fullmatch(_PRONOUN, f"{inner} "):
+                stands.append(r"[^\s\d]+ ")
+            elif len(words) <= _REPLACEMENT_WORDS and not any(turns(w) or is_figure(w) for w in words):
+                stands.append(_PRONOUN)
+            pattern += f"(?:{'|'.join(filter(None, stands))})"
+    return pattern
 
 
 # -- places ----------------------------------------------------------------------------------------
 
 
 def _places(
-    readings: Sequence[Sequence[re.Pattern[str]]], content: str, prose: str
+    readings: Sequence[Sequence[re.Pattern[str]]], content: str, around: tuple[str, str]
 ) -> Iterator[tuple[list[tuple[int, int]], str]]:
     """The places of a quote in a text: the ranges of its parts, and why they do not count."""
     for joins_lines in (False, True):
@@ -171,7 +170,7 @@ def _places(
                     found += [following] if following else []
                 if len(found) == len(patterns):
                     parts = [_source(tokens, *match.span()) for match in found]
-                    yield parts, cut_problem(content, parts, prose)
+                    yield parts, cut_problem(content, parts, around)
 
 
 def _next(pattern: re.Pattern[str], line: str, at: int) -> re.Match[str] | None:

@@ -102,7 +102,7 @@ _LIKE = 0.65
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
 # The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """
-    must shall required mandatory need needs has have | may can might could optional optionally
+    must shall required mandatory need needs has have | may can might could able optional optionally
     all every each any always everyone both | some several sometimes occasionally few
     least minimum | most maximum
     before until | after since
@@ -119,15 +119,15 @@ _OPPOSITES = """
     allow/deny allowed/forbidden permit/prohibit accept/reject add/remove increase/decrease
     raise/lower enable/disable open/close start/stop begin/end include/exclude inclusive/exclusive
     first/last high/low larger/smaller large/small longer/shorter long/short faster/slower fast/slow
-    same/different always/never all/none everyone/nobody early/late earlier/later new/old up/down
+    same/different early/late earlier/later new/old up/down
     internal/external inside/outside top/bottom strong/weak true/false succeed/fail pass/fail
     keep/discard grow/shrink gain/lose upper/lower ascending/descending foreground/background
     public/private required/optional manual/automatic manually/automatically full/empty
     safe/dangerous easy/hard cheap/expensive good/bad better/worse best/worst many/few often/rarely
-    directly/indirectly permanent/temporary both/neither with/without possible/impossible on/off
+    directly/indirectly permanent/temporary possible/impossible on/off
     valid/invalid active/inactive compatible/incompatible visible/hidden synchronous/asynchronous
     local/remote present/absent sufficient/insufficient complete/incomplete correct/incorrect
-    supported/dropped everywhere/nowhere
+    supported/dropped
 """
 _OPPOSITE_OF: dict[str, set[str]] = {}
 for _pair in _OPPOSITES.split():
@@ -135,7 +135,7 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _DENIED = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
-_CLAUSE = re.compile(r"[;()—–]|\s-\s|,\s|\bbut\b")
+_CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 
 
 class _Clause(NamedTuple):

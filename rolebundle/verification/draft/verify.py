@@ -201,7 +201,8 @@ class _SentenceCheck:
             last = end
             if not any(map(str.isalnum, quote)):
                 continue
-            code, passage, true_text, note = check_quote(quote, self._all, self.cited, self._prose)
+            around = self._prose[: first - start], self._prose[end - start :]
+            code, passage, true_text, note = check_quote(quote, self._all, self.cited, around)
             may_be_term = is_term(quote) and any(c.isalnum() or c in ",;/|" for c in between)
             fails = code not in ("exact", "normalized") and not (
                 may_be_term and (code == "misattributed" or not self.cited)
