@@ -103,7 +103,7 @@ _LIKE = 0.65
 # The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """
     must shall required mandatory need needs has have | may can might could able optional optionally
-    all every each any always everyone both | some several sometimes occasionally few
+    all every each any always everyone both | some several sometimes occasionally few only just
     least minimum | most maximum
     before until | after since
     more higher over above | less fewer lower under below
@@ -135,6 +135,7 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _DENIED = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
+_IMPLICIT_DENIALS = frozenset("rather instead avoid avoids prevent prevents lack lacks hardly".split())
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 
 
@@ -155,7 +156,7 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
         denials = 0
         for word in words_of(clause):
             base = word if word in code else _DENIED.sub("", word)
-            is_denial = word not in code and (denies(word) or word in ("rather", "instead"))
+            is_denial = word not in code and (denies(word) or word in _IMPLICIT_DENIALS)
             if is_denial or base != word:
                 operators ^= {(-1, 0)}
                 denials += 1
