@@ -76,7 +76,7 @@ def find_figures(text: str) -> list[Figure]:
 Units = list[tuple[str, Fraction]]
 _UNITS: dict[str, Units] = {}
 _PREFIXES = "-9 n nano/-6 µ micro/-6 μ micro/-6 u micro/-3 m milli/-2 c centi/3 k kilo/3 K kilo/6 M mega/9 G giga/12 T tera/15 P peta"
-_BASES = "time s second/length m metre/length m meter/mass g gram/byte B byte/bit bit bit/bit b bit/Hz Hz hertz/W W watt/J J joule/V V volt/A A ampere/Pa Pa pascal/length3 l litre/length3 L liter"
+_BASES = "time s second/length m metre/length m meter/mass g gram/byte B byte/Hz Hz hertz/W W watt/J J joule/V V volt/A A ampere/Pa Pa pascal/length3 l litre/length3 L liter"
 _OTHERS = """time 60 min mins minute/time 3600 h hr hrs hour/time 86400 d day/time 604800 week wk/time 1209600
 fortnight/time 1 sec secs/month 1 month/month 12 year yr yrs/month 120 decade/month 1200 century centuries/
 byte 1024 KiB kibibyte/byte 1048576 MiB mebibyte/byte 1073741824 GiB gibibyte/byte 1099511627776 TiB tebibyte/
@@ -101,13 +101,16 @@ def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
 for _line in _OTHERS.replace("\n", " ").replace("bit/s", "bit\0s").split("/"):
     _dimension, _factor, *_names = _line.split()
     _add_unit(_dimension, Fraction(_factor), _names)
-for _line in _BASES.split("/"):
+for _line in f"{_BASES}/byte b bit/byte bit bit".split("/"):
     _dimension, _sign, _word = _line.split()
-    _base = Fraction(1, 1000) if _dimension == "length3" else Fraction(1)
+    _base = {"length3": Fraction(1, 1000), "bit": Fraction(1, 8)}.get(_dimension.replace("byte", _word), Fraction(1))
     _add_unit(_dimension, _base, (_sign, _word))
     for _prefix in _PREFIXES.split("/"):
         _power, _short, _long = _prefix.split()
         _add_unit(_dimension, _base * Fraction(10) ** int(_power), (_short + _sign, _long + _word))
+for _power, _sign in enumerate("KMGTP", 1):
+    for _name in (f"{_sign}B", f"{_sign}B".lower(), f"{_sign}B".replace("K", "k")):
+        _UNITS[_name] = [("byte", Fraction(1000) ** _power), ("byte", Fraction(1024) ** _power)]
 _ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))]} | {
     sign: [("byte", Fraction(base) ** power) for base in (1000, 1024)]
     for power, sign in ((1, "k"), (1, "K"), (2, "M"), (3, "G"), (4, "T"))
@@ -151,7 +154,8 @@ _MONTHS = _numbered(
 )  # fmt: skip
 _GAP = r"[ \u00a0\u202f]"
 _DIGITS = (
-    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)|\d+)(?:[.,]\d+)*"
+    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?![\d,])(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
+    r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!\d,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
 )
 _WORD = rf"(?:{_either(_SMALL)})"
 _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
@@ -162,17 +166,18 @@ _PATTERNS = {
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
     "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
     rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
-    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b|0x[\da-f]+\b"
+    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
     "day_month": rf"{_NOT}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?",
     "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)(?:,? (?P<year>\d{{4}})\b)?",
     "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
     "month_name": rf"(?<=in )(?P<may>may)\b|\b(?!may)(?P<month>{_either(name for name in _MONTHS if len(name) > 4)})\b",
-    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b(?= of\b|[.,;)]|$)"
+    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b(?= (?:of|an?)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all|dozen)\b)"
     rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))(?P<all>{_WORD}|\d+)\b"
     r"(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    "hex": r"\b0x(?P<hex>[\da-f]+)\b",
     "ordinal": rf"{_NOT}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
     rf"(?:(?<![\w.])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
@@ -225,13 +230,18 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     found, readings = own[0], list[Reading]()
     if kind in ("address", "name"):
         found = found.rstrip(".,;:'-")
-        readings = [("version" if found[0].isdigit() else "name", found.lower())]
+        low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
+        readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
     elif kind == "clock":
-        seconds = 3600 * int(part["hour"]) + 60 * int(part.get("minute", 0)) + int(part.get("second", 0))
+        hour, minute, second = (int(part.get(key, 0)) for key in ("hour", "minute", "second"))
+        seconds = Fraction(3600 * hour + 60 * minute + second)
         if half := part.get("half"):
             readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
         else:
-            readings = [("clock", seconds), *([("clock", seconds + 43200)] if seconds < 46800 else [])]
+            readings = [("clock", seconds), *([("clock", seconds + 43200)] if seconds < 46800 else []), ("time", seconds)]
+    elif kind == "hex":
+        value = Fraction(int(part["hex"], 16))
+        return Figure(start, own.end(), found, (("", value),), value)
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("share", "number", "word"):
@@ -271,7 +281,7 @@ def _number(
         top, bottom = part.get("top") or part.get("some", "one"), part.get("all", "")
         numbers = [int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)]
         share = Fraction(numbers[0], _SHARES.get(part.get("part", part.get("half", "")).lower(), numbers[1]))
-        if "half" not in part or not _unit_after(text, end)[0] and not text.startswith(" a dozen", end):
+        if not re.match(r" (?:of )?an? ", text[end:]) or not (_unit_after(text, end)[0] or text.startswith(" a dozen", end)):
             readings = (("%", 100 * share), ("", share))
             return Figure(start, end, own[0], readings, 100 * share) if share < 1 else None
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
@@ -383,7 +393,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         readings: tuple[Reading, ...] = ()
         if factor and amount < 1000:
             readings = tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
-        elif isinstance(value, tuple) and value[2] and between.strip() in "-–to":
+        elif isinstance(value, tuple) and value[2] and figure.text.isdecimal() and amount <= 31:
             readings = (("date", (value[0], value[1], int(amount))),)
         elif not figure.unit and unit and following.amount and not 1900 <= amount <= 2100:
             readings = tuple((u, v / following.amount * amount) for u, v in following.readings)
@@ -403,9 +413,9 @@ _COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0,
 _COST |= dict.fromkeys("and or while whereas but versus vs".split(), 1.5)
 _REACH = 15.0
 _NAMED_UNIT = re.compile(
-    r"[(\[/]\s*(?:in )?([^\W\d_]{1,14}|[%°$€£¥][CF]?)\s*[)\]]|\bin ([^\W\d_]{1,14})\b"
+    r"[(\[]\s*(?:in )?([^\W\d_]{1,14}|[%°$€£¥][CF]?)\s*[)\]]|\bin ([^\W\d_]{1,14})\b"
     r"|[a-z]_([a-z]{1,12})\b|[a-z](M[sS]|Secs?|Seconds|Minutes|Hours|Days|Bytes|MB|KB)\b"
-    r"|\b([^\W\d_]{3,14})\b|([%$€£¥])"
+    r"|(?<![\w/])([^\W\d_]{3,14})\b|([%$€£¥])"
 )
 
 
@@ -416,7 +426,13 @@ class _Context:
     """
 
     def __init__(self, text: str, figures: list[Figure]) -> None:
-        self._text, self._figures = text, figures
+        self._text = text
+        measured = [
+            (figure.unit, figure.readings[0][1] / figure.amount)
+            for figure in figures
+            if figure.unit and figure.amount and isinstance(figure.readings[0][1], Fraction)
+        ]
+        self._units = [*dict.fromkeys(measured + _named_units(text))]
         self._cells = [cell for table in _tables(text) for cell in _headed(text, table)]
         self._starts: list[int] = []
         self._tokens: list[tuple[tuple[str, ...], float, float]] = []
@@ -439,7 +455,8 @@ class _Context:
                 place += 0.3
             else:
                 place += 1.0
-                stems = () if is_measure else stems_of_name(match[0])
+                is_word = not is_measure and (len(token) > 2 or not token.isdecimal())
+                stems = stems_of_name(match[0]) if is_word else ()
             self._starts.append(match.start())
             self._tokens.append((stems, before, place))
 
@@ -458,11 +475,10 @@ class _Context:
             words = dict.fromkeys(_stems(others), 0.3)
             words |= dict.fromkeys(filter(str.isalpha, _stems(text[cell[0] : cell[1]])), 0.7)
             words |= dict.fromkeys(_stems(f"{row} {column}"), 1.0)
-            units = _named_units(column) or _named_units(row) or units_of(others) if is_bare else []
+            units = (_named_units(column) or _named_units(row) or units_of(others) or self._units) if is_bare else []
         else:
             words = self._near(figure)
-            if is_bare and not nouns:
-                units = _named_units(self._sentence(figure))
+            units = self._units if is_bare and not nouns else []
         measured = tuple((unit, figure.amount * factor) for unit, factor in units if figure.amount is not None)
         readings = measured + readings if cell else readings + measured
         return replace(
@@ -490,19 +506,6 @@ class _Context:
             nouns += stems_of_name(match[1])
             end = match.end()
         return tuple(nouns)
-
-    def _sentence(self, figure: Figure) -> str:
-        """The rest of the sentence, without its figures."""
-        text = self._text
-        start = max(text.rfind(mark, 0, figure.start) for mark in ("\n", ". ")) + 1
-        end = min(text.find(mark, figure.end) % (len(text) + 1) for mark in ("\n", ". "))
-        kept = []
-        for other in self._figures:
-            if start <= other.start < end:
-                kept.append(text[start : other.start])
-                start = other.end
-        return " # ".join((*kept, text[start:end]))
-
 
 @lru_cache(maxsize=16_384)
 def stems_of_name(name: str) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -27,24 +28,21 @@ from rolebundle.text.figures import Figure, Reading, find_figures
 
 Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
-_MARGIN = 1.5
+_MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
-_LEAST = 0.2
+_CROSSED = 1.2
+"""The same if the sentence states both figures, and the words of both count."""
+_LEAST = 0.3
 """The part of the draft's words that must stand at it."""
-_POOL = 12
+
+_SLOT = 0.5
+"""How like another figure's words must be for a figure to be that one, and not calculated."""
+_POOL = 16
 """From how many figures of the evidence a figure may be calculated: those most like it."""
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
-_CODE = re.compile(r"`[^`\n]*\d[^`\n]*`")
-_CALCULATED = re.compile(
-    r"\b(?:total\w*|together|altogether|combined|sum|add\w*|overall|in all|plus|both|more|fewer|"
-    r"less|higher|lower|longer|shorter|larger|smaller|faster|slower|differ\w*|gap|between|minus|left|"
-    r"remain\w*|rest|increas\w*|decreas\w*|rise|rose|grew|fell|drop\w*|declin\w*|chang\w*|gain\w*|"
-    r"los[st]|reduc\w*|sav\w+|shares?|portion|proportion|percent\w*|of all|per|each|every|times|twice|"
-    r"double\w*|tripl\w*|half|halv\w*|third|quarter|ratio|average\w*|apart|later|earlier|extra)\b|%",
-    re.IGNORECASE,
-)
+_CODE = re.compile(r"`[^`\n]+`")
 
 
 class FigureCheck(NamedTuple):
@@ -88,12 +86,19 @@ def check_figures(
     checks = []
     for code in _CODE.finditer(sentence):
         literal = code[0].strip("` ")
+        if not re.search(r"\d", literal):
+            continue
         passage = everything.literal(literal)
         if passage is not None and not literal.isdecimal():
             checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
         elif literal[0].isdecimal() or re.search(r"[=:\s]\W?\d", literal):
             continue
         figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+    figures = [
+        figure
+        for figure in figures
+        if not (figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]))
+    ]
     for figure in figures:
         check = _check(figure, sentence, figures, own)
         if check is None:
@@ -113,43 +118,41 @@ def _check(
     figure: Figure, sentence: str, figures: list[Figure], index: _Index
 ) -> FigureCheck | None:
     """What became of a figure among some passages; ``None`` if it states nothing."""
-    if figure.is_counting and index.counted.isdisjoint(figure.nouns[:2]):
-        return None
     bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
-    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
-    is_literal = figure.unit in ("name", "version")
-    for text in [figure.text] if is_literal else [f"{before[1]} {figure.text}"] if before else []:
-        if (passage := index.literal(text)) is not None:
-            return bare._replace(outcome="found", passage=passage, true_text=text)
-    if is_literal:
-        is_value = figure.unit == "version" or re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
+    if figure.unit == "name":
+        if (passage := index.literal(figure.text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=figure.text)
+        is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
         return bare._replace(note="it stands nowhere in the evidence") if is_value else None
     likeness = index.likeness(figure)
+    kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
+    kind = [n for n in kind if not index.figures[n].is_counting]
     in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
     rival = None
-    for outcome, (same, others) in (
-        ("found", index.equal(figure, in_code)),
-        ("rounded", index.rounded(figure)),
-    ):
-        if not same:
-            continue
-        best = max(same, key=lambda n: likeness[n])
-        rival = index.rival(figure, best, others, likeness, figures)
-        if rival is None:
+    searches: tuple[tuple[Outcome, set[int]], ...] = (("found", index.equal(figure, in_code)),)
+    for outcome, numbers in searches if searches[0][1] else (("rounded", index.rounded(figure)),):
+        same = sorted(n for n in numbers if index.is_compatible(figure, n))
+        if same:
+            others = [n for n in kind if n not in numbers]
+            rival = index.rival(figure, same, others, likeness, figures)
+            best = max(same, key=lambda n: likeness[n])
             true = index.figures[best].text
-            note = f"it is {true}" if outcome == "rounded" else ""
-            return bare._replace(
-                outcome=outcome, note=note, passage=index.passages[best], true_text=true
-            )
-        break
-    if rival is not None:
-        return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
-    if _CALCULATED.search(sentence) and (calculation := index.calculation(figure, likeness)):
-        return bare._replace(outcome="computed", note=calculation)
+            if rival is None:
+                note = f"it is {true}" if outcome == "rounded" else ""
+                passage = index.passages[best]
+                return bare._replace(outcome=outcome, note=note, passage=passage, true_text=true)
+            return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
+    for text in (figure.text if figure.unit == "version" else None, before and before[1] + figure.text):
+        if text and (passage := index.literal(text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=text)
+    kind.sort(key=lambda n: -likeness[n])
+    if not kind or likeness[kind[0]] < _SLOT:
+        if calculation := index.calculation(figure, likeness):
+            return bare._replace(outcome="computed", note=calculation)
     if figure.unit == "th":
         return None
-    near = sorted(index.of_unit[figure.unit], key=lambda n: -likeness[n])
-    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in near)][:3]
+    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
     note = "it stands nowhere in the evidence"
     return bare._replace(note=note + (f", which has {', '.join(names)}" if names else ""))
 
@@ -176,9 +179,11 @@ class _Index:
         self.counted = {noun for figure in self.figures for noun in figure.nouns}
         self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
         self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
+        self._named = [{unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts]
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         self._texts = [" ".join(text.lower().split()) for text in texts]
+        self._numbers = [[(u, _number(v)) for u, v in figure.readings] for figure in self.figures]
         self._literals: dict[str, int | None] = {}
         for number, figure in enumerate(self.figures):
             self._of_amount[figure.amount].append(number)
@@ -188,6 +193,11 @@ class _Index:
                 self.of_unit[unit].append(number)
             for word, nearness in figure.words.items():
                 self._of_word[word].append((number, nearness))
+
+        self._norms = [
+            sum((near * self._rarity(word)) ** 2 for word, near in figure.words.items())
+            for figure in self.figures
+        ]
 
     def literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -205,114 +215,160 @@ class _Index:
         return log(1 + len(self.figures) / len(self._of_word[word]))
 
     def likeness(self, figure: Figure) -> defaultdict[int, float]:
-        """How much each figure shares of the words beside another one: near and rare ones most."""
-        shared: defaultdict[int, float] = defaultdict(float)
+        """How like the words beside each figure are to those beside another one, from 0 to 1.
+
+        The cosine of the two; near and rare words count most.
+        """
+        like: defaultdict[int, float] = defaultdict(float)
+        norm = 0.0
         for word, nearness in figure.words.items():
             if word in self._of_word:
                 weight = nearness * self._rarity(word)
+                norm += weight**2
                 for number, other in self._of_word[word]:
-                    shared[number] += weight * other
-        return shared
+                    like[number] += weight * other * self._rarity(word)
+        for number in like:
+            like[number] /= (norm * self._norms[number]) ** 0.5
+        return like
 
-    def equal(self, figure: Figure, in_code: bool) -> tuple[list[int], list[int]]:
-        """The figures that have the same value and may be meant, and those with another one."""
-        keys = [*figure.readings]
-        same = [number for key in keys for number in self._of_reading.get(key, ())]
+    def equal(self, figure: Figure, in_code: bool) -> set[int]:
+        """The figures that have the same value."""
+        keys = figure.readings[:1] if figure.unit == "version" else figure.readings
+        equal = {number for key in keys for number in self._of_reading.get(key, ())}
+        for amount in self._bare_amounts(figure):
+            equal.update(n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit))
         if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
-            same += self._of_amount[figure.amount]
-        others = set(self.of_unit[figure.unit]).difference(same)
-        return [n for n in same if self._is_compatible(figure, self.figures[n])], sorted(others)
+            equal.update(self._of_amount[figure.amount])
+        return equal
 
-    def _is_compatible(self, figure: Figure, other: Figure) -> bool:
+    def rounded(self, figure: Figure) -> set[int]:
+        """The figures that another one rounds."""
+        if not figure.amount:
+            return set()
+        values = [(unit, _number(value)) for unit, value in figure.readings]
+        rounded = {
+            n
+            for unit, value in values
+            for n in self.of_unit.get(unit, ())
+            if any(_fits(figure, value, true) for u, true in self._numbers[n] if u == unit)
+        }
+        amounts = [*map(float, self._bare_amounts(figure))]
+        return rounded | {
+            n
+            for n in (self.of_unit[""] if amounts else ())
+            if self._is_bare(n, figure.unit)
+            and any(_fits(figure, amount, self._numbers[n][0][1]) for amount in amounts)
+        }
+
+    def _bare_amounts(self, figure: Figure) -> list[Fraction]:
+        """What a bare number may be that states a figure with a unit: it in that or the base unit."""
+        value = figure.readings[0][1]
+        if not figure.unit or not figure.amount or not isinstance(value, Fraction):
+            return []
+        return [figure.amount, value, *([value / 100] if figure.unit == "%" else [])]
+
+    def _is_bare(self, number: int, unit: str) -> bool:
+        """Whether a number has no unit, in a passage that names none of this dimension."""
+        figure = self.figures[number]
+        return not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+
+    def is_compatible(self, figure: Figure, number: int) -> bool:
+        """Whether nothing else that two figures say contradicts."""
+        other = self.figures[number]
         if {figure.hedge, other.hedge} in _OPPOSITE:
             return False
         if figure.per and other.per and figure.per != other.per:
             return False
         is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return not is_count or not (
-            self.counted.intersection(figure.nouns) and other.words.keys().isdisjoint(figure.nouns)
-        )
-
-    def rounded(self, figure: Figure) -> tuple[list[int], list[int]]:
-        """The figures that another one rounds, and those of its unit that it does not."""
-        unit, value = figure.readings[0]
-        fits, others = list[int](), list[int]()
-        for number in self.of_unit[unit] if figure.amount else ():
-            true = next(v for u, v in self.figures[number].readings if u == unit)
-            (fits if _fits(figure, value, true) else others).append(number)
-        return fits, others
+        return not is_count or not self.counted.intersection(figure.nouns) or not other.words.keys().isdisjoint(figure.nouns)
 
     def rival(
-        self, figure: Figure, best: int, others: Sequence[int], likeness: defaultdict[int, float],
+        self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
         figures: Sequence[Figure],
     ) -> int | None:  # fmt: skip
         """The figure that the words of the draft point to, if it is not the one with its value."""
-        known = [(near, word) for word, near in figure.words.items() if word in self._of_word]
-        least = max(
-            _MARGIN * likeness[best], _LEAST * sum(n * self._rarity(word) for n, word in known)
-        )
-        rival = max(others, key=lambda n: likeness[n], default=None)
-        if rival is None or likeness[rival] <= least:
-            return None
-        # If the sentence states that figure, too, the words of both count.
+        best = max(same, key=lambda n: likeness[n])
+        # If the sentence states both figures, the words of both count.
         for other in figures:
-            if other is not figure and {*other.readings} & {*self.figures[rival].readings}:
+            places = [n for n in others if {*other.readings} & {*self.figures[n].readings}]
+            if other is not figure and places:
                 its = self.likeness(other)
-                if likeness[best] + its[rival] >= likeness[rival] + its[best]:
-                    return None
-        return rival
+                rival = max(places, key=lambda n: likeness[n])
+                straight = likeness[best] + max(its[n] for n in places)
+                crossed = likeness[rival] + max(its[n] for n in same)
+                if crossed > _CROSSED * straight:
+                    return rival
+                others = [n for n in others if n not in places]
+        rival = max(others, key=lambda n: likeness[n], default=None)
+        return rival if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
-        """The calculation of a figure from two of the evidence; "" without one."""
-        unit, value = figure.readings[0]
-        if not figure.amount or not isinstance(value, Fraction):
+        """The calculation of a figure from others of the evidence; "" without one."""
+        unit, value = figure.readings[0][0], _number(figure.readings[0][1])
+        if not figure.amount or not value:
             return ""
-        tolerance = abs(value / figure.amount * figure.step) / 2
-        numbers = sorted(
-            (n for n in likeness if self.figures[n].amount), key=lambda n: -likeness[n]
-        )
-        pool = [self.figures[number] for number in numbers[:_POOL]]
-        for first, second in permutations(pool, 2):
-            for result, is_exact, text in _calculations(first, second, unit):
-                if result == value or (not is_exact and abs(result - value) <= tolerance):
-                    return f"{text} = {figure.text}"
+        tolerance = abs(value * float(figure.step / figure.amount)) / 2
+        nearest = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
+        for first, second in permutations(nearest, 2):
+            names = self.figures[first].text, self.figures[second].text
+            for result, is_exact, sign in self._results(first, second, unit):
+                if abs(result - value) <= (1e-9 * abs(value) if is_exact and not figure.hedge else tolerance):
+                    return f"{names[0]} {sign} {names[1]} = {figure.text}"
+        summands = [(n, number) for n in self.of_unit[unit] for number in self._in_unit(n, unit)[:1]]
+        for size in range(3, 7):
+            for first in range(len(summands) - size + 1):
+                parts = summands[first : first + size]
+                if abs(sum(number for _, number in parts) - value) <= 1e-9 * abs(value):
+                    return " + ".join(self.figures[n].text for n, _ in parts) + f" = {figure.text}"
         return ""
 
+    def _in_unit(self, number: int, unit: str) -> list[float]:
+        readings = self._numbers[number]
+        values = [value for of_unit, value in readings if of_unit == unit]
+        is_named = unit in self._named[self.passages[number]]
+        return values or [value for of_unit, value in readings if not of_unit and not is_named]
 
-def _calculations(first: Figure, second: Figure, unit: str) -> Iterator[tuple[Fraction, bool, str]]:
-    """What two figures give in a unit, whether it must be exact, and the calculation."""
-    (a_unit, a), (b_unit, b) = first.readings[0], second.readings[0]
-    if not (isinstance(a, Fraction) and isinstance(b, Fraction)) or a == b or not b:
-        return
-    if a_unit == b_unit == unit:
-        yield a + b, True, f"{first.text} + {second.text}"
-        yield a - b, True, f"{first.text} − {second.text}"
-    if a_unit == b_unit and unit == "%":
-        yield 100 * a / b, False, f"{first.text} / {second.text}"
-        yield 100 * abs(a - b) / b, False, f"|{first.text} − {second.text}| / {second.text}"
-    if a_unit == b_unit and unit in ("", "x") and a > b:
-        yield a / b, False, f"{first.text} / {second.text}"
-    if not a_unit and b_unit == unit and 1 < a <= 100:
-        yield a * b, True, f"{first.text} × {second.text}"
+    def _results(self, first: int, second: int, unit: str) -> Iterator[tuple[float, bool, str]]:
+        """What two figures give in a unit, whether it must be exact, and the sign between them."""
+        for a in self._in_unit(first, unit)[:2]:
+            for b in self._in_unit(second, unit)[:2]:
+                yield a + b, True, "+"
+                yield a - b, True, "−"
+        (a_unit, a), (b_unit, b) = self._numbers[first][0], self._numbers[second][0]
+        if a_unit == b_unit == "clock" and unit == "time":
+            yield a - b, False, "−"
+        if a_unit == b_unit == "date" and unit == "time":
+            yield 86400 * (a - b), True, "−"
+        if (a_unit == b_unit or not a_unit or not b_unit) and a != b and b:
+            if unit == "%":
+                yield 100 * a / b, False, "/"
+                yield 100 * abs(a - b) / b, False, "compared with"
+            elif unit in ("", "x") and abs(a) > abs(b):
+                yield a / b, False, "/"
+        if not a_unit and b_unit in (unit, "") and 1 < a <= 1000:
+            yield a * b, True, "×"
 
 
-def _fits(figure: Figure, value: Reading, true: Reading) -> bool:
+def _number(value: Hashable) -> float:
+    """A value as a number: a date is its day."""
+    if isinstance(value, tuple):
+        return float(date(*value).toordinal()) if all(value) else 0.0
+    return float(value) if isinstance(value, Fraction) else 0.0
+
+
+def _fits(figure: Figure, value: float, true: float) -> bool:
     """Whether a value is the true one, rounded as the draft says."""
-    if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
+    if value * true <= 0:
         return False
-    assert figure.amount
-    ratio, scale = value / true, value / figure.amount
+    ratio, scale = value / true, value / float(figure.amount or 1)
     if figure.hedge in ("over", "under"):
-        return (
-            Fraction(2, 3) <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= Fraction(5, 4)
-        )
-    is_near = abs(ratio - 1) <= (Fraction(1, 10) if figure.hedge else Fraction(1, 20))
-    is_digits = abs(true - value) <= figure.step * scale / 2
+        return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
+    is_digits = abs(true - value) <= float(figure.step) * scale / 2
     if figure.hedge == "about":
-        return is_near or (is_digits and abs(ratio - 1) <= Fraction(1, 5))
+        return abs(ratio - 1) <= (0.2 if is_digits else 0.1)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
-    is_longer = (true / scale).denominator > 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
-    return not figure.hedge and is_near and is_digits and is_longer
+    is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
+    return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
@@ -326,3 +382,5 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
         yield "date", (year, month, None)
         yield "date", (None, month, day)
         yield "date", (None, month, None)
+    elif unit == "clock" and isinstance(value, Fraction):
+        yield unit, value - value % 60
