@@ -45,6 +45,7 @@ def check_citation(
         named: the passages that it names.
         passages: all passages that the sentence may be from.
     """
+    named = [_cited_part(citation, passage) for passage in named]
     best, own = best_match(prose, passages), best_match(prose, named)
     place = best.passage.locator if best.passage and best.share >= FOUND_SHARE else ""
     if not named:
@@ -72,6 +73,16 @@ def check_citation(
         return CitationResult("unchecked_language", named[0], note, "Have a person check it.")
     note = "the passage has none of the sentence's words"
     return CitationResult("unrelated_citation", named[0], note, "Cite the passage that it is from.")
+
+
+def _cited_part(citation: Citation, passage: Passage) -> Passage:
+    """A passage with the text of the cited lines alone, if its text is the file's own."""
+    lines = passage.content.split("\n")
+    if citation.kind != "locator" or len(lines) != passage.end_line - passage.start_line + 1:
+        return passage
+    start, end = map(int, citation.target.rpartition(":")[2].split("-"))
+    first, last = max(0, start - passage.start_line), max(0, end - passage.start_line + 1)
+    return passage._replace(content="\n".join(lines[first:last]))
 
 
 def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:

@@ -64,7 +64,7 @@ _SIGN = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
 _FIGURE_AFTER = re.compile(
     r"[.,:/–-]\d|\s?[%‰°′″'\"]|[²³⁰-⁹₀-₉]|\s+(?:or (?:more|less|fewer|later|earlier|higher|lower)"
-    r"|at (?:most|least)|and (?:above|below)|maximum|minimum|per|to (?=[$€£]?\d))\b",
+    r"|at (?:most|least)|and (?:above|below)|maximum|minimum|per)\b|\s+to [$€£]?\d",
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"(?<![\w.,])(?:\d[\d.,]*|[a-zA-Z]+)$")
@@ -179,8 +179,8 @@ def _restated(word: str, said: set[str], said_after: set[str]) -> bool:
     if word in _CONDITIONS:
         conditions = _CONDITIONS | _LATE | {"with", "provided", "starting", "for"}
         return not (said | said_after).isdisjoint(conditions)
-    if denies(word) or word == "only" or _DENIAL.match(word):
-        return any(denies(own) or own in ("only", "just") or _DENIAL.match(own) for own in said)
+    if denies(word) or word == "only" or _OPINION.match(word):
+        return any(denies(own) or own in ("only", "just") or _OPINION.match(own) for own in said)
     return not said.isdisjoint(_LIMITS)
 
 

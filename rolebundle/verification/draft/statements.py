@@ -241,13 +241,19 @@ _CAPITALIZING = ("de", "lb")
 
 
 def names_in(text: str) -> Iterator[Name]:
-    """The identifiers and the capitalized names of a text that do not begin a sentence."""
+    """The identifiers and the capitalized names of a text that do not begin a sentence.
+
+    Languages that capitalize nouns have identifiers only.
+    """
+    patterns = [(_IDENTIFIER, True), (_CAPITALIZED, False)]
+    if language_of(text, "en") in _CAPITALIZING:
+        patterns.pop()
     taken: list[tuple[int, int]] = []
     for match in _CODE.finditer(text):
         taken.append(match.span())
         if any(map(str.isalpha, match[2])):
             yield Name(*match.span(2), match[2], True)
-    for pattern, is_identifier in ((_IDENTIFIER, True), (_CAPITALIZED, False)):
+    for pattern, is_identifier in patterns:
         for match in pattern.finditer(text):
             start, end = match.span()
             if any(first < end and start < last for first, last in taken):

@@ -88,7 +88,7 @@ def verify(
             if end is not None and monotonic() > end:
                 findings.append(_not_checked(request.draft, sentences, number))
                 break
-            checker = _SentenceCheck(sentence, evidence)
+            checker = SentenceCheck(sentence, evidence)
             findings += checker.findings()
             passages |= {p.chunk_id: p for p in (*checker.passages, *checker.cited)}
         named = {finding.chunk_id for finding in findings}
@@ -125,7 +125,7 @@ def verify(
     )
 
 
-class _SentenceCheck:
+class SentenceCheck:
     """The checks of one sentence."""
 
     def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
