@@ -238,6 +238,8 @@ class SentenceCheck:
             }[outcome]  # type: ignore[assignment]
             fails = outcome == "unsupported" or (outcome == "elsewhere" and bool(self.cited))
             remedy = "Give a figure of the passage, or leave it out." if fails else None
+            if outcome in ("rounded", "computed"):
+                remedy = "Check that this is what the passage says."
             if outcome == "elsewhere" and passage:
                 remedy = f"Cite {passage.locator}, if that is meant."
             yield self._finding(
@@ -260,7 +262,8 @@ class SentenceCheck:
                 yield self._wrong_name(first, last, *found)
             elif unknown and self._all:
                 note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
-                yield self._finding("names", "unknown_name", first, last, note=note)
+                remedy = "Look it up, or leave it out."
+                yield self._finding("names", "unknown_name", first, last, note=note, remedy=remedy)
 
     def _code(self) -> Iterator[Finding]:
         """The words of code that replace others in a like line, and stand nowhere."""
