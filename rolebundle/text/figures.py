@@ -1,7 +1,7 @@
 """The figures of a text, by value and unit, with the words beside them. Pure.
 
-`find_figures` reads numbers in any notation: 1,200 is 1.2k and twelve hundred, 90 minutes are 1h30m,
-3 May 2026 is 2026-05-03. A cell of a table takes its unit and its words from its headings. Words
+`find_figures` reads numbers in any notation: 1,200 is 1.2k, 90 minutes are 1h30m, 3 May 2026
+is 2026-05-03. A cell of a table takes its unit and its words from its headings. Words
 for numbers and months are English; digits, numeric dates and unit symbols are read in any language.
 """
 
@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 from unicodedata import numeric
 
 from rolebundle.text.languages import latin_language
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import stem
 
-Reading = tuple[str, Hashable]
+Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
-("date", (2026, 5, None)), ("clock", 52200) in seconds, ("version", "1.2"), ("name", "cve-2024-1")."""
+("date", (2026, 5, None)), ("clock", 52200), ("version", "1.2"), ("name", "cve-2024-1")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +77,26 @@ def find_figures(text: str) -> list[Figure]:
 
 Units = list[tuple[str, Fraction]]
 _UNITS: dict[str, Units] = {}
-_PREFIXES = "-9 n nano/-6 µ micro/-6 μ micro/-6 u micro/-3 m milli/-2 c centi/3 k kilo/3 K kilo/6 M mega/9 G giga/12 T tera/15 P peta"
-_BASES = "time s second/length m metre/length m meter/mass g gram/byte B byte/Hz Hz hertz/W W watt/J J joule/V V volt/A A ampere/Pa Pa pascal/length3 l litre/length3 L liter"
-_OTHERS = """time 60 min mins minute/time 3600 h hr hrs hour/time 86400 d day/time 604800 week wk/time 1209600
-fortnight/time 1 sec secs/month 1 month/month 12 year yr yrs/month 120 decade/month 1200 century centuries/
-byte 1024 KiB kibibyte/byte 1048576 MiB mebibyte/byte 1073741824 GiB gibibyte/byte 1099511627776 TiB tebibyte/
-bit/s 1000000 Mbps/bit/s 1000000000 Gbps/length 0.0254 inch inches/length 0.3048 ft foot feet/length 0.9144 yard/
-length 1609.344 mi mile/length2 10000 ha hectare/mass 1000000 t tonne/mass 453.59237 lb lbs pound/mass 28.349523125 oz
-ounce/length 0.000001 micron/J 3600 Wh/J 3600000 kWh/J 3600000000 MWh/cal 1 cal calorie/cal 1000 kcal/Pa 100000 bar/
-°C 1 °C ℃ celsius/°F 1 °F ℉ fahrenheit/° 1 ° degree deg/K 1 K kelvin/dB 1 dB decibel/px 1 px pixel/dpi 1 dpi/
-fps 1 fps/rpm 1 rpm/ppm 1 ppm/% 1 % percent/% 0.1 ‰/pp 1 pp/x 1 x × times/$ 1 $ USD dollar/$ 0.01 ¢ cent/
-€ 1 € EUR euro/£ 1 £ GBP/£ 1 pound/¥ 1 ¥ JPY yen/₹ 1 ₹ INR rupee/franc 1 CHF franc"""
+_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
+6 M mega;9 G giga;12 T tera;15 P peta"""
+_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
+Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
+length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
+_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
+time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
+month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
+byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
+length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yard;length 1609.344 mi mile;
+length 0.000001 micron;length2 10000 ha hectare;mass 1000000 t tonne;mass 453.59237 lb lbs pound;
+mass 28.349523125 oz ounce;cal 1 cal calorie;cal 1000 kcal;Pa 100000 bar;°C 1 °C ℃ celsius;
+°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;px 1 px pixel;
+dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;
+$ 1 $ USD dollar;$ 0.01 ¢ cent;
+€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+
+
+def _lines(table: str) -> Iterator[list[str]]:
+    return (line.split() for line in table.split(";"))
 
 
 def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
@@ -93,28 +104,25 @@ def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
         units = _UNITS.setdefault(name, [])
         units += [] if (dimension, factor) in units else [(dimension, factor)]
         if len(name) > 2 and name.islower():
-            _UNITS.setdefault(f"{name}s", _UNITS[name])
+            _UNITS.setdefault(f"{name}s", units)
         if len(name) > 1:
-            _UNITS.setdefault(name.lower(), _UNITS[name])
+            _UNITS.setdefault(name.lower(), units)
 
 
-for _line in _OTHERS.replace("\n", " ").replace("bit/s", "bit\0s").split("/"):
-    _dimension, _factor, *_names = _line.split()
+for _dimension, _factor, *_names in _lines(_OTHERS):
     _add_unit(_dimension, Fraction(_factor), _names)
-for _line in f"{_BASES}/byte b bit/byte bit bit".split("/"):
-    _dimension, _sign, _word = _line.split()
-    _base = {"length3": Fraction(1, 1000), "bit": Fraction(1, 8)}.get(_dimension.replace("byte", _word), Fraction(1))
-    _add_unit(_dimension, _base, (_sign, _word))
-    for _prefix in _PREFIXES.split("/"):
-        _power, _short, _long = _prefix.split()
-        _add_unit(_dimension, _base * Fraction(10) ** int(_power), (_short + _sign, _long + _word))
-for _power, _sign in enumerate("KMGTP", 1):
-    for _name in (f"{_sign}B", f"{_sign}B".lower(), f"{_sign}B".replace("K", "k")):
-        _UNITS[_name] = [("byte", Fraction(1000) ** _power), ("byte", Fraction(1024) ** _power)]
-_ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))]} | {
-    sign: [("byte", Fraction(base) ** power) for base in (1000, 1024)]
-    for power, sign in ((1, "k"), (1, "K"), (2, "M"), (3, "G"), (4, "T"))
-}
+for _dimension, _factor, _sign, _word in _lines(_BASES):
+    _add_unit(_dimension, Fraction(_factor), (_sign, _word))
+    for _power, _short, _long in _lines(_PREFIXES):
+        _scaled = Fraction(_factor) * Fraction(10) ** int(_power)
+        _add_unit(_dimension, _scaled, (_short + _sign, _long + _word))
+_BINARY = [
+    (sign, [("byte", Fraction(base) ** power) for base in (1000, 1024)])
+    for power, sign in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P"))
+]
+_UNITS |= {f"{sign}B": units for sign, units in _BINARY}
+_UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
+_ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))], **dict(_BINARY)}
 """What a letter that stands directly at a number may mean besides: "5m", "16M"."""
 
 
@@ -145,9 +153,7 @@ _SMALL = _numbered(
 _LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "dozen": 12}
 _LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9, "mn": 10**6, "mio": 10**6, "mrd": 10**9}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
-_SHARES = _numbered(
-    "half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2
-)
+_SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(
     "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/"
     "september sept sep/october oct/november nov/december dec", 1,
@@ -159,37 +165,47 @@ _DIGITS = (
 )
 _WORD = rf"(?:{_either(_SMALL)})"
 _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
-_NOT = r"(?<![\w.])"
+_ALONE = r"(?<![\w.])"
 _PATTERNS = {
     "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
     "iso": r"(?<![\w.-])(?P<year>\d{4})[-/](?P<mm>\d\d?)(?:[-/](?P<day>\d\d?))?(?=T\d|[^\w/-]|$)",
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
-    "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
+    "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)"
+    r"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
     rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
-    "name": rf"{_NOT}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
+    "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
-    "day_month": rf"{_NOT}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}})\b)?",
-    "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)(?:,? (?P<year>\d{{4}})\b)?",
+    "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}"
+    r"(?:,? (?P<year>\d{4})\b)?",
+    "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)"
+    r"(?:,? (?P<year>\d{4})\b)?",
     "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
-    "month_name": rf"(?<=in )(?P<may>may)\b|\b(?!may)(?P<month>{_either(name for name in _MONTHS if len(name) > 4)})\b",
-    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b(?= (?:of|an?)\b|[.,;)]|$)"
+    "month_name": r"(?<=in )(?P<may>may)\b|\b(?P<month>"
+    rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
+    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
+    r"(?= (?:of|an?)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all|dozen)\b)"
-    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))(?P<all>{_WORD}|\d+)\b"
-    r"(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))"
+    rf"(?P<all>{_WORD}|\d+)\b(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
     "hex": r"\b0x(?P<hex>[\da-f]+)\b",
-    "ordinal": rf"{_NOT}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
-    rf"(?:(?<![\w.])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
-    "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b(?!-(?:first|second|third|\w+th)\b)",
+    "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
+    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])"
+    r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
+    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
+    "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
+    r"(?!-(?:first|second|third|\w+th)\b)",
 }
+_LONGEST = 60
+"""A longer number is no figure."""
 _EACH = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 _FIGURE = re.compile(
     "|".join(f"(?P<{kind}>{re.sub('[?]P<.*?>', '', text)})" for kind, text in _PATTERNS.items()),
     re.IGNORECASE,
 )
 _MORE_WORDS = re.compile(
-    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )({_WORD}|hundred|thousand|million|billion|dozen)\b",
+    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )"
+    rf"({_WORD}|hundred|thousand|million|billion|dozen)\b",
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
@@ -228,6 +244,8 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     assert own is not None
     part = {name: value for name, value in own.groupdict().items() if value}
     found, readings = own[0], list[Reading]()
+    if len(found) > _LONGEST and "name" not in kind:
+        return None
     if kind in ("address", "name"):
         found = found.rstrip(".,;:'-")
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
@@ -238,7 +256,11 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         if half := part.get("half"):
             readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
         else:
-            readings = [("clock", seconds), *([("clock", seconds + 43200)] if seconds < 46800 else []), ("time", seconds)]
+            readings = [
+                ("clock", seconds),
+                *([("clock", seconds + 43200)] if seconds < 46800 else []),
+                ("time", seconds),
+            ]
     elif kind == "hex":
         value = Fraction(int(part["hex"], 16))
         return Figure(start, own.end(), found, (("", value),), value)
@@ -256,20 +278,17 @@ def _dates(kind: str, part: dict[str, str], found: str) -> list[Reading]:
     if kind == "month_name" and not found[0].isupper():
         return []
     name = part.get("month", part.get("may", "")).lower()
-    year, month, day = (
-        int(part.get(key, 0)) or None for key in ("year", "mm", "day")
-    )
+    year, month, day = (int(part.get(key, 0)) or None for key in ("year", "mm", "day"))
     dates = [(year, _MONTHS.get(name, month), day)]
     dates += [(year, day, month)] if kind == "numeric" else []
     return [("date", d) for d in dates if 1 <= (d[1] or 1) <= 12 and 1 <= (d[2] or 1) <= 31]
 
 
-def _number(
-    own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
-) -> Figure | None:
+def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool) -> Figure | None:
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
     is_counting, letter = False, ""
+    readings: list[Reading]
     if "digits" in part:
         values, step = _values(part["digits"], has_comma)
         values[0] += Fraction(numeric(part["vulgar"])) if "vulgar" in part else 0
@@ -278,25 +297,20 @@ def _number(
         value, end = _words(text, start, end)
         values, is_counting = [value], value <= 10
     else:
-        top, bottom = part.get("top") or part.get("some", "one"), part.get("all", "")
-        numbers = [int(word) if word.isdigit() else _SMALL.get(word.lower(), 1) for word in (top, bottom)]
-        share = Fraction(numbers[0], _SHARES.get(part.get("part", part.get("half", "")).lower(), numbers[1]))
-        if not re.match(r" (?:of )?an? ", text[end:]) or not (_unit_after(text, end)[0] or text.startswith(" a dozen", end)):
-            readings = (("%", 100 * share), ("", share))
-            return Figure(start, end, own[0], readings, 100 * share) if share < 1 else None
+        share, is_measured = _share(part, text, end)
+        if share >= 1:
+            return None
+        if not is_measured:
+            readings = [("%", 100 * share), ("", share)]
+            return Figure(start, end, own[0], tuple(readings), 100 * share)
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
     if "sign" in part:
         values = [-value for value in values]
     if fraction := _FRACTION.match(text, end):
         share = Fraction(1, 2 if fraction[1] == "half" else 4) * (3 if fraction[2] else 1)
         values, end = [value + share for value in values], fraction.end()
-    while scale := _SCALE.match(text, end):
-        name = scale[1] or scale[2]
-        factor = 10**6 if name == "m" and units else _LETTERS.get(name) or _LARGE.get(name.lower())
-        if factor is None:
-            break
-        letter = name if len(name) == 1 else ""
-        values, step, end = [value * factor for value in values], step * factor, scale.end()
+    factor, letter, end = _scale(text, end, is_money=bool(units))
+    values, step = [value * factor for value in values], step * factor
     if not units:
         units, end = _unit_after(text, end)
         if not units and "digits" in part and re.match(r"(?!x\d)[^\W\d_]", text[end : end + 2]):
@@ -306,16 +320,12 @@ def _number(
     if not units:
         readings = [("", value) for value in values]
         base = _LETTERS.get(letter, 1000)
-        readings += [(unit, values[0] / base * factor) for unit, factor in _ATTACHED.get(letter, [])]
+        readings += [
+            (unit, values[0] / base * factor) for unit, factor in _ATTACHED.get(letter, [])
+        ]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
-    while units and (more := _COMPOUND.match(text, end)):
-        named = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
-        smaller = [unit for unit in named if unit[0] == units[0][0] and unit[1] < units[0][1]]
-        if not smaller:
-            break
-        readings = [(unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]]
-        units, end = smaller, more.end()
+    readings, end = _compound(readings, units, text, end)
     per = ""
     if rate := _RATE.match(text, end):
         name, end = next(filter(None, rate.groups())), rate.end()
@@ -326,6 +336,46 @@ def _number(
         start, end, text[start:end], tuple(readings), values[0], step, per=per,
         is_counting=is_counting and not units,
     )  # fmt: skip
+
+
+def _compound(
+    readings: list[Reading], units: Units, text: str, end: int
+) -> tuple[list[Reading], int]:
+    """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
+    while units and (more := _COMPOUND.match(text, end)):
+        parts = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
+        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
+        if not smaller:
+            break
+        readings = [
+            (unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]
+        ]
+        units, end = smaller, more.end()
+    return readings, end
+
+
+def _share(part: dict[str, str], text: str, end: int) -> tuple[Fraction, bool]:
+    """The share that words name, and whether it is one of a unit: "half an hour"."""
+    words = part.get("top") or part.get("some", "one"), part.get("all", "")
+    top, bottom = (int(word) if word.isdecimal() else _SMALL.get(word.lower(), 1) for word in words)
+    named = _SHARES.get(part.get("part", part.get("half", "")).lower())
+    is_of_one = re.compile(r" (?:of )?an? ").match(text, end) is not None
+    is_measured = bool(_unit_after(text, end)[0]) or text.startswith(" a dozen", end)
+    return Fraction(top, named or bottom or 1), is_of_one and is_measured
+
+
+def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, str, int]:
+    """What scale words multiply with, the letter that does so, and their end."""
+    product, letter = 1, ""
+    while scale := _SCALE.match(text, end):
+        name = scale[1] or scale[2]
+        factor = (
+            10**6 if name == "m" and is_money else _LETTERS.get(name) or _LARGE.get(name.lower())
+        )
+        if factor is None:
+            break
+        product, letter, end = product * factor, name if len(name) == 1 else "", scale.end()
+    return product, letter, end
 
 
 def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:
@@ -352,7 +402,9 @@ def _words(text: str, start: int, end: int) -> tuple[Fraction, int]:
         value = _SMALL.get(more[1].lower())
         if value is None:
             scale = _LARGE[more[1].lower()]
-            total, current = (total, current * 100) if scale == 100 else (total + current * scale, 0)
+            total, current = (
+                (total, current * 100) if scale == 100 else (total + current * scale, 0)
+            )
         elif current % 100 == 0 or (current % 10 == 0 and current % 100 >= 20 and value < 10):
             current += value
         elif 13 <= current <= 20 and value >= 10:
@@ -369,7 +421,13 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     if match is None:
         return [], end
     name = {"per": "%", "º": "°"}.get(match[2][: 3 if "cent" in match[2] else 1].lower(), match[2])
-    name = "pp" if match[2].startswith("percentage") else f"°{match[4][0].upper()}" if match[4] else name
+    name = (
+        "pp"
+        if match[2].startswith("percentage")
+        else f"°{match[4][0].upper()}"
+        if match[4]
+        else name
+    )
     units = units_of(name)
     if power := match[1] or match[3]:
         exponent = 3 if power in ("cubic ", "³") else 2
@@ -389,17 +447,23 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         if not _JOINT.fullmatch(between):
             continue
         scale = _SCALE.search(following.text)
-        factor = _LETTERS.get(scale[2] or "") or _LARGE.get((scale[1] or "").lower()) if scale else None
+        factor = (
+            _LETTERS.get(scale[2] or "") or _LARGE.get((scale[1] or "").lower()) if scale else None
+        )
         readings: tuple[Reading, ...] = ()
         if factor and amount < 1000:
-            readings = tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
+            readings = (
+                tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
+            )
         elif isinstance(value, tuple) and value[2] and figure.text.isdecimal() and amount <= 31:
             readings = (("date", (value[0], value[1], int(amount))),)
         elif not figure.unit and unit and following.amount and not 1900 <= amount <= 2100:
             readings = tuple((u, v / following.amount * amount) for u, v in following.readings)
         if readings:
             is_counting = figure.is_counting and not readings[0][0]
-            shared[n] = replace(figure, readings=readings, per=following.per, is_counting=is_counting)
+            shared[n] = replace(
+                figure, readings=readings, per=following.per, is_counting=is_counting
+            )
     return shared
 
 
@@ -407,7 +471,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 Span = tuple[int, int]
 _RULE = re.compile(r"\s*[|+]?\s*:?[-=]{2,}:?\s*(?:[|+\s]\s*:?[-=]{2,}:?\s*)*[|+]?\s*")
-_TOKEN = re.compile(r"[^\W_]+|[,;:()—.!?|\n]")
+_TOKEN = re.compile(r"\d+(?:[,.]\d+)+|[^\W_]+|[,;:()—.!?|\n]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0, "\n": 1.5}
 _COST |= dict.fromkeys("and or while whereas but versus vs".split(), 1.5)
@@ -475,27 +539,31 @@ class _Context:
             words = dict.fromkeys(_stems(others), 0.3)
             words |= dict.fromkeys(filter(str.isalpha, _stems(text[cell[0] : cell[1]])), 0.7)
             words |= dict.fromkeys(_stems(f"{row} {column}"), 1.0)
-            units = (_named_units(column) or _named_units(row) or units_of(others) or self._units) if is_bare else []
+            units = _named_units(column) or _named_units(row) or units_of(others) if is_bare else []
         else:
             words = self._near(figure)
             units = self._units if is_bare and not nouns else []
-        measured = tuple((unit, figure.amount * factor) for unit, factor in units if figure.amount is not None)
+        measured = tuple(
+            (unit, figure.amount * factor) for unit, factor in units if figure.amount is not None
+        )
         readings = measured + readings if cell else readings + measured
         return replace(
-            figure, hedge=(hedge.lastgroup or "") if hedge else "", nouns=nouns, words=words, readings=readings
+            figure,
+            hedge=(hedge.lastgroup or "") if hedge else "",
+            nouns=nouns,
+            words=words,
+            readings=readings,
         )
 
     def _near(self, figure: Figure) -> dict[str, float]:
         first, last = (bisect_left(self._starts, place) for place in (figure.start, figure.end))
         words: dict[str, float] = {}
-        for tokens, step in ((self._tokens[max(0, first - 60) : first][::-1], -1), (self._tokens[last : last + 60], 1)):
-            origin = tokens[0][2 if step < 0 else 1] if tokens else 0.0
-            for stems, before, after in tokens:
-                distance = origin - after if step < 0 else before - origin
-                if distance > _REACH:
-                    break
-                for name in stems:
-                    words[name] = max(words.get(name, 0.0), 1 / (1 + distance))
+        before, after = self._tokens[max(0, first - 60) : first], self._tokens[last : last + 60]
+        distances = [(stems, before[-1][2] - end) for stems, _, end in before]
+        distances += [(stems, start - after[0][1]) for stems, start, _ in after]
+        for stems, distance in distances:
+            for name in stems if distance <= _REACH else ():
+                words[name] = max(words.get(name, 0.0), 1 / (1 + distance))
         return words
 
     def _nouns(self, end: int) -> tuple[str, ...]:
@@ -507,14 +575,18 @@ class _Context:
             end = match.end()
         return tuple(nouns)
 
+
 @lru_cache(maxsize=16_384)
 def stems_of_name(name: str) -> tuple[str, ...]:
     """The stems of the words of a name: of `maxIdleTime`, max, idl and time."""
-    return tuple(stem(part.lower()) for part in _CAMEL.sub(" ", name).split())
+    parts = _CAMEL.sub(" ", name.replace(",", "")).split()
+    return tuple(stem(part.lower()) for part in parts)
 
 
 def _stems(text: str) -> list[str]:
-    words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH]
+    words = [
+        word for word in re.findall(r"\d+(?:[,.]\d+)+|[^\W_]+", text) if word.lower() not in ENGLISH
+    ]
     return [name for word in words for name in stems_of_name(word)]
 
 
@@ -525,7 +597,7 @@ def _named_units(text: str) -> Units:
 
 
 def _tables(text: str) -> Iterator[tuple[list[list[Span]], bool]]:
-    """The rows of each table, and whether it has a header: pipes, grids, rules of "=", tabs, commas."""
+    """The rows of each table, and whether it has a header. It has pipes, "=", tabs or commas."""
     rows, has_header, columns, position = list[list[Span]](), False, list[int](), 0
     for line in [*text.split("\n"), ""]:
         start, position = position, position + len(line) + 1
@@ -552,9 +624,13 @@ def _row(line: str, columns: list[int], width: int) -> list[Span]:
     if mark == "," and (re.search(r"[.;:]\s|, ", line) or width not in (0, line.count(",") + 1)):
         return []
     edges = [-1, *(match.start() for match in re.finditer(re.escape(mark), line)), len(line)]
-    spans = [(first + 1, last) for first, last in zip(edges, edges[1:], strict=False)]
+    spans = [(first + 1, last) for first, last in pairwise(edges)]
     if mark == "|":
-        spans = [span for span in spans if line[slice(*span)].strip() or span[0] and span[1] < len(line)]
+        spans = [
+            span
+            for span in spans
+            if line[slice(*span)].strip() or (span[0] and span[1] < len(line))
+        ]
     return spans
 
 

@@ -30,14 +30,14 @@ Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
 _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
-_CROSSED = 1.2
+_CROSSED = 1.5
 """The same if the sentence states both figures, and the words of both count."""
-_LEAST = 0.3
+_LEAST = 0.4
 """The part of the draft's words that must stand at it."""
 
 _SLOT = 0.5
 """How like another figure's words must be for a figure to be that one, and not calculated."""
-_POOL = 16
+_POOL = 10
 """From how many figures of the evidence a figure may be calculated: those most like it."""
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
@@ -128,29 +128,30 @@ def _check(
     kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
     kind = [n for n in kind if not index.figures[n].is_counting]
     in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
-    rival = None
-    searches: tuple[tuple[Outcome, set[int]], ...] = (("found", index.equal(figure, in_code)),)
-    for outcome, numbers in searches if searches[0][1] else (("rounded", index.rounded(figure)),):
-        same = sorted(n for n in numbers if index.is_compatible(figure, n))
-        if same:
-            others = [n for n in kind if n not in numbers]
-            rival = index.rival(figure, same, others, likeness, figures)
-            best = max(same, key=lambda n: likeness[n])
-            true = index.figures[best].text
-            if rival is None:
-                note = f"it is {true}" if outcome == "rounded" else ""
-                passage = index.passages[best]
-                return bare._replace(outcome=outcome, note=note, passage=passage, true_text=true)
+    numbers = index.equal(figure, in_code)
+    is_rounded = not numbers
+    numbers = numbers or index.rounded(figure)
+    if same := sorted(n for n in numbers if index.is_compatible(figure, n)):
+        others = [n for n in kind if n not in numbers]
+        # A date often stands apart from what it dates, as the heading of a release.
+        is_dated = figure.unit in ("date", "clock")
+        rival = None if is_dated else index.rival(figure, same, others, likeness, figures)
+        if rival is not None:
             return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+        best = max(same, key=lambda n: likeness[n])
+        true = index.figures[best].text
+        found = bare._replace(outcome="found", passage=index.passages[best], true_text=true)
+        return found._replace(outcome="rounded", note=f"it is {true}") if is_rounded else found
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
-    for text in (figure.text if figure.unit == "version" else None, before and before[1] + figure.text):
-        if text and (passage := index.literal(text)) is not None:
+    literals = [figure.text] if figure.unit == "version" else []
+    for text in [*literals, *([before[1] + figure.text] if before else [])]:
+        if (passage := index.literal(text)) is not None:
             return bare._replace(outcome="found", passage=passage, true_text=text)
     kind.sort(key=lambda n: -likeness[n])
-    if not kind or likeness[kind[0]] < _SLOT:
-        if calculation := index.calculation(figure, likeness):
-            return bare._replace(outcome="computed", note=calculation)
-    if figure.unit == "th":
+    is_free = not kind or likeness[kind[0]] < _SLOT
+    if is_free and (calculation := index.calculation(figure, likeness)):
+        return bare._replace(outcome="computed", note=calculation)
+    if figure.unit == "th":  # "The 3rd step" may count what is not numbered.
         return None
     names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
     note = "it stands nowhere in the evidence"
@@ -179,7 +180,9 @@ class _Index:
         self.counted = {noun for figure in self.figures for noun in figure.nouns}
         self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
         self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
-        self._named = [{unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts]
+        self._named = [
+            {unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts
+        ]
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
         self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         self._texts = [" ".join(text.lower().split()) for text in texts]
@@ -203,11 +206,12 @@ class _Index:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
         if text not in self._literals:
             low = re.sub(r"^\w+://|^v(?=\d)", "", text.lower()).rstrip("/")
-            parts = filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))
+            parts = [*filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))] or [low]
             pattern = r"[\s_-]*".join(map(re.escape, parts))
             pattern = re.sub(r"\\\.x$", r"\\.[\\dx]", pattern)
             search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
-            found = (number for number, lower in enumerate(self._texts) if search(lower))
+            last = parts[-1].removesuffix(".x")
+            found = (n for n, lower in enumerate(self._texts) if last in lower and search(lower))
             self._literals[text] = next(found, None)
         return self._literals[text]
 
@@ -236,14 +240,16 @@ class _Index:
         keys = figure.readings[:1] if figure.unit == "version" else figure.readings
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
         for amount in self._bare_amounts(figure):
-            equal.update(n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit))
+            equal.update(
+                n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit)
+            )
         if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
             equal.update(self._of_amount[figure.amount])
         return equal
 
     def rounded(self, figure: Figure) -> set[int]:
         """The figures that another one rounds."""
-        if not figure.amount:
+        if not figure.amount or figure.unit == "version":
             return set()
         values = [(unit, _number(value)) for unit, value in figure.readings]
         rounded = {
@@ -261,7 +267,7 @@ class _Index:
         }
 
     def _bare_amounts(self, figure: Figure) -> list[Fraction]:
-        """What a bare number may be that states a figure with a unit: it in that or the base unit."""
+        """What a bare number may be that means a figure: in its written unit or the base one."""
         value = figure.readings[0][1]
         if not figure.unit or not figure.amount or not isinstance(value, Fraction):
             return []
@@ -270,7 +276,9 @@ class _Index:
     def _is_bare(self, number: int, unit: str) -> bool:
         """Whether a number has no unit, in a passage that names none of this dimension."""
         figure = self.figures[number]
-        return not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+        return (
+            not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+        )
 
     def is_compatible(self, figure: Figure, number: int) -> bool:
         """Whether nothing else that two figures say contradicts."""
@@ -280,12 +288,20 @@ class _Index:
         if figure.per and other.per and figure.per != other.per:
             return False
         is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return not is_count or not self.counted.intersection(figure.nouns) or not other.words.keys().isdisjoint(figure.nouns)
+        return (
+            not is_count
+            or not self.counted.intersection(figure.nouns)
+            or not other.words.keys().isdisjoint(figure.nouns)
+        )
 
     def rival(
-        self, figure: Figure, same: Sequence[int], others: Sequence[int], likeness: defaultdict[int, float],
+        self,
+        figure: Figure,
+        same: Sequence[int],
+        others: Sequence[int],
+        likeness: defaultdict[int, float],
         figures: Sequence[Figure],
-    ) -> int | None:  # fmt: skip
+    ) -> int | None:
         """The figure that the words of the draft point to, if it is not the one with its value."""
         best = max(same, key=lambda n: likeness[n])
         # If the sentence states both figures, the words of both count.
@@ -299,61 +315,64 @@ class _Index:
                 if crossed > _CROSSED * straight:
                     return rival
                 others = [n for n in others if n not in places]
-        rival = max(others, key=lambda n: likeness[n], default=None)
-        return rival if rival is not None and likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
+        if not others:
+            return None
+        rival = max(others, key=lambda n: likeness[n])
+        return rival if likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
     def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from others of the evidence; "" without one."""
         unit, value = figure.readings[0][0], _number(figure.readings[0][1])
         if not figure.amount or not value:
             return ""
-        tolerance = abs(value * float(figure.step / figure.amount)) / 2
-        nearest = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
-        for first, second in permutations(nearest, 2):
-            names = self.figures[first].text, self.figures[second].text
-            for result, is_exact, sign in self._results(first, second, unit):
-                if abs(result - value) <= (1e-9 * abs(value) if is_exact and not figure.hedge else tolerance):
-                    return f"{names[0]} {sign} {names[1]} = {figure.text}"
-        summands = [(n, number) for n in self.of_unit[unit] for number in self._in_unit(n, unit)[:1]]
+        exact = 1e-9 * abs(value)
+        near = max(exact, abs(value * float(figure.step / figure.amount)) / 2)
+        pool = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
+        readings = [(*self._numbers[n][0], self.figures[n].text) for n in pool]
+        if unit == "%":
+            readings.append(("%", 100.0, "100%"))
+        for (a_unit, a, first), (b_unit, b, second) in permutations(readings, 2):
+            for result, is_exact, sign in _results(a_unit, a, b_unit, b, unit):
+                if abs(result - value) <= (exact if is_exact and not figure.hedge else near):
+                    return f"{first} {sign} {second} = {figure.text}"
+        run = [n for n in self.of_unit[unit] if self.figures[n].unit == unit]
         for size in range(3, 7):
-            for first in range(len(summands) - size + 1):
-                parts = summands[first : first + size]
-                if abs(sum(number for _, number in parts) - value) <= 1e-9 * abs(value):
-                    return " + ".join(self.figures[n].text for n, _ in parts) + f" = {figure.text}"
+            for first_part in range(len(run) - size + 1):
+                parts = run[first_part : first_part + size]
+                if abs(sum(self._numbers[n][0][1] for n in parts) - value) <= exact:
+                    return " + ".join(self.figures[n].text for n in parts) + f" = {figure.text}"
         return ""
 
-    def _in_unit(self, number: int, unit: str) -> list[float]:
-        readings = self._numbers[number]
-        values = [value for of_unit, value in readings if of_unit == unit]
-        is_named = unit in self._named[self.passages[number]]
-        return values or [value for of_unit, value in readings if not of_unit and not is_named]
 
-    def _results(self, first: int, second: int, unit: str) -> Iterator[tuple[float, bool, str]]:
-        """What two figures give in a unit, whether it must be exact, and the sign between them."""
-        for a in self._in_unit(first, unit)[:2]:
-            for b in self._in_unit(second, unit)[:2]:
-                yield a + b, True, "+"
-                yield a - b, True, "−"
-        (a_unit, a), (b_unit, b) = self._numbers[first][0], self._numbers[second][0]
-        if a_unit == b_unit == "clock" and unit == "time":
-            yield a - b, False, "−"
-        if a_unit == b_unit == "date" and unit == "time":
-            yield 86400 * (a - b), True, "−"
-        if (a_unit == b_unit or not a_unit or not b_unit) and a != b and b:
-            if unit == "%":
-                yield 100 * a / b, False, "/"
-                yield 100 * abs(a - b) / b, False, "compared with"
-            elif unit in ("", "x") and abs(a) > abs(b):
-                yield a / b, False, "/"
-        if not a_unit and b_unit in (unit, "") and 1 < a <= 1000:
-            yield a * b, True, "×"
+def _results(
+    a_unit: str, a: float, b_unit: str, b: float, unit: str
+) -> Iterator[tuple[float, bool, str]]:
+    """What two figures give in a unit, whether it must be exact, and the sign between them."""
+    if unit in (a_unit, b_unit) and (a_unit == b_unit or (unit != "%" and "" in (a_unit, b_unit))):
+        yield a + b, True, "+"
+        yield a - b, True, "−"
+    if a_unit == b_unit == "clock" and unit == "time":
+        yield a - b, False, "−"
+    if a_unit == b_unit == "date" and unit == "time":
+        yield 86400 * (a - b), True, "−"
+    if a_unit == b_unit and a != b and b:
+        if unit == "%":
+            yield 100 * a / b, False, "/"
+            yield 100 * abs(a - b) / b, False, "compared with"
+        elif unit == "x":
+            yield a / b, False, "/"
+    if not a_unit and b_unit == unit and unit and 1 < a <= 1000:
+        yield a * b, True, "×"
 
 
 def _number(value: Hashable) -> float:
     """A value as a number: a date is its day."""
-    if isinstance(value, tuple):
-        return float(date(*value).toordinal()) if all(value) else 0.0
-    return float(value) if isinstance(value, Fraction) else 0.0
+    try:
+        if isinstance(value, tuple):
+            return float(date(*value).toordinal()) if all(value) else 0.0
+        return float(value) if isinstance(value, Fraction) else 0.0
+    except (ValueError, OverflowError):  # 31 June, or a number of 400 digits.
+        return 0.0
 
 
 def _fits(figure: Figure, value: float, true: float) -> bool:
@@ -365,7 +384,8 @@ def _fits(figure: Figure, value: float, true: float) -> bool:
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= float(figure.step) * scale / 2
     if figure.hedge == "about":
-        return abs(ratio - 1) <= (0.2 if is_digits else 0.1)
+        is_short = abs(figure.amount or Fraction(0)) <= 100 * figure.step
+        return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
     is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
     return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
