@@ -31,7 +31,6 @@ class CitationResult(NamedTuple):
     code: FindingCode
     passage: Passage | None = None
     note: str | None = None
-    remedy: str | None = None
 
 
 def check_citation(
@@ -47,32 +46,28 @@ def check_citation(
     """
     named = [_cited_part(citation, passage) for passage in named]
     best, own = best_match(prose, passages), best_match(prose, named)
-    place = best.passage.locator if best.passage and best.share >= FOUND_SHARE else ""
+    place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
-        remedy = f"Cite {place}, if that is meant." if place else "Remove it, or cite a passage."
         note = f"the evidence has no passage {citation.target[:200]}"
-        return CitationResult("unknown_citation", best.passage if place else None, note, remedy)
+        note += f"; its words are at {place.locator}" if place else ""
+        return CitationResult("unknown_citation", place, note)
     if citation.kind == "locator":
         start, end = map(int, citation.target.rpartition(":")[2].split("-"))
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
-            lines = f"{named[0].path}:{first}-{last}"
-            return CitationResult(
-                "wrong_place", named[0], f"the passage is {lines}", f"Cite {lines}."
-            )
+            note = f"the passage is {named[0].path}:{first}-{last}"
+            return CitationResult("wrong_place", named[0], note)
     if own.words < MIN_WORDS or is_unspaced(prose):
         return CitationResult("cited", named[0])
     if place and own.share < LESS * best.share:
-        return CitationResult(
-            "wrong_place", best.passage, f"its words are at {place}", f"Cite {place}."
-        )
+        return CitationResult("wrong_place", place, f"its words are at {place.locator}")
     if own.share or own.words < 2 * MIN_WORDS:
         return CitationResult("cited", named[0])
     if language_of(prose, "en") != language_of(named[0].content, "en"):
         note = "the sentence and the passage are in different languages"
-        return CitationResult("unchecked_language", named[0], note, "Have a person check it.")
+        return CitationResult("unchecked_language", named[0], note)
     note = "the passage has none of the sentence's words"
-    return CitationResult("unrelated_citation", named[0], note, "Cite the passage that it is from.")
+    return CitationResult("unrelated_citation", named[0], note)
 
 
 def _cited_part(citation: Citation, passage: Passage) -> Passage:

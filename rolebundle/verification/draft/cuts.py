@@ -102,7 +102,9 @@ def cut_problem(
     problems = [_cut_word(content, *part) for part in parts]
     for (_, end), (start, _) in zip(parts, parts[1:], strict=False):
         problems.append(_gap(content, end, start))
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], *({*words_of(said)} for said in around)))
+    problems.append(
+        _cut_sentence(content, parts[0][0], parts[-1][1], *({*words_of(said)} for said in around))
+    )
     return next(filter(None, problems), "")
 
 
@@ -238,7 +240,9 @@ def _gap(content: str, start: int, end: int) -> str:
         is_sound = not words_of(content[within[-1] : end])
     else:
         is_sound = (is_remark or is_aside) and len(words) <= _MAX_ASIDE
-    turned = (denies(w) or w in _CONDITIONS or w == "only" if is_remark else turns(w) for w in words)
+    turned = (
+        denies(w) or w in _CONDITIONS or w == "only" if is_remark else turns(w) for w in words
+    )
     is_list = re.search(r"(?:^|\n)[ \t]*#|:[*_]*[ \t]*(?:\n|$)", gap)
     if not words or len(gap) > _MAX_GAP or any(turned) or _EXCEPTION.search(gap) or is_list:
         is_sound = False

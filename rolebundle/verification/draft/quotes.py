@@ -53,7 +53,10 @@ class QuoteResult(NamedTuple):
 
 
 def check_quote(
-    text: str, passages: Sequence[Passage], cited: Sequence[Passage], around: tuple[str, str] = ("", "")
+    text: str,
+    passages: Sequence[Passage],
+    cited: Sequence[Passage],
+    around: tuple[str, str] = ("", ""),
 ) -> QuoteResult:
     """Look for a quote in passages; in the cited ones first. ``around``: what its sentence says
     before and after it."""
@@ -142,7 +145,9 @@ def _with_brackets(part: str, joins_lines: bool) -> str:
             stands = [_literal(inner, joins_lines)]
             if re.fullmatch(_PRONOUN, f"{inner} "):
                 stands.append(r"[^\s\d]+ ")
-            elif len(words) <= _REPLACEMENT_WORDS and not any(turns(w) or is_figure(w) for w in words):
+            elif len(words) <= _REPLACEMENT_WORDS and not any(
+                turns(w) or is_figure(w) for w in words
+            ):
                 stands.append(_PRONOUN)
             pattern += f"(?:{'|'.join(filter(None, stands))})"
     return pattern

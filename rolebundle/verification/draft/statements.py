@@ -135,7 +135,9 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _DENIED = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
-_IMPLICIT_DENIALS = frozenset("rather instead avoid avoids prevent prevents lack lacks hardly".split())
+_IMPLICIT_DENIALS = frozenset(
+    "rather instead avoid avoids prevent prevents lack lacks hardly".split()
+)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 
 

@@ -53,10 +53,43 @@ DEFAULT_SECONDS = 45.0
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
 _ALWAYS = frozenset(("sources", "publish", "deadline"))
-_COUNTED = {"quotes": "quote", "citations": "citation", "figures": "figure", "names": "name"}
-_HELD: frozenset[FindingCode] = frozenset(
-    ("exact", "normalized", "cited", "figure_found", "rounded", "computed", "covered")
-)
+_COUNTED: dict[CheckName, str] = {
+    "quotes": "quote",
+    "citations": "citation",
+    "figures": "figure",
+    "names": "name",
+}
+# Code → check, whether it fails, and the remedy.
+_CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
+    "exact": ("quotes", False, None),
+    "normalized": ("quotes", False, None),
+    "misattributed": ("quotes", True, "Cite the passage that the quote stands in."),
+    "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
+    "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
+    "cited": ("citations", False, None),
+    "unknown_citation": ("citations", True, "Remove it, or cite a passage."),
+    "wrong_place": ("citations", True, "Cite the passage that the sentence is from."),
+    "unrelated_citation": ("citations", True, "Cite the passage that the sentence is from."),
+    "unchecked_language": ("citations", False, "Have a person check it."),
+    "figure_found": ("figures", False, None),
+    "rounded": ("figures", False, "Check that this is what the passage says."),
+    "computed": ("figures", False, "Check the calculation."),
+    "should_cite": ("figures", False, "Cite the passage that has the figure."),
+    "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
+    "unknown_name": ("names", False, "Look it up, or leave it out."),
+    "wrong_name": ("names", True, "Give the passage's name, or leave it out."),
+    "covered": ("coverage", False, None),
+    "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
+    "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),
+}
+_OUTCOMES: dict[str, FindingCode] = {
+    "found": "figure_found",
+    "elsewhere": "should_cite",
+    "rounded": "rounded",
+    "computed": "computed",
+    "unsupported": "unsupported_figure",
+}
+_UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
 def verify(
@@ -90,7 +123,7 @@ def verify(
                 break
             checker = SentenceCheck(sentence, evidence)
             findings += checker.findings()
-            passages |= {p.chunk_id: p for p in (*checker.passages, *checker.cited)}
+            passages |= checker.passages
         named = {finding.chunk_id for finding in findings}
         passages = {name: passage for name, passage in passages.items() if name in named}
         verify_passages(corpus, [passage.rowid for passage in passages.values()])
@@ -113,7 +146,9 @@ def verify(
         message=message,
         counts=dict(Counter(finding.code for finding in findings)),
         findings=findings,
-        uncited_sentences=[_span(s) for s in sentences if s.has_content and not s.citations],
+        uncited_sentences=[
+            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
+        ],
         validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
         passages=[
             CheckedPassage(number=number, chunk_id=passage.chunk_id, locator=passage.locator)
@@ -129,197 +164,143 @@ class SentenceCheck:
     """The checks of one sentence."""
 
     def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
-        self._sentence, self._prose = sentence, sentence.prose()
-        self._text = sentence.prose(with_quotes=True)
-        quoted = [
-            sentence.text[a - sentence.start : b - sentence.start] for a, b in sentence.quotes
-        ]
-        needs = (
-            sentence.has_content
-            or sentence.quotes
-            or sentence.citations
-            or (sentence.kind == "code")
-        )
-        self.passages = evidence.candidates([self._text, *quoted] if needs else [])
-        self._named = [(c, evidence.named_by(c, self.passages)) for c in sentence.citations]
-        self.cited = [passage for _, named in self._named for passage in named]
-        if sentence.quotes and not sentence.citations:
-            self.cited = titled(self._prose, self.passages)
-        self._all = [*{p.chunk_id: p for p in (*self.passages, *self.cited)}.values()]
+        self._sentence, self._start = sentence, sentence.start
+        self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
+        is_code = sentence.kind == "code"
+        quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
+        is_checked = sentence.has_content or is_code or quoted or sentence.citations
+        self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
+        self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
+        self._cited = [passage for _, named in self._named for passage in named]
+        if quoted and not sentence.citations:
+            self._cited = titled(self._prose, self._all)
+        self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
+        self._all = [*self.passages.values()]
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
-        yield from self._citations()
-        yield from self._quotes()
         if self._sentence.kind == "code":
             yield from self._code()
-        else:
-            figures = [*self._figures()]
-            yield from figures
-            yield from self._names([finding.span for finding in figures])
+            return
+        yield from self._citations()
+        yield from self._quotes()
+        figures = [*self._figures()]
+        yield from figures
+        yield from self._names([finding.span for finding in figures])
         if self._sentence.has_content:
             yield from self._statement()
 
     def _finding(
-        self, check: CheckName, code: FindingCode, start: int, end: int, passage: Passage | None = None,
-        *, fails: bool = False, true_text: str | None = None, note: str | None = None, remedy: str | None = None,
-    ) -> Finding:  # fmt: skip
-        """A finding on a range of the draft."""
-        text = self._sentence.text[start - self._sentence.start : end - self._sentence.start]
+        self,
+        code: FindingCode,
+        start: int,
+        end: int,
+        passage: Passage | None = None,
+        note: str | None = None,
+        true_text: str | None = None,
+        *,
+        is_own: bool = False,
+    ) -> Finding:
+        """A finding on a range of the draft; one on an expression of the author's own holds."""
+        check, fails, remedy = _CODES[code]
+        if code in ("wrong_place", "misattributed", "should_cite") and passage:
+            remedy = f"Cite {passage.locator}, if that is meant."
         return Finding(
-            check=check, code=code, fails=fails, span=Span(start=start, end=end), text=_shorten(text),
-            chunk_id=passage.chunk_id if passage else None, locator=passage.locator if passage else None,
-            true_text=_shorten(true_text) if true_text else None, note=note or None, remedy=remedy,
-        )  # fmt: skip
+            check=check,
+            code=code,
+            fails=fails and not is_own,
+            span=Span(start=start, end=end),
+            text=_shorten(self._sentence.text[start - self._start : end - self._start]),
+            chunk_id=passage.chunk_id if passage else None,
+            locator=passage.locator if passage else None,
+            true_text=_shorten(true_text) if true_text else None,
+            note=note or None,
+            remedy=None if is_own else remedy,
+        )
 
     def _citations(self) -> Iterator[Finding]:
-        segment, end = "", self._sentence.start
+        segment, position = "", 0
         for citation, named in self._named:
-            own = self._text[end - self._sentence.start : citation.start - self._sentence.start]
-            segment, end = own if words_of(own) else segment or self._text, citation.end
-            prose = segment if self._sentence.has_content else ""
-            code, passage, note, remedy = check_citation(citation, prose, named, self._all)
-            fails = code not in ("cited", "unchecked_language")
-            yield self._finding(
-                "citations",
-                code,
-                citation.start,
-                citation.end,
-                passage,
-                fails=fails,
-                note=note,
-                remedy=remedy,
+            own = self._text[position : citation.start - self._start]
+            segment, position = (
+                own if words_of(own) else segment or self._text,
+                citation.end - self._start,
             )
+            prose = segment if self._sentence.has_content else ""
+            code, passage, note = check_citation(citation, prose, named, self._all)
+            yield self._finding(code, citation.start, citation.end, passage, note)
 
     def _quotes(self) -> Iterator[Finding]:
-        start, text = self._sentence.start, self._sentence.text
-        last = None
-        for first, end in self._sentence.quotes:
-            quote = text[first - start : end - start]
-            # Two quotes side by side are one that was divided.
-            between = "," if last is None else text[last - start : first - start]
-            last = end
-            if not any(map(str.isalnum, quote)):
-                continue
-            around = self._prose[: first - start], self._prose[end - start :]
-            code, passage, true_text, note = check_quote(quote, self._all, self.cited, around)
-            may_be_term = is_term(quote) and any(c.isalnum() or c in ",;/|" for c in between)
-            fails = code not in ("exact", "normalized") and not (
-                may_be_term and (code == "misattributed" or not self.cited)
+        text, last = self._sentence.text, -1
+        for start, end in self._sentence.quotes:
+            first, stop = start - self._start, end - self._start
+            around = self._prose[:first], self._prose[stop:]
+            code, passage, true_text, note = check_quote(
+                text[first:stop], self._all, self._cited, around
             )
-            remedy = {
-                "misattributed": "Cite the passage that the quote stands in.",
-                "near": "Quote the passage word for word, with all that belongs to it, or do not quote.",
-                "absent": "Leave the quote out, or say it without quotation marks.",
-            }.get(code)
+            # Two quotes side by side are one that was divided.
+            is_alone = last < 0 or any(c.isalnum() or c in ",;/|" for c in text[last:first])
+            is_own = is_alone and is_term(text[first:stop])
+            is_own = is_own and (code == "misattributed" or not self._cited)
             if code == "misattributed":  # What is wrong may be the citation.
-                end = max([end, *(c.end for c in self._sentence.citations)])
+                stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
+            last = end - self._start
             yield self._finding(
-                "quotes", code, first, end, passage, fails=fails, true_text=true_text, note=note,
-                remedy=remedy if fails else None,
-            )  # fmt: skip
+                code, start, stop + self._start, passage, note, true_text, is_own=is_own
+            )
 
     def _figures(self) -> Iterator[Finding]:
-        head = f"{self._sentence.header}\n" if self._sentence.header else ""
-        cited, evidence = ([_text_of(p) for p in passages] for passages in (self.cited, self._all))
-        for start, end, _, outcome, note, number, true_text in check_figures(
-            head + self._prose, cited, evidence
-        ):
-            if start < len(head):
-                continue
-            place = self._sentence.start - len(head)
-            passage = None if number is None else self._all[number]
-            code: FindingCode = {
-                "found": "figure_found",
-                "elsewhere": "should_cite",
-                "rounded": "rounded",
-                "computed": "computed",
-                "unsupported": "unsupported_figure",
-            }[outcome]  # type: ignore[assignment]
-            fails = outcome == "unsupported" or (outcome == "elsewhere" and bool(self.cited))
-            remedy = "Give a figure of the passage, or leave it out." if fails else None
-            if outcome in ("rounded", "computed"):
-                remedy = "Check that this is what the passage says."
-            if outcome == "elsewhere" and passage:
-                remedy = f"Cite {passage.locator}, if that is meant."
-            yield self._finding(
-                "figures", code, place + start, place + end, passage, fails=fails, true_text=true_text, note=note,
-                remedy=remedy,
-            )  # fmt: skip
+        head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
+        cited, evidence = ([_text_of(p) for p in passages] for passages in (self._cited, self._all))
+        for check in check_figures(head + self._prose, cited, evidence):
+            if check.start >= len(head):
+                place = self._start - len(head)
+                passage = None if check.passage is None else self._all[check.passage]
+                code, start, end = _OUTCOMES[check.outcome], place + check.start, place + check.end
+                yield self._finding(code, start, end, passage, check.note, check.true_text)
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; what replaces a name of a like sentence fails."""
-        start = self._sentence.start
-        for name in names_in(self._prose):
-            first, last = start + name.start, start + name.end
-            if any(f.start < last and first < f.end for f in figures):
-                continue
+        for name in names_in(self._prose) if self._all else ():
+            start, end = self._start + name.start, self._start + name.end
             unknown = unknown_parts(name, self._all)
-            missing = unknown or (unknown_parts(name, self.cited) if self.cited else [])
-            if missing and (
-                found := replaced_name(name, missing[0], self._prose, self.cited or self._all)
-            ):
-                yield self._wrong_name(first, last, *found)
-            elif unknown and self._all:
+            missing = unknown or (unknown_parts(name, self._cited) if self._cited else [])
+            if not missing or any(f.start < end and start < f.end for f in figures):
+                continue
+            found = replaced_name(name, missing[0], self._prose, self._cited or self._all)
+            if found:
+                yield self._wrong_name(start, end, *found)
+            elif unknown:
                 note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
-                remedy = "Look it up, or leave it out."
-                yield self._finding("names", "unknown_name", first, last, note=note, remedy=remedy)
+                yield self._finding("unknown_name", start, end, note=note)
 
     def _code(self) -> Iterator[Finding]:
         """The words of code that replace others in a like line, and stand nowhere."""
-        start = self._sentence.start
+        start = self._start
         for line in self._sentence.text.splitlines(keepends=True):
             changed = changed_word(line, self._all)
             if changed and unknown_parts(changed[0], self._all):
-                yield self._wrong_name(
-                    start + changed[0].start, start + changed[0].end, *changed[1:]
-                )
+                name, *found = changed
+                yield self._wrong_name(start + name.start, start + name.end, *found)
             start += len(line)
 
     def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
         note = f"it does not stand there; the passage says {name} in a like sentence"
-        remedy = "Give the passage's name, or leave it out."
-        return self._finding(
-            "names",
-            "wrong_name",
-            start,
-            end,
-            passage,
-            fails=True,
-            true_text=name,
-            note=note,
-            remedy=remedy,
-        )
+        return self._finding("wrong_name", start, end, passage, note, name)
 
     def _statement(self) -> Iterator[Finding]:
-        start, end = self._sentence.start, self._sentence.end
-        match = best_match(self._text, self.cited)
+        start, end = self._start, self._sentence.end
+        match = best_match(self._text, self._cited)
         if not match.is_covered:
             match = best_match(self._text, self._all)
         if match.is_covered:
             note = f"{match.share:.0%} of its content words stand together there"
-            yield self._finding(
-                "coverage", "covered", start, end, match.passage, true_text=match.text, note=note
-            )
+            yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
             note = f"no passage says this; missing, among others: {', '.join(match.missing[:5])}"
-            remedy = "Say what the evidence says, or leave the sentence out."
-            yield self._finding(
-                "coverage", "uncovered", start, end, fails=True, note=note, remedy=remedy
-            )
-        if found := difference(self._text, self.cited or self._all):
-            words, passage, sentence = found
-            remedy = "Read the passage: the sentence is like one of it, but may say the opposite."
-            yield self._finding(
-                "coverage",
-                "differs",
-                start,
-                end,
-                passage,
-                true_text=sentence,
-                note=f"differs: {words}",
-                remedy=remedy,
-            )
+            yield self._finding("uncovered", start, end, note=note)
+        if found := difference(self._text, self._cited or self._all):
+            yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
 def _text_of(passage: Passage) -> str:
@@ -327,12 +308,7 @@ def _text_of(passage: Passage) -> str:
 
 
 def _shorten(text: str) -> str:
-    """A text as a finding shows it."""
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-
-
-def _span(sentence: Sentence) -> Span:
-    return Span(start=sentence.start, end=sentence.end)
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
@@ -341,11 +317,14 @@ def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Findin
     line = text.count("\n", 0, start) + 1
     share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
     return Finding(
-        check="deadline", code="not_checked", fails=True, span=Span(start=start, end=end),
+        check="deadline",
+        code="not_checked",
+        fails=True,
+        span=Span(start=start, end=end),
         text=_shorten(text[start:end]),
         note=f"{share}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
         remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
-    )  # fmt: skip
+    )
 
 
 def _verdict(
@@ -355,36 +334,33 @@ def _verdict(
     required: frozenset[str],
 ) -> tuple[Verdict, str]:
     """The verdict, and what was checked in words."""
-    counts = Counter(
-        f.check for f in findings if f.code not in ("unknown_name", "unchecked_language")
+    checked = [f for f in findings if f.code in _CODES and f.code not in _UNCHECKED]
+    counts = Counter(f.check for f in checked)
+    counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
+    places = [f.span.start for f in checked if f.check in _COUNTED]
+    skipped = sum(
+        s.has_content and not any(s.start <= p < s.end for p in places) for s in sentences
     )
-    checked = ", ".join(
-        counted(counts[check], noun) for check, noun in _COUNTED.items() if counts[check]
-    )  # type: ignore[index]
-    places = [f.span for f in findings if f.check in _COUNTED and f.check != "names"]
-    unchecked = sum(
-        s.has_content and not any(s.start <= place.start < s.end for place in places)
-        for s in sentences
-    )
-    rest = (
-        f"; {counted(unchecked, 'sentence')} {'was' if unchecked == 1 else 'were'} not checked"
-        if unchecked
-        else ""
-    )
-    failing = Counter(finding.code for finding in findings if finding.fails)
-    if failing:
+    rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
+    rest = rest if skipped else ""
+    if failing := Counter(finding.code for finding in findings if finding.fails):
         named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
-        return "failed", f"{named}; checked: {checked or 'nothing'}{rest}"
+        return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"
     if evidence.is_named and not evidence.passages:
         return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
-    if not evidence.is_named and not any(f.code == "covered" for f in findings):
-        return (
-            "nothing_to_check",
-            f"the corpus has no passage about any sentence of the draft{rest}",
+    covered = [f.span for f in findings if f.code == "covered"]
+    # In a whole corpus a number is soon found: it counts where the sentence is covered.
+    held = [
+        f
+        for f in checked
+        if f.check in required
+        and (
+            evidence.is_named
+            or f.check == "quotes"
+            or any(c.start <= f.span.start < c.end for c in covered)
         )
-    if not any(f.check in required and f.code in _HELD for f in findings):
-        return (
-            "nothing_to_check",
-            f"the draft has no quote, citation or figure that is checked{rest}",
-        )
-    return "nothing_wrong_found", f"{checked}{rest}"
+    ]
+    if not held:
+        about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
+        return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
+    return "nothing_wrong_found", f"{', '.join(counted_checks)}{rest}"
