@@ -640,7 +640,7 @@ def _headed(
     """Each cell: where it stands, the headings of its column and row, and the rest of its row."""
     rows, has_header = table
     texts = [[text[first:last].strip() for first, last in row] for row in rows]
-    has_header = has_header or not any(re.search(r"\d", cell) for cell in texts[0][1:])
+    has_header = has_header or not any(re.match(r"\W*\d", cell) for cell in texts[0])
     for number, (row, cells) in enumerate(zip(rows, texts, strict=True)):
         header = texts[0] if has_header and number else []
         for column, (first, last) in enumerate(row):

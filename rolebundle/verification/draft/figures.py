@@ -30,7 +30,7 @@ Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
 _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
-_CROSSED = 1.5
+_CROSSED = 1.2
 """The same if the sentence states both figures, and the words of both count."""
 _LEAST = 0.4
 """The part of the draft's words that must stand at it."""
@@ -304,6 +304,11 @@ class _Index:
     ) -> int | None:
         """The figure that the words of the draft point to, if it is not the one with its value."""
         best = max(same, key=lambda n: likeness[n])
+        # "12 servers" is not "12 people" if there are "9 servers".
+        counts = [n for n in others if figure.nouns[:1] == self.figures[n].nouns[:1] != ()]
+        nouns = [self.figures[n].nouns for n in same]
+        if counts and not any(figure.nouns[0] in other or not other for other in nouns):
+            return counts[0]
         # If the sentence states both figures, the words of both count.
         for other in figures:
             places = [n for n in others if {*other.readings} & {*self.figures[n].readings}]
@@ -327,7 +332,7 @@ class _Index:
             return ""
         exact = 1e-9 * abs(value)
         near = max(exact, abs(value * float(figure.step / figure.amount)) / 2)
-        pool = sorted(likeness, key=lambda n: -likeness[n])[:_POOL]
+        pool = sorted(range(len(self.figures)), key=lambda n: -likeness[n])[:_POOL]
         readings = [(*self._numbers[n][0], self.figures[n].text) for n in pool]
         if unit == "%":
             readings.append(("%", 100.0, "100%"))
@@ -387,7 +392,8 @@ def _fits(figure: Figure, value: float, true: float) -> bool:
         is_short = abs(figure.amount or Fraction(0)) <= 100 * figure.step
         return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
-    is_longer = true / scale % 1 or (abs(true / scale) >= 1000 and figure.step >= 100)
+    written = round(true / scale, 9)
+    is_longer = written % 1 or (abs(written) >= 1000 and figure.step >= 100)
     return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
 
 
