@@ -24,7 +24,7 @@ from rolebundle.contracts.verification import Finding, Verification, VerifyReque
 from rolebundle.engine import Engine
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from support.corpora import build, document  # noqa: E402
+from support.corpora import build, document
 
 Row = dict[str, Any]
 _MAX_SHOWN = 300

@@ -162,7 +162,7 @@ def _cut_sentence(
     )
     is_said = not (said_before | said_after).isdisjoint(_CONDITIONS | {"only", "when"})
     is_said = is_said or any(map(denies, said_after))
-    if not is_said and (exception or (len(quoted) > 2 and _governs_after(after))):  # noqa: PLR2004
+    if not is_said and (exception or (len(quoted) > 2 and _governs_after(after))):
         return f"The passage continues: “… {_excerpt(following)}”."
     return ""
 

@@ -150,7 +150,7 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
 
     ``is_marked``: it stands in brackets, so that forms which are common in prose count as well.
     """
-    if not 3 <= len(token) <= 300 or "://" in token or _QUOTATION.search(token):  # noqa: PLR2004
+    if not 3 <= len(token) <= 300 or "://" in token or _QUOTATION.search(token):
         return
     path, _, anchor = token.rpartition("#")
     if path and (match := _ANCHOR.fullmatch(anchor)):

@@ -361,7 +361,7 @@ def is_abbreviation(text: str, stop: int) -> bool:
         return following.lstrip()[:1].isdigit()
     if word.isdigit():
         begins = before.removesuffix(word).rstrip(" \t")[-1:] in ("", "\n")
-        return begins or (len(word) < 3 and _MONTH.match(following) is not None)  # noqa: PLR2004
+        return begins or (len(word) < 3 and _MONTH.match(following) is not None)
     return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
 
 
@@ -377,7 +377,7 @@ def _states_something(sentence: Sentence) -> bool:
         return False
     if sentence.kind != "quote" and ending in (":", "：") and len(words) <= _LEAD_IN_WORDS:
         return has_digit
-    return len(words) > 1 or has_digit or any(len(w) > 3 and not w.isascii() for w in words)  # noqa: PLR2004
+    return len(words) > 1 or has_digit or any(len(w) > 3 and not w.isascii() for w in words)
 
 
 _BREAK = re.compile(

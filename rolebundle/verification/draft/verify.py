@@ -25,8 +25,8 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.counts import counted
-from rolebundle.verification.draft.cuts import words_of
 from rolebundle.verification.draft.citations import check_citation, titled
+from rolebundle.verification.draft.cuts import words_of
 from rolebundle.verification.draft.evidence import Evidence
 from rolebundle.verification.draft.figures import check_figures
 from rolebundle.verification.draft.judge import Judge, Opinions, opinion_findings

@@ -101,7 +101,9 @@ def test_false_citations_fail_and_name_the_true_place(
 
 
 def test_a_citation_of_something_else_is_unrelated(engine: Engine) -> None:
-    [finding] = citations(verified(engine, "Elephants in the zoo drink plenty of cold fresh water daily [2]."))
+    [finding] = citations(
+        verified(engine, "Elephants in the zoo drink plenty of cold fresh water daily [2].")
+    )
     assert (finding.code, finding.fails) == ("unrelated_citation", True)
 
 

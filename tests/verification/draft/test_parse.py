@@ -18,11 +18,11 @@ def content(text: str) -> list[str]:
 
 
 def quotes(text: str) -> list[str]:
-    return [text[a:b] for s in parse_draft(text) for a,b in s.quotes]
+    return [text[a:b] for s in parse_draft(text) for a, b in s.quotes]
 
 
 def cited(text: str) -> list[tuple[int, str, str]]:
-    return [(n, c.kind, c.target) for n,s in enumerate(parse_draft(text)) for c in s.citations]
+    return [(n, c.kind, c.target) for n, s in enumerate(parse_draft(text)) for c in s.citations]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ def at(words: str, code: FindingCode = "absent") -> Finding:
 
 
 def test_sentences_in_which_something_fails_are_removed() -> None:
-    assert validated_draft(TEXT, SENTENCES, [at("not")], redact=True) == TEXT.replace("Two is not. ", "")
+    assert validated_draft(TEXT, SENTENCES, [at("not")], redact=True) == TEXT.replace(
+        "Two is not. ", ""
+    )
 
 
 def test_an_item_is_removed_with_its_marker() -> None:
@@ -37,7 +39,9 @@ def test_an_item_is_removed_with_its_marker() -> None:
 
 
 def test_marks_name_the_codes() -> None:
-    marked = validated_draft(TEXT, SENTENCES, [at("Two is not.", "uncovered"), at("not")], redact=False)
+    marked = validated_draft(
+        TEXT, SENTENCES, [at("Two is not.", "uncovered"), at("not")], redact=False
+    )
     assert marked == TEXT.replace("Two is not.", "[[uncovered, absent: Two is not.]]")
 
 
@@ -48,7 +52,10 @@ def test_a_mark_does_not_repeat_a_secret() -> None:
 
 
 def test_what_does_not_fail_changes_nothing() -> None:
-    assert validated_draft(TEXT, SENTENCES, [finding(0, 3, fails=False), finding(0, 0)], redact=True) is None
+    assert (
+        validated_draft(TEXT, SENTENCES, [finding(0, 3, fails=False), finding(0, 0)], redact=True)
+        is None
+    )
 
 
 spans = st.lists(

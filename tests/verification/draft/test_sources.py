@@ -69,7 +69,9 @@ def doubts(answer: Verification, check: str = "sources") -> list[tuple[str, bool
 def test_doubts(engine: Engine, name: str, expected: list[tuple[str, bool]]) -> None:
     answer = verified(engine, name)
     assert doubts(answer) == expected
-    assert answer.verdict == ("failed" if ("superseded_source", True) in expected else "nothing_wrong_found")
+    assert answer.verdict == (
+        "failed" if ("superseded_source", True) in expected else "nothing_wrong_found"
+    )
 
 
 def test_a_doubt_fails_if_and_only_if_retrieval_rejects_the_passage(engine: Engine) -> None:

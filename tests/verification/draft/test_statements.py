@@ -21,7 +21,9 @@ handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with Engine(build(tmp_path_factory.mktemp("statements"), [document("guide", [GUIDE])])) as opened:
+    with Engine(
+        build(tmp_path_factory.mktemp("statements"), [document("guide", [GUIDE])])
+    ) as opened:
         yield opened
 
 
@@ -39,9 +41,7 @@ def verified(engine: Engine, draft: str) -> Verification:
         ("The relay does not keep a copy of each message for the audit.", "not"),
     ],
 )
-def test_a_near_copy_that_differs_is_a_remark(
-    engine: Engine, draft: str, difference: str
-) -> None:
+def test_a_near_copy_that_differs_is_a_remark(engine: Engine, draft: str, difference: str) -> None:
     answer = verified(engine, draft)
     [finding] = [finding for finding in answer.findings if finding.code == "differs"]
     assert not finding.fails and finding.remedy

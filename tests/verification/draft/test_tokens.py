@@ -81,7 +81,23 @@ def test_each_token_has_its_range(text: str, joins_lines: bool) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "piece",
-    ["*", "_a ", "[", "[a](", "`", "-", " ", "> ", "\u0301", "½", "*a", "__a", "**a* ", ":a", "a-\n"],
+    [
+        "*",
+        "_a ",
+        "[",
+        "[a](",
+        "`",
+        "-",
+        " ",
+        "> ",
+        "\u0301",
+        "½",
+        "*a",
+        "__a",
+        "**a* ",
+        ":a",
+        "a-\n",
+    ],
 )
 def test_time_is_linear(piece: str) -> None:
     tokens_of((piece * 100_000)[:100_000])

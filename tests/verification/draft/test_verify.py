@@ -108,7 +108,9 @@ class TestTheVerdict:
         filed = document("fact", [LIFETIME], origin="agent", trust_tier="untrusted")
         promoted = document("promoted", [HELMET], origin="agent", trust_tier="general")
         with Engine(build(tmp_path, [filed, promoted])) as engine:
-            request = VerifyRequest(draft=f'They say "{LIFETIME}" [1]', chunk_ids=["fact#0"], now=NOW)
+            request = VerifyRequest(
+                draft=f'They say "{LIFETIME}" [1]', chunk_ids=["fact#0"], now=NOW
+            )
             answer = engine.verify(request)
             assert answer.counts["rejected_source"] == answer.counts["absent"] == 1
             answer = engine.verify(VerifyRequest(draft=f'They say "{LIFETIME}"', now=NOW))
