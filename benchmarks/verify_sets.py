@@ -2,11 +2,11 @@
 
 Run: python benchmarks/verify_sets.py [--show] FILE.jsonl ...
 
-A line with `bundle` and `db` (paths beside the file) is a draft from real passages; `errors` are its
-planted errors, each with `kind` and `wrong`, the draft's text. A line with `db` and without a bundle
-is a draft against a whole corpus. A line with `passages` is a sentence or a short draft against
-these passages. The name of the file says what is expected: `quotes`, `figures` (all changed),
-`honest` (nothing to fail), `opposites` and `same` (near copies), `off` (about something else).
+A line with `bundle` and `db` (paths beside the file) is a draft from real passages; `errors` are
+its planted errors, each with `kind` and `wrong`, the draft's text. A line without a bundle and
+passages is a draft against a whole corpus: `db`, or the file's `PREFIX.db`. A line with `passages` is a
+sentence or a short draft against these passages. The name of the file says what is expected:
+`quotes`, `figures` (all changed), `honest` (nothing to fail), `opposites` and `same` (near copies), `off` (about something else).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rolebundle.contracts.verification import Finding, Verification, VerifyReque
 from rolebundle.engine import Engine
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from support.corpora import build, document
+from support.corpora import build, document  # type: ignore[import-not-found]  # noqa: E402
 
 Row = dict[str, Any]
 _MAX_SHOWN = 300
@@ -108,7 +108,8 @@ def measure_set(name: str, rows: list[Row], verified: list[Verification], show: 
                 if f.fails or f.code == "differs"
             ]
             print(
-                f"  {row.get('id', '')} {row.get('kind', '')}: {row['draft'][:_MAX_SHOWN]!r}\n    {codes}"
+                f"  {row.get('id', '')} {row.get('kind', '')}: "
+                f"{row['draft'][:_MAX_SHOWN]!r}\n    {codes}"
             )
     kinds = ", ".join(f"{count} {kind}" for kind, count in by_kind.most_common() if count)
     print(f"{name}: {dict(outcomes)} of {len(rows)}; not as expected: {by_kind.total()} ({kinds})")

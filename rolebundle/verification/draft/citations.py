@@ -86,10 +86,10 @@ def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:
     A title of one word counts only in parentheses.
     """
     return [
-        passage for passage in passages
-        if (title := passage.document.title.strip())
+        passage
+        for passage in passages
+        if (name := re.escape(passage.document.title.strip()))
         and re.search(
-            rf"(?<!\w){re.escape(title)}(?!\w)" if " " in title else rf"\(\s*{re.escape(title)}\s*\)",
-            prose, re.IGNORECASE,
+            rf"(?<!\w){name}(?!\w)" if " " in name else rf"\(\s*{name}\s*\)", prose, re.IGNORECASE
         )
-    ]  # fmt: skip
+    ]

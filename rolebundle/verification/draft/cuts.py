@@ -2,10 +2,10 @@
 
 1. A word, a compound or a figure is not cut: not "safe" of "unsafe", not "5" of "1.5" or "5 MB".
 2. The rest of the sentence has no negation, condition, limit or denial that governs the quote: in
-   the same clause before it, right after it, or at the end ("unless …"). The introduction of a list
-   ("We never:") stands before its items. A question keeps its question mark.
-3. An ellipsis leaves out an aside between commas, dashes or parentheses, whole sentences, or the end
-   of a sentence and whole sentences; never a word of the second rule.
+   the same clause before it, right after it, or at the end ("unless …"). The introduction of a
+   list ("We never:") stands before its items. A question keeps its question mark.
+3. An ellipsis leaves out an aside between commas, dashes or parentheses, whole sentences, or the
+   end of a sentence and whole sentences; never a word of the second rule.
 
 The words of the second rule are English.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
 from rolebundle.verification.draft.parse import sentence_starts
@@ -24,13 +25,13 @@ _MAX_ASIDE = 12  # Words.
 _CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
 _LATE = frozenset("when whenever once where while".split())
 _LIMITS = frozenset(
-    "only solely merely just hardly rarely seldom barely scarcely almost nearly some few fewer less "
-    "most many several half part partly mostly mainly usually sometimes often may might could "
+    "only solely merely just hardly rarely seldom barely scarcely almost nearly some few fewer "
+    "less most many several half part partly mostly mainly usually sometimes often may might could "
     "perhaps possibly probably maybe allegedly likely unlikely".split()
 )
 _BOUNDS = _LIMITS | frozenset(
-    "least to than over under about approximately around roughly below above maximum minimum within "
-    "minus exceed exceeding every per after before by".split()
+    "least to than over under about approximately around roughly below above maximum minimum "
+    "within minus exceed exceeding every per after before by".split()
 )
 _DENIED = (
     "reject|refus|refut|disprov|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|disallow|abandon"
@@ -100,7 +101,7 @@ def cut_problem(
     What the draft itself denies, or makes a condition, ``around`` the quote is not left out.
     """
     problems = [_cut_word(content, *part) for part in parts]
-    for (_, end), (start, _) in zip(parts, parts[1:], strict=False):
+    for (_, end), (start, _) in pairwise(parts):
         problems.append(_gap(content, end, start))
     problems.append(
         _cut_sentence(content, parts[0][0], parts[-1][1], *({*words_of(said)} for said in around))
@@ -111,7 +112,7 @@ def cut_problem(
 def _cut_word(content: str, start: int, end: int) -> str:
     before, after = content[max(0, start - 4) : start], content[end : end + 20]
     first, last = content[start], content[end - 1]
-    is_cut = (
+    is_cut: object = (
         (first.isalnum() and _BEFORE.search(before))
         or (last.isalnum() and _AFTER.match(after))
         or (

@@ -151,9 +151,7 @@ def names_of(passage: Passage) -> tuple[str, ...]:
 
 
 class _Named(NamedTuple):
-    """A passage as the request names it: what ``[number]`` cites, its id, and the text it should
-    have, if the request says so; a shortened one is only a part of it.
-    """
+    """A passage as the request names it: what ``[number]`` cites, and the text it should have."""
 
     number: int
     chunk_id: str
@@ -214,7 +212,8 @@ def _failure(name: _Named, passage: Passage | None, request: ResolvedRequest) ->
         return None
     return Finding(
         check="sources", code=code, fails=True, span=Span(start=0, end=0), text="",
-        chunk_id=name.chunk_id, locator=passage.locator if passage else None, note=note, remedy=remedy,
+        chunk_id=name.chunk_id, locator=passage.locator if passage else None, note=note,
+        remedy=remedy,
     )  # fmt: skip
 
 

@@ -146,19 +146,23 @@ class Judge:
 def opinion_findings(
     opinions: Opinions, draft: str, judge: Judge | None, *, is_required: bool
 ) -> list[Finding]:
-    """A finding for each sentence that the judge denies: they fail if it is required and denies two.
+    """A finding for each sentence that the judge denies; two of them fail if it is required.
 
     A judge that is required and did not judge all sentences is a failure of its own.
     """
     denied = [opinion for opinion in opinions.opinions if opinion.supported is False]
     findings = [
         Finding(
-            check="judge", code="judged_unsupported", fails=len(denied) >= MIN_DENIED,
-            span=opinion.span, text=draft[opinion.span.start : opinion.span.end][:_MAX_ANSWER_CHARS],
-            note=f"the judge says: {opinion.answer}", remedy="Read the passage, and correct the sentence.",
+            check="judge",
+            code="judged_unsupported",
+            fails=len(denied) >= MIN_DENIED,
+            span=opinion.span,
+            text=draft[opinion.span.start : opinion.span.end][:_MAX_ANSWER_CHARS],
+            note=f"the judge says: {opinion.answer}",
+            remedy="Read the passage, and correct the sentence.",
         )
         for opinion in denied
-    ]  # fmt: skip
+    ]
     if is_required and (judge is None or opinions.problem):
         findings.append(
             Finding(

@@ -20,8 +20,8 @@ _MAX_EXPANDED = 10
 class Citation(NamedTuple):
     """A citation: its range, its kind, and what it names.
 
-    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, ``NAME#page=3``, or the name of a
-    work. ``[2-4]`` and ``[1, 3]`` are one citation for each number, with the same range.
+    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, ``NAME#page=3``, or the name of
+    a work. ``[2-4]`` and ``[1, 3]`` are one citation for each number, with the same range.
     """
 
     start: int
@@ -38,7 +38,8 @@ _NUMBERED = re.compile(
 _SOURCED = re.compile(rf"(?:see )?{_SOURCE}({_NUMBERS})", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _WORK = re.compile(
-    r"[A-Z][^\W\d_]+(?:(?:,| and| &| et al\.?)?(?: [A-Z][^\W\d_]+)?){0,3},? (?:19|20)\d\d[a-z]?(?:,? pp?\.? ?\d+.*)?"
+    r"[A-Z][^\W\d_]+(?:(?:,| and| &| et al\.?)?(?: [A-Z][^\W\d_]+)?){0,3},? (?:19|20)\d\d[a-z]?"
+    r"(?:,? pp?\.? ?\d+.*)?"
 )
 _FOOTNOTE = re.compile(r"\^[\w.-]{1,50}")
 _LINK = re.compile(r"\[([^\[\]]{0,300})\]\([ \t]?<?([^()\s<>]*)>?(?:[ \t]\"[^\"\n]*\")?\)")
@@ -58,7 +59,7 @@ _TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*【】]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
 _CODE_MARKS = re.compile("`+")
 _TAG = re.compile(
-    r"</?(?!(?:q|blockquote)\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
+    r"</?(?!q\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
 )
 Target = tuple[CitationKind, str]
 

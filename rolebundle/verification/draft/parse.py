@@ -67,9 +67,11 @@ def parse_draft(text: str) -> list[Sentence]:
             continue
         parts = [*_sentences_of_block(text, block, definitions)]
         first, last = parts[0], parts[-1]
-        is_source = block.kind == "prose" and len(parts) == 1 and first.citations
-        is_source = is_source and (
-            _ATTRIBUTION.match(first.text) or not _WORD.search(first.prose())
+        is_source = (
+            block.kind == "prose"
+            and len(parts) == 1
+            and first.citations
+            and (_ATTRIBUTION.match(first.text) or not _WORD.search(first.prose()))
         )
         if (before == ":" and block.kind == "quote") or (before == "quote" and is_source):
             # What a quote is introduced with, or ends with, names its source.
@@ -143,7 +145,8 @@ def _blocks(text: str) -> list[Sentence]:
         number += 1
         rule = _RULE.match(line)
         marked = next(((k, m) for k, pattern in _MARKED if (m := pattern.match(line))), None)
-        kind, begin, header = "prose", start, ""
+        kind: Kind = "prose"
+        begin, header = start, ""
         if is_open and "|" in line and "-" in line and set(line) <= set("|:- \t"):
             head = text[text.rfind("\n", 0, blocks[-1].end) + 1 : blocks[-1].end]
             table, is_open = f"{head}\n{line}", False
@@ -183,7 +186,9 @@ def _blocks(text: str) -> list[Sentence]:
 def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
     """The last line of the block of code that a line opens, or 0. An open fence is no fence."""
     opening = _FENCE.match(text[slice(*lines[first])])
-    for number in range(first + 1, min(len(lines), first + _MAX_CODE_LINES)) if opening else ():
+    if opening is None:
+        return 0
+    for number in range(first + 1, min(len(lines), first + _MAX_CODE_LINES)):
         line = text[slice(*lines[number])].strip()
         if line.startswith(opening[1]) and not line.strip(opening[1][0]):
             return number
@@ -291,7 +296,7 @@ def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Rang
 
 
 def _unmarked(text: str, start: int, end: int) -> Range:
-    """A part of a blockquote without the marks of its first line, and in quotation marks if it is."""
+    """A part of a blockquote without the marks of its first line, or its quotation marks."""
     marks = _QUOTE_MARKS.match(text, start, end)
     start = marks.end() if marks else start
     is_whole = end - start > 1 and text[end - 1] in _CLOSED_BY.get(text[start], "")
@@ -302,9 +307,9 @@ def _unmarked(text: str, start: int, end: int) -> Range:
 
 _STOP = re.compile(r"[.!?…]+|[。！？｡।॥؟۔]+")
 _ABBREVIATIONS = frozenset(
-    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc ltd "
-    "co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf usw "
-    "evtl bspw inkl zzgl abs str tel vgl".split()
+    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc "
+    "ltd co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf "
+    "usw evtl bspw inkl zzgl abs str tel vgl".split()
 )
 _BEFORE_NUMBERS = frozenset(
     "no nos nr fig figs eq ref refs sec sect ch chap vol vols pp p art".split()

@@ -58,8 +58,9 @@ def check_quote(
     cited: Sequence[Passage],
     around: tuple[str, str] = ("", ""),
 ) -> QuoteResult:
-    """Look for a quote in passages; in the cited ones first. ``around``: what its sentence says
-    before and after it.
+    """Look for a quote in passages; in the cited ones first.
+
+    ``around``: what its sentence says before and after it.
     """
     if len(text) > _MAX_COMPARED + 2 * max((len(p.content) for p in passages), default=0):
         return QuoteResult("absent", note="The quote is longer than every passage.")

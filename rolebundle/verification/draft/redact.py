@@ -53,8 +53,9 @@ def _joined(parts: Iterable[_Part]) -> list[_Part]:
     for start, end, codes in sorted(parts):
         if joined and start < joined[-1][1]:
             first, last, known = joined.pop()
-            start, end, codes = first, max(end, last), tuple(dict.fromkeys((*known, *codes)))
-        joined.append((start, end, codes))
+            joined.append((first, max(end, last), tuple(dict.fromkeys((*known, *codes)))))
+        else:
+            joined.append((start, end, codes))
     return joined
 
 

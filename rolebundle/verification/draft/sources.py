@@ -1,4 +1,4 @@
-"""Whether the sources of a draft may still be relied on, and whether it may leave the machine. Pure.
+"""Whether the sources of a draft can be relied on, and whether it may leave the machine. Pure.
 
 A finding fails if retrieval would not select the passage. What retrieval only warns of, such as a
 stale passage, does not fail.
@@ -13,6 +13,7 @@ from rolebundle.contracts.verification import CheckName, Finding, FindingCode, S
 from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.scan import finding as scan
 from rolebundle.scan.confidential import find_confidential
 
 FROM_SOURCE: frozenset[FindingCode] = frozenset(
@@ -85,17 +86,26 @@ def _unsendable(passage: Passage, purpose: Purpose) -> Iterator[_Doubt]:
 def check_confidential(text: str) -> list[Finding]:
     """Findings for the secrets and the personal data of a draft, without their text."""
     found = find_confidential(text)
-    kinds: Iterable[tuple[FindingCode, str, Sequence[object]]] = (
-        ("secret", "Remove it, and use a new secret.", found.secrets),
-        ("personal_data", "Remove it, or ask the person.", found.personal),
-    )
     return [
-        Finding(
-            check="publish", code=code, fails=True, span=Span(start=item.start, end=item.end), text="",  # type: ignore[attr-defined]
-            note=item.note, remedy=remedy,  # type: ignore[attr-defined]
+        *_confidential(found.secrets, "secret", "Remove it, and use a new secret."),
+        *_confidential(found.personal, "personal_data", "Remove it, or ask the person."),
+    ]
+
+
+def _confidential(
+    found: Iterable[scan.Finding], code: FindingCode, remedy: str
+) -> Iterator[Finding]:
+    for item in found:
+        span = Span(start=item.start, end=item.end)
+        yield Finding(
+            check="publish",
+            code=code,
+            fails=True,
+            span=span,
+            text="",
+            note=item.note,
+            remedy=remedy,
         )
-        for code, remedy, items in kinds for item in items
-    ]  # fmt: skip
 
 
 def without_confidential(findings: Sequence[Finding]) -> list[Finding]:

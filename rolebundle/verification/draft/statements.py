@@ -1,8 +1,9 @@
 """Whether the words of a sentence, and its names, stand in the evidence. Pure.
 
-The measure is word overlap: a sentence is *covered* if at least half of its content words stand in
-three consecutive sentences of a passage. That does not mean that the passage supports it. A near copy
-of a passage's sentence that differs in a negation, modal, bound or quantifier (English) ``differs``.
+The measure is word overlap: a sentence is *covered* if at least half of its content words stand
+in three consecutive sentences of a passage. That does not mean that the passage supports it. A
+near copy of a passage's sentence that differs in a negation, a modal, a bound, a quantifier or an
+opposite (English) ``differs``.
 """
 
 from __future__ import annotations

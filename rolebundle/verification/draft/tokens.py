@@ -1,8 +1,9 @@
 """The tokens of a text without the differences of typography, each with its source range. Pure.
 
-Two texts with the same tokens say the same. White space, invisible characters, emphasis, backticks,
-the marks of lists, links and blockquotes and roles (``:ref:``), and the forms of quotation marks and dashes make no
-difference. Case does. NFKC is not applied where it would change what is said: 10² is not 102.
+Two texts with the same tokens say the same. White space, invisible characters, emphasis,
+backticks, the marks of lists, links, blockquotes and roles (``:ref:``), and the forms of quotation
+marks and dashes make no difference. Case does. NFKC is not applied where it would change what is
+said: 10² is not 102.
 """
 
 from __future__ import annotations

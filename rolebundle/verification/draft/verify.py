@@ -280,8 +280,9 @@ class SentenceCheck:
         for line in self._sentence.text.splitlines(keepends=True):
             changed = changed_word(line, self._all)
             if changed and unknown_parts(changed[0], self._all):
-                name, *found = changed
-                yield self._wrong_name(start + name.start, start + name.end, *found)
+                name, true_name, passage = changed
+                first, last = start + name.start, start + name.end
+                yield self._wrong_name(first, last, true_name, passage)
             start += len(line)
 
     def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:

@@ -285,7 +285,7 @@ def _verify(criterion: Criterion, context: CriterionContext, path: str, data: by
     first = next((finding for finding in answer.findings if finding.fails), None)
     if first is not None:
         reason += f"; {first.code}: {_one_line(first.text)[:80]}"
-    return _outcome(answer.verdict == "pass", reason)
+    return _outcome(answer.verdict == "nothing_wrong_found", reason)
 
 
 def _posture(criterion: Criterion, corpus: CorpusAnswers) -> Outcome:
