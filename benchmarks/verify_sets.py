@@ -4,9 +4,10 @@ Run: python benchmarks/verify_sets.py [--show] FILE.jsonl ...
 
 A line with `bundle` and `db` (paths beside the file) is a draft from real passages; `errors` are
 its planted errors, each with `kind` and `wrong`, the draft's text. A line without a bundle and
-passages is a draft against a whole corpus: `db`, or the file's `PREFIX.db`. A line with `passages` is a
-sentence or a short draft against these passages. The name of the file says what is expected:
-`quotes`, `figures` (all changed), `honest` (nothing to fail), `opposites` and `same` (near copies), `off` (about something else).
+passages is a draft against a whole corpus: `db`, or the file's `PREFIX.db`. A line with `passages`
+is a sentence or a short draft against these passages. The name of the file says what is expected:
+`quotes`, `figures` (all changed), `honest` (nothing to fail), `opposites` and `same` (near copies),
+`off` (about something else).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rolebundle.contracts.verification import Finding, Verification, VerifyReque
 from rolebundle.engine import Engine
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from support.corpora import build, document  # type: ignore[import-not-found]  # noqa: E402
+from support.corpora import build, document  # type: ignore[import-not-found]
 
 Row = dict[str, Any]
 _MAX_SHOWN = 300

@@ -40,7 +40,10 @@ _NO_NEGATION = re.compile(
     r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
     re.IGNORECASE,
 )
-_JOINT = r"(?:[;()]|\s[—–-]\s|—|,\s*(?:and|but|so|yet|because|since|whereas|as|which|who|although|though)\b"
+_JOINT = (
+    r"(?:[;()]|\s[—–-]\s|—"
+    r"|,\s*(?:and|but|so|yet|because|since|whereas|as|which|who|although|though)\b"
+)
 _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
