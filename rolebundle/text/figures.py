@@ -161,7 +161,7 @@ _MONTHS = _numbered(
 _GAP = r"[ \u00a0\u202f]"
 _DIGITS = (
     r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?![\d,])(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
-    r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!\d,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
+    r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
 )
 _WORD = rf"(?:{_either(_SMALL)})"
 _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
@@ -304,8 +304,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
             readings = [("%", 100 * share), ("", share)]
             return Figure(start, end, own[0], tuple(readings), 100 * share)
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
-    if "sign" in part:
-        values = [-value for value in values]
+    values = [-value for value in values] if "sign" in part else values
     if fraction := _FRACTION.match(text, end):
         share = Fraction(1, 2 if fraction[1] == "half" else 4) * (3 if fraction[2] else 1)
         values, end = [value + share for value in values], fraction.end()
