@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rolebundle.verification.draft.marks import Citation, citations_in, is_inside, merged, opaque_in
@@ -391,12 +392,18 @@ _BREAK = re.compile(
 )
 
 
+_INDENTATION = re.compile(r"(?m:^[ \t]*(?=\S))")
+
+
 @lru_cache(maxsize=1024)
 def sentence_starts(content: str) -> tuple[int, ...]:
-    """Where the sentences, items and lines of a passage begin; the first is 0."""
-    breaks = (
-        m
-        for m in _BREAK.finditer(content)
-        if m[0][0] != "." or not is_abbreviation(content, m.start())
-    )
-    return 0, *(match.end() for match in breaks)
+    """Where the sentences, items and definitions of a passage begin, in order; the first is 0."""
+    starts = {0}
+    for match in _BREAK.finditer(content):
+        if match[0][0] != "." or not is_abbreviation(content, match.start()):
+            starts.add(match.end())
+    # A line that is less indented than the one before it begins something else.
+    for before, line in pairwise(_INDENTATION.finditer(content)):
+        if len(line[0]) < len(before[0]):
+            starts.add(line.start())
+    return tuple(sorted(starts))
