@@ -38,6 +38,7 @@ _NUMBERED = re.compile(
 _SOURCED = re.compile(rf"(?:see )?{_SOURCE}({_NUMBERS})", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _WORK = re.compile(
+    r"(?!(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*,? \d)"
     r"[A-Z][^\W\d_]+(?:(?:,| and| &| et al\.?)?(?: [A-Z][^\W\d_]+)?){0,3},? (?:19|20)\d\d[a-z]?"
     r"(?:,? pp?\.? ?\d+.*)?"
 )

@@ -156,7 +156,7 @@ def test_a_missing_mark_hides_nothing(text: str, expected: list[str]) -> None:
         ("It is so [^2].", [(0, "number", "2")]),
         ("It is so [Source 2].", [(0, "number", "2")]),
         ("It is so [1-900].", [(0, "number", "1-900")]),
-        ("In [2024] it was.", []),
+        ("In [2024] it was, or [May 2026] (March, 2021).", []),
         ("It is so (source 9).", [(0, "number", "9")]),
         ("It is so.⁹ Then m² and 10².", [(0, "number", "9")]),
         ("It is so [Smith et al., 2021].", [(0, "work", "Smith et al., 2021")]),
