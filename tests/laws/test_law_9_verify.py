@@ -124,4 +124,4 @@ def test_hidden_passages_change_nothing(pair: Pair, rounds: int) -> None:
         # What the agent has not written itself is not in the answer either.
         if "salary" not in request.model_dump_json():
             assert "salary" not in complete
-    assert {"pass", "fail", "refused"} <= verdicts
+    assert {"nothing_wrong_found", "failed", "refused"} <= verdicts

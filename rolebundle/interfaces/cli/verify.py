@@ -80,7 +80,7 @@ def verify(
 
     The sources are the passages of --bundle or of each --chunk; else the whole corpus. In the
     draft, [1] cites the first passage, and path:start-end lines. -: standard input. The exit code
-    is 1 if the verdict is not `pass`.
+    is 0 only if the verdict is `nothing_wrong_found`.
 
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
@@ -113,7 +113,7 @@ def verify(
         from rolebundle.interfaces.cli.page_file import write_page
 
         write_page(html_file, page)
-    if answer.verdict != "pass":
+    if answer.verdict != "nothing_wrong_found":
         ctx.exit(1)
 
 
@@ -151,10 +151,10 @@ def _lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]
             yield f"\n{title}: {len(findings)}"
         for finding in findings:
             yield from _finding(finding, starts)
-    passed = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
+    held = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
     yield ""
-    if passed:
-        yield f"passed: {', '.join(f'{count} {code}' for code, count in passed.most_common())}"
+    if held:
+        yield f"found: {', '.join(f'{count} {code}' for code, count in held.most_common())}"
     if answer.uncited_sentences:
         yield f"{counted(len(answer.uncited_sentences), 'sentence')} without a citation"
     if answer.passages:

@@ -85,12 +85,17 @@ FINDING: Mapping[FindingCode, str] = {
     "unknown_citation": "cites what is not among the passages",
     "wrong_place": "cites the wrong place",
     "unrelated_citation": "cites a passage about something else",
-    "uncited": "has no citation",
     "figure_found": "the figure stands in the passage",
     "should_cite": "the figure stands in another passage than the cited one",
     "unsupported_figure": "the figure stands in no passage",
+    "rounded": "rounded from the passage's figure",
+    "computed": "calculated from figures of the passage",
+    "unknown_name": "the name stands in no passage",
+    "wrong_name": "another name than the passage's",
     "covered": "its words stand in the passage",
     "uncovered": "its words stand in no passage",
+    "differs": "like a sentence of the passage, but may say the opposite",
+    "judged_unsupported": "the judge says that the passage does not support it",
     "unchecked_language": "not checked: there are no rules for this language",
     "not_checked": "not checked: there was no time",
     "unknown_passage": "the passage is not in the corpus",
@@ -109,16 +114,18 @@ FINDING: Mapping[FindingCode, str] = {
 CHECK: Mapping[CheckName, str] = {
     "quotes": "quotes",
     "citations": "citations",
-    "figures": "figures, dates and names",
+    "figures": "figures and dates",
+    "names": "names",
     "coverage": "sentences",
+    "judge": "the judge",
     "sources": "sources",
     "publish": "what may leave the machine",
     "deadline": "time",
 }
 VERDICT: Mapping[Verdict, str] = {
-    "pass": "The draft passes",
-    "fail": "The draft fails",
-    "nothing_to_verify": "There is nothing to verify",
+    "failed": "The draft has errors",
+    "nothing_wrong_found": "Nothing wrong was found",
+    "nothing_to_check": "There was nothing to check",
 }
 LANE: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
 FOUND_BY: Mapping[FoundBy, str] = {

@@ -61,7 +61,7 @@ PASSAGES = {
 
 def verification(findings: list[Finding], **fields: object) -> Verification:
     values: dict[str, object] = {
-        "verdict": "fail", "message": "something fails", "counts": {}, "findings": findings,
+        "verdict": "failed", "message": "something fails", "counts": {}, "findings": findings,
     }  # fmt: skip
     return Verification.model_validate(values | fields)
 
@@ -123,7 +123,7 @@ def test_everything_of_the_answer_is_on_the_page() -> None:
     page = page_of(answer)
     text = text_of(page)
     for part in (
-        "The draft fails", "Something fails", "Sentences without a citation: 1", "[[near: …]]",
+        "The draft has errors", "Something fails", "Sentences without a citation: 1", "[[near: …]]",
         "Opinions of ollama:judge: 1", "not supported", "No, it says one.", "the judge is slow",
         "[7] in the draft", "b.md:3-4", "Checked against 2 passages", "3 to correct",
         "1 to look at", "the whole draft", "The corpus has no such passage",

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.verification import Finding, FindingCode, Span
-from rolebundle.verification.draft.parse import Draft, DraftSentence
-from rolebundle.verification.draft.validated import validated_draft
+from rolebundle.verification.draft.parse import Sentence
+from rolebundle.verification.draft.redact import validated_draft
 
 TEXT = "One is true. Two is not. Three is.\n\n- Four is a lie.\n- Five is true.\n"
 SENTENCES = tuple(
-    DraftSentence(m.start(), m.end(), m[0], True) for m in re.finditer(r"[A-Z][^.]*\.", TEXT)
+    Sentence(m.start(), m.end(), m[0], "prose", True) for m in re.finditer(r"[A-Z][^.]*\.", TEXT)
 )
-DRAFT = Draft(TEXT, SENTENCES, (), ())
 
 
 def finding(start: int, end: int, code: FindingCode = "absent", *, fails: bool = True) -> Finding:
@@ -29,27 +28,34 @@ def at(words: str, code: FindingCode = "absent") -> Finding:
 
 
 def test_sentences_in_which_something_fails_are_removed() -> None:
-    assert validated_draft(DRAFT, [at("not")], redact=True) == TEXT.replace("Two is not. ", "")
+    assert validated_draft(TEXT, SENTENCES, [at("not")], redact=True) == TEXT.replace(
+        "Two is not. ", ""
+    )
 
 
 def test_an_item_is_removed_with_its_marker() -> None:
-    redacted = validated_draft(DRAFT, [at("a lie")], redact=True)
+    redacted = validated_draft(TEXT, SENTENCES, [at("a lie")], redact=True)
     assert redacted == TEXT.replace("- Four is a lie.\n", "")
 
 
 def test_marks_name_the_codes() -> None:
-    marked = validated_draft(DRAFT, [at("Two is not.", "uncovered"), at("not")], redact=False)
+    marked = validated_draft(
+        TEXT, SENTENCES, [at("Two is not.", "uncovered"), at("not")], redact=False
+    )
     assert marked == TEXT.replace("Two is not.", "[[uncovered, absent: Two is not.]]")
 
 
 def test_a_mark_does_not_repeat_a_secret() -> None:
     findings = [at("Two is not.", "uncovered"), at("not", "secret")]
-    marked = validated_draft(DRAFT, findings, redact=False)
+    marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
     assert marked == TEXT.replace("Two is not.", "[[uncovered, secret: Two is .]]")
 
 
 def test_what_does_not_fail_changes_nothing() -> None:
-    assert validated_draft(DRAFT, [finding(0, 3, fails=False), finding(0, 0)], redact=True) is None
+    assert (
+        validated_draft(TEXT, SENTENCES, [finding(0, 3, fails=False), finding(0, 0)], redact=True)
+        is None
+    )
 
 
 spans = st.lists(
@@ -65,7 +71,7 @@ def is_subsequence(part: str, complete: str) -> bool:
 @given(spans)
 def test_redaction_only_removes_and_removes_all_that_fails(spans: list[list[int]]) -> None:
     findings = [finding(start, end) for start, end in spans]
-    redacted = validated_draft(DRAFT, findings, redact=True)
+    redacted = validated_draft(TEXT, SENTENCES, findings, redact=True)
     if redacted is None:
         assert all(start == end for start, end in spans)
         return
@@ -78,6 +84,6 @@ def test_redaction_only_removes_and_removes_all_that_fails(spans: list[list[int]
 @given(spans)
 def test_without_its_marks_a_marked_draft_is_the_draft(spans: list[list[int]]) -> None:
     findings = [finding(start, end) for start, end in spans]
-    marked = validated_draft(DRAFT, findings, redact=False)
+    marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
     if marked is not None:
         assert re.sub(r"\[\[absent: |\]\]", "", marked) == TEXT
