@@ -260,7 +260,9 @@ CASES: dict[str, Case] = {
     "newer schema": offered(
         lambda w: w.signed_again(w.site.key, schema_version=latest_version() + 1)
     ),
-    "older schema": offered(lambda w: w.signed_again(w.site.key, schema_version=latest_version() - 1)),
+    "older schema": offered(
+        lambda w: w.signed_again(w.site.key, schema_version=latest_version() - 1)
+    ),
     "expired": offered(lambda w: w.signed_again(w.site.key, expires_at="2026-01-01T00:00:00Z")),
     "file digest inside": offered(lambda w: w.signed_again(w.site.key, file_digest="0" * 64)),
     "corpus in place": offered(lambda w: {**w.new, DATABASE: w.site.db.read_bytes()}),

@@ -50,7 +50,9 @@ def test_a_page_has_the_draft_and_its_passages(db: Path, draft: Path, tmp_path: 
     assert 'href="#passage-1"' in text and FALSE[:-1] in text
 
 
-def test_only_a_draft_in_which_nothing_is_wrong_has_the_exit_code_0(db: Path, tmp_path: Path) -> None:
+def test_only_a_draft_in_which_nothing_is_wrong_has_the_exit_code_0(
+    db: Path, tmp_path: Path
+) -> None:
     for text, code in ((LIFETIME, 0), (FALSE, 1), ("# Only a heading\n", 1)):
         path = tmp_path / "draft.md"
         path.write_text(text, encoding="utf-8")
