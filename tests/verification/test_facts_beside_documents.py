@@ -146,7 +146,7 @@ def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> No
 
 
 def test_facts_of_an_older_corpus_get_indexes_of_their_own(ingested: Path) -> None:
-    """Up to schema 10 they were among the documents of their scope and level."""
+    """Up to schema 11 they were among the documents of their scope and level."""
     fact = remember_in(ingested)
     with open_writer(ingested) as corpus, corpus.writing():
         corpus.load_vectors()
@@ -156,7 +156,7 @@ def test_facts_of_an_older_corpus_get_indexes_of_their_own(ingested: Path) -> No
         partition.move_documents(corpus, [row for (row,) in rows], own.id, other.id)
         partition.remove_empty(corpus)
     db = apsw.Connection(str(ingested))
-    db.pragma("user_version", 10)
+    db.pragma("user_version", 11)
     db.close()
     with Admin(Workspace(ingested, HashingProvider())) as admin:
         admin.ingest([ingested.parent / "tree"])
