@@ -4,75 +4,101 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from rolebundle.ingest.readers.extracted import hidden_kind
-from rolebundle.ingest.readers.office import hex_color
+from rolebundle.ingest.readers.office import Look, hex_color
 from rolebundle.ingest.readers.package import integer_in, local_name, number_in
-from rolebundle.scan.hidden_style import Color, color
+from rolebundle.scan.hidden_style import color
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 VAL = f"{W}val"
-_OFF = frozenset(("0", "false", "off", "none"))
+_MAX_TINY_HEIGHT = 40  # twentieths of a point
+_MAX_WIDTH = 5  # percent
+_ON_PAGE = (-10_000, 31_000)  # twentieths of a point
 
 # Looks
-
-Look = Mapping[str, Any]
-"""What is known of how a text looks: ``hidden``, ``color``, ``fill``, ``size``, ``width``."""
-PLAIN: Look = {}
 
 
 def is_on(element: Any) -> bool:
     """Whether an element switches its property on."""
-    return element.get(VAL, "1").lower() not in _OFF
+    return element.get(VAL, "1").lower() not in {"0", "false", "off", "none"}
 
 
-def look_of(properties: Any) -> dict[str, Any]:
-    """The look that a ``w:rPr`` sets."""
-    found: dict[str, Any] = {}
+def _number(element: Any, name: str, default: float) -> float:
+    return number_in(element.get(W + name, "").rstrip("%"), default)
+
+
+def _vanish(item: Any) -> Look:
+    return {"vanish": is_on(item)}
+
+
+def _fill(item: Any) -> Look:
+    found = hex_color(item.get(f"{W}fill"))
+    return {} if found is None else {"fill": found}
+
+
+def _text_fill(item: Any) -> Look:
+    alphas = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
+    is_clear = item.find("{*}noFill") is not None or any(
+        number_in(value, 0) >= 95_000 for value in alphas
+    )
+    return {"hidden": True} if is_clear else {}
+
+
+def _exact(item: Any) -> Look:
+    """The height of a line or row."""
+    is_row = local_name(item) == "trHeight"
+    rule, height = ("hRule", "val") if is_row else ("lineRule", "line")
+    is_flat = item.get(W + rule) == "exact" and _number(item, height, 1000) <= _MAX_TINY_HEIGHT
+    return {"away" if is_row else "hidden": "invisible_element"} if is_flat else {}
+
+
+def _place(item: Any) -> Look:
+    """The frame or the indent of a paragraph."""
+    places = [_number(item, name, 0) for name in ("x", "y", "left", "start")]
+    return {} if all(_ON_PAGE[0] < place < _ON_PAGE[1] for place in places) else {"hidden": True}
+
+
+def _outline(item: Any) -> Look:
+    value = item.get(VAL, "")
+    return {"level": int(value) + 1} if value.isdigit() and int(value) < 9 else {}
+
+
+def _list(item: Any) -> Look:
+    number, level = value_of(item, "numId"), value_of(item, "ilvl")
+    look: Look = {"list_level": int(level) if level.isdigit() else 0}
+    return {**look, "list": number} if number else look
+
+
+_READ: Mapping[str, Callable[[Any], Look]] = {
+    "vanish": _vanish,
+    "specVanish": _vanish,
+    "color": lambda item: {"color": hex_color(item.get(VAL))},
+    "sz": lambda item: {"size": _number(item, "val", 20) / 2},
+    "w": lambda item: {"hidden": True} if _number(item, "val", 100) <= _MAX_WIDTH else {},
+    "shd": _fill,
+    "highlight": lambda item: (
+        {} if item.get(VAL) == "none" else {"fill": color(item.get(VAL, "").lower())}
+    ),
+    "textFill": _text_fill,
+    "spacing": _exact,
+    "trHeight": _exact,
+    "framePr": _place,
+    "ind": _place,
+    "outlineLvl": _outline,
+    "numPr": _list,
+    "hidden": lambda item: {"away": "invisible_element"} if is_on(item) else {},
+    "vMerge": lambda item: {} if item.get(VAL) == "restart" else {"away": "invisible_element"},
+}
+
+
+def properties_look(properties: Any) -> dict[str, Any]:
+    """The look that the properties of a run, paragraph, table, row or cell set."""
+    look: dict[str, Any] = {}
     for item in properties:
-        name = local_name(item)
-        if name in {"vanish", "specVanish"}:
-            found["hidden"] = is_on(item)
-        elif name == "color":
-            found["color"] = hex_color(item.get(VAL))
-        elif name == "sz":
-            found["size"] = number_in(item.get(VAL), 20) / 2
-        elif name == "w":
-            found["width"] = number_in(item.get(VAL, "").rstrip("%"), 100)
-        elif name == "shd":
-            found["fill"] = hex_color(item.get(f"{W}fill"))
-        elif name == "highlight" and item.get(VAL) != "none":
-            found["fill"] = color(item.get(VAL, "").lower())
-        elif name == "textFill":
-            alphas = [part for part in item.iter() if local_name(part) == "alpha"]
-            found["clear"] = any(local_name(part) == "noFill" for part in item) or any(
-                number_in(value, 0) >= 95_000
-                for part in alphas
-                for key, value in part.attrib.items()
-                if key.endswith("val")
-            )
-    return {key: value for key, value in found.items() if value is not None or key == "color"}
-
-
-def kind_of(look: Look, background: Color | None) -> str:
-    """How a look hides a text on a background; empty if it does not."""
-    if look.get("hidden") or look.get("clear") or look.get("width", 100.0) <= 5:
-        return "invisible_element"
-    return hidden_kind(look.get("color"), look.get("fill", background), look.get("size"))
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """A style with what it inherits."""
-
-    name: str = ""
-    level: int = 0
-    look: Look = field(default_factory=dict)
-    numbering: tuple[str, int] | None = None
-    fill: Color | None = None
-    is_shaded: bool = False
+        if read := _READ.get(local_name(item)):
+            look.update(read(item))
+    return look
 
 
 class Styles:
@@ -80,10 +106,10 @@ class Styles:
 
     def __init__(self, root: Any) -> None:
         self._elements = {style.get(f"{W}styleId", ""): style for style in root.iter(f"{W}style")}
-        self._found: dict[str, Style] = {"": Style()}
+        self._looks: dict[str, Look] = {}
         default = root.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
-        self.default_look: Look = {} if default is None else look_of(default)
-        self.default_paragraph = next(
+        self._default: Look = {} if default is None else properties_look(default)
+        self._default_paragraph = next(
             (
                 key
                 for key, style in self._elements.items()
@@ -93,33 +119,38 @@ class Styles:
             "",
         )
 
-    def get(self, style_id: str) -> Style:
-        """The style with this id."""
+    def _chain(self, key: str) -> list[str]:
+        """A style and those on which it is based, the last one first."""
         chain: list[str] = []
-        key = style_id
-        while key not in self._found and key in self._elements and key not in chain:
-            chain.append(key)
+        while key in self._elements and key not in chain:
+            chain.insert(0, key)
             key = value_of(self._elements[key], "basedOn")
-        style = self._found.get(key, Style())
-        for key in reversed(chain):
-            style = self._found[key] = self._derived(style, self._elements[key])
-        return style
+        return chain
 
-    def _derived(self, parent: Style, element: Any) -> Style:
-        run, paragraph = element.find(f"{W}rPr"), element.find(f"{W}pPr")
-        name = value_of(element, "name").lower()
-        level, numbering, fill = parent.level, parent.numbering, parent.fill
-        if paragraph is not None:
-            level = outline_level(paragraph) or level
-            numbering = numbering_of(paragraph, numbering) or numbering
-            fill = shading_of(paragraph) or fill
-        if match := re.fullmatch(r"heading (\d)", name):
-            level = level or int(match[1])
-        look = {**parent.look, **(look_of(run) if run is not None else {})}
-        is_shaded = parent.is_shaded or any(
-            hex_color(shading.get(f"{W}fill")) is not None for shading in element.iter(f"{W}shd")
-        )
-        return Style(name, level, look, numbering, fill, is_shaded)
+    def look(self, style_id: str) -> Look:
+        """What a style and those on which it is based set."""
+        if style_id not in self._looks:
+            look: dict[str, Any] = {}
+            for key in self._chain(style_id):
+                element = self._elements[key]
+                look["style"] = value_of(element, "name").lower()
+                if match := re.fullmatch(r"heading (\d)", look["style"]):
+                    look["level"] = int(match[1])
+                for name in ("pPr", "rPr"):
+                    properties = element.find(W + name)
+                    look |= {} if properties is None else properties_look(properties)
+            self._looks[style_id] = look
+        return self._looks[style_id]
+
+    def paragraph_look(self, style_id: str) -> Look:
+        """The look of a paragraph with a style; empty for the default one."""
+        return {**self._default, **self.look(style_id or self._default_paragraph)}
+
+    def table_look(self, style_id: str) -> Look:
+        """The look of a table: what is behind its cells is not known if its style has shades."""
+        elements = [self._elements[key] for key in self._chain(style_id)]
+        is_shaded = any(_fill(shade) for style in elements for shade in style.iter(f"{W}shd"))
+        return {"fill": None} if is_shaded else {}
 
 
 def value_of(element: Any, name: str) -> str:
@@ -128,38 +159,16 @@ def value_of(element: Any, name: str) -> str:
     return "" if child is None else child.get(VAL, "")
 
 
-def outline_level(properties: Any) -> int:
-    """The level of a heading, from 1; 0 if it is none."""
-    value = value_of(properties, "outlineLvl")
-    return int(value) + 1 if value.isdigit() and int(value) < 9 else 0
-
-
-def numbering_of(properties: Any, inherited: tuple[str, int] | None) -> tuple[str, int] | None:
-    """The list of a paragraph and its level in it, from 0; ``None`` if it sets none."""
-    element = properties.find(f"{W}numPr")
-    if element is None:
-        return None
-    number, level = value_of(element, "numId"), value_of(element, "ilvl")
-    return number or (inherited[0] if inherited else ""), int(level) if level.isdigit() else 0
-
-
-def shading_of(properties: Any) -> Color | None:
-    """The color behind a paragraph, a cell or a table, if it sets one."""
-    element = properties.find(f"{W}shd")
-    return None if element is None else hex_color(element.get(f"{W}fill"))
-
-
 # Numbers of lists
-
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
-          (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 def _roman(number: int) -> str:
-    if not 0 < number < 4000:
-        return str(number)
     digits = ""
-    for value, letters in _ROMAN:
+    for value, letters in zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "m cm d cd c xc l xl x ix v iv i".split(),
+        strict=True,
+    ):
         digits += letters * (number // value)
         number %= value
     return digits
@@ -176,6 +185,7 @@ _FORMATS: Mapping[str, Callable[[int], str]] = {
     "upperLetter": lambda number: _letter(number).upper(),
     "decimalZero": lambda number: f"{number:02}",
 }
+_MAX_LETTERED = 4_000
 
 
 class Numbering:
@@ -183,59 +193,55 @@ class Numbering:
 
     def __init__(self, root: Any) -> None:
         definitions = {item.get(f"{W}abstractNumId"): item for item in root.iter(f"{W}abstractNum")}
-        self._lists: dict[str, tuple[str, dict[int, tuple[int, str, str]]]] = {}
-        self._counts: dict[str, list[int]] = {}
+        self._lists: dict[str, tuple[str, dict[int, Any]]] = {}
         self._restarts: dict[str, dict[int, int]] = {}
+        # For each list, how far each of its levels that have begun has been counted.
+        self._counts: dict[str, dict[int, int]] = {}
         for item in root.iter(f"{W}num"):
             number, abstract = item.get(f"{W}numId", ""), value_of(item, "abstractNumId")
-            levels = dict(
-                map(_level, definitions.get(abstract, ())) if abstract in definitions else ()
+            overrides = list(item.iter(f"{W}lvlOverride"))
+            own = [level for override in overrides for level in override]
+            levels = [*definitions.get(abstract, ()), *own]
+            self._lists[number] = (
+                abstract,
+                {_level(level): level for level in levels if level.tag == f"{W}lvl"},
             )
-            restarts = {}
-            for override in item.iter(f"{W}lvlOverride"):
-                at = integer_in(override.get(f"{W}ilvl"), 0)
-                start = value_of(override, "startOverride")
-                if start.isdigit() and 0 <= at < 9:
-                    restarts[at] = int(start)
-                for level in override.iter(f"{W}lvl"):
-                    levels.update([_level(level)])
-            levels.pop(-1, None)
-            self._lists[number] = (abstract, levels)
-            self._restarts[number] = restarts
+            self._restarts[number] = {
+                _level(override): int(start)
+                for override in overrides
+                if (start := value_of(override, "startOverride")).isdigit()
+            }
 
     def label(self, number: str, level: int) -> str:
         """The label of the next paragraph; empty for one without a number or bullet."""
         if number not in self._lists or not 0 <= level < 9:
             return ""
         abstract, levels = self._lists[number]
-        counts = self._counts.setdefault(abstract, [0] * 9)
+        counts = self._counts.setdefault(abstract, {})
         for at, start in self._restarts.pop(number, {}).items():
+            self._end_below(counts, at)
             counts[at] = start - 1
-            counts[at + 1 :] = [0] * (8 - at)
         for at in range(level + 1):
-            start = levels.get(at, (1, "", ""))[0]
-            if at == level:
-                counts[at] = counts[at] + 1 if counts[at] else start
-            else:
-                counts[at] = counts[at] or start
-        counts[level + 1 :] = [0] * (8 - level)
-        _, form, text = levels.get(level, (1, "bullet", ""))
-        if form == "bullet":
-            return "-"
-        if form == "none":
-            return ""
+            start = "1" if at not in levels else value_of(levels[at], "start")
+            counts.setdefault(at, (int(start) if start.isdigit() else 1) - (at == level))
+        counts[level] += 1
+        self._end_below(counts, level)
+        forms = {at: value_of(item, "numFmt") for at, item in levels.items()}
+        if forms.get(level, "bullet") in {"bullet", "none"}:
+            return "" if forms.get(level) == "none" else "-"
 
         def written(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
-            return _FORMATS.get(levels.get(at, (1, "", ""))[1], str)(counts[at])
+            count = counts.get(at, 0)
+            form = _FORMATS.get(forms.get(at, ""), str)
+            return form(count) if 0 < count < _MAX_LETTERED else str(count)
 
-        return re.sub(r"%([1-9])", written, text).strip()
+        return re.sub(r"%([1-9])", written, value_of(levels[level], "lvlText")).strip()
+
+    def _end_below(self, counts: dict[int, int], level: int) -> None:
+        for at in range(level + 1, 9):
+            counts.pop(at, None)
 
 
-def _level(element: Any) -> tuple[int, tuple[int, str, str]]:
-    if element.tag != f"{W}lvl":
-        return -1, (1, "", "")
-    start = value_of(element, "start")
-    number = int(start) if start.isdigit() else 1
-    level = integer_in(element.get(f"{W}ilvl"), 0)
-    return level, (number, value_of(element, "numFmt"), value_of(element, "lvlText"))
+def _level(element: Any) -> int:
+    return integer_in(element.get(f"{W}ilvl"), 0)

@@ -1,22 +1,374 @@
-"""What the formats of Office Open XML share: their parts, colors and diagrams."""
+"""One walk over the text of office documents, whatever their format.
+
+A format is a table that says what its elements are, and a few methods that say how they look.
+"""
 
 from __future__ import annotations
 
-import colorsys
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
-from rolebundle.ingest.readers.extracted import HiddenTexts
-from rolebundle.ingest.readers.package import Package, local_name, number_in, properties_of
-from rolebundle.scan.hidden_style import Color, color
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind
+from rolebundle.ingest.readers.package import (
+    RELATION,
+    Package,
+    local_name,
+    number_in,
+    properties_of,
+)
+from rolebundle.scan.hidden_style import WHITE, Color, color
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+Look = Mapping[str, Any]
+"""What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
+whether it is ``hidden``, and ``away``, the kind of finding if something around it hides it; of a
+paragraph ``style`` (a name in lower case), ``level`` of a heading and ``label`` in a list."""
+Action = Callable[[Any, Any, Look, list[str]], None]
+"""What a walk does with an element inside of a paragraph; visible text is added to the list."""
 
+_SPACE = re.compile(r"[ \t\r\n]+")
+# Word shows these choices; others are replaced by their fallback.
+_KNOWN_CHOICES = re.compile(r"(?:w(?:p|ps|pg|pc|pi)|w(?:p)?1\d\w*|cx\d*|a14|am3d|aink|v|m|p1\d)")
 _UNSHOWN = re.compile(
     r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
     re.IGNORECASE,
 )
+_CODE_STYLES = frozenset(
+    ("code", "source code", "html preformatted", "preformatted text", "plain text", "macro")
+)
+_CONTENTS = re.compile(r"toc \d|table of figures")
+_WORD = re.compile(r"[^\W\d_]{2}")
+_INHERITED_BY_BOXES = ("fill", "away")
+_MAX_CELL_CHARS = 1_800
+_MAX_CELLS = 1_000_000
+
+
+class Piece(NamedTuple):
+    """A paragraph with its look, or the rows of a table."""
+
+    text: str = ""
+    look: Look = MappingProxyType({})
+    rows: Sequence[Sequence[str]] = ()
+
+
+class Walk:
+    """Reads the parts of a document into blocks, and collects what it hides.
+
+    A format sets the names of its elements, all without their namespaces.
+    """
+
+    ACTIONS: ClassVar[Mapping[str, Action]] = {}
+    """What is done with elements. Elements that are not here are entered."""
+    PARAGRAPHS: ClassVar[frozenset[str]] = frozenset(("p",))
+    BLOCKS: ClassVar[frozenset[str]] = frozenset(("p", "tbl"))
+    """Paragraphs, tables and lists: what a text box contains."""
+    TABLE, ROW = "tbl", "tr"
+    CELLS: ClassVar[frozenset[str]] = frozenset(("tc",))
+    IS_MIXED = False
+    """Whether all text between tags is text of the document."""
+    STREAMED: ClassVar[tuple[str, ...]] = ()
+    """The elements of the main part that are read one by one, so that the tree stays small."""
+    BODIES: ClassVar[frozenset[str]] = frozenset()
+    """The elements, with namespaces, whose children these are."""
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self.blocks = TextBlocks(package.too_large)
+        self.hidden = HiddenTexts()
+        self.relations: Mapping[str, tuple[str, str]] = {}
+        self.left_out = Counter[str]()
+        self.top: Look = {}
+        self._boxes: list[tuple[Any, Look]] = []
+        self._notes: list[tuple[str, Any]] = []
+        self._note_count = self._cell_count = 0
+        self._table: Any = None
+        self._table_look: Look = {}
+        self._rows: list[Sequence[str]] = []
+
+    # What a format defines
+
+    def look(self, element: Any, look: Look) -> Look:
+        """The look of a paragraph, table, row or cell in something that has ``look``."""
+        return look
+
+    def start_part(self, element: Any) -> None:
+        """Read a streamed element that is outside of the body."""
+
+    # The main part
+
+    def read_stream(self, part: str) -> None:
+        """Read a part, one block, or row of a table, at a time."""
+        for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
+            name, parent = local_name(element), element.getparent()
+            table = self._table_of(element) if name == self.ROW else None
+            if table is not None and table.getparent().tag in self.BODIES:
+                if table is not self._table:
+                    self._table, self._table_look = table, self.look(table, self.top)
+                    self.start_table(table, self._table_look)
+                self.top_row(element, self._table_look)
+                self.package.release(element)
+            elif parent is not None and parent.tag in self.BODIES:
+                if name == self.TABLE:
+                    self.end_table()
+                else:
+                    self.block(element)
+                self.package.release(element)
+            else:
+                self.start_part(element)
+
+    def block(self, element: Any) -> None:
+        """Read an element of the body that is no table."""
+        self.add(self.pieces(element, self.top))
+
+    def start_table(self, table: Any, look: Look) -> None:
+        """Begin a table of the body."""
+
+    def top_row(self, row: Any, look: Look) -> None:
+        """Read a row of a table of the body."""
+        self._rows.append(self.row(row, look))
+
+    def end_table(self) -> None:
+        """End the table whose rows were read."""
+        rows, self._rows, self._table = self._rows, [], None
+        self.add([Piece(rows=rows)])
+
+    def _table_of(self, element: Any) -> Any:
+        return next(element.iterancestors(f"{{*}}{self.TABLE}"), None)
+
+    # From pieces to blocks
+
+    def add(self, pieces: Iterable[Piece], anchor: str = "") -> None:
+        """Add the blocks of some pieces."""
+        for text, look, rows in pieces:
+            label, style, words = look.get("label", ""), look.get("style", ""), text.split()
+            if rows:
+                self._add_table(rows, anchor)
+            elif not words or _CONTENTS.fullmatch(style):
+                continue
+            elif style == "title" or look.get("level"):
+                number = "" if label.strip() == "-" else label
+                level = 0 if style == "title" else look["level"]
+                self.blocks.heading(f"{number} {text}", level, anchor)
+            elif label:
+                self.blocks.add("list", f"{label} {' '.join(words)}", anchor)
+            else:
+                self.blocks.add("code" if style in _CODE_STYLES else "paragraph", text, anchor)
+
+    def _add_table(self, rows: Sequence[Sequence[str]], anchor: str) -> None:
+        cells = [cell for row in rows for cell in row]
+        is_narrow = max(map(len, rows)) < 2
+        if not anchor and (is_narrow or any(len(cell) > _MAX_CELL_CHARS for cell in cells)):
+            # It only places paragraphs on the page.
+            for cell in cells:
+                self.blocks.add("paragraph", cell)
+        else:
+            self.blocks.table(rows, anchor)
+
+    def slide(self, number: int, title: str, pieces: Sequence[Piece], notes: Sequence[str]) -> None:
+        """Add a slide. It has a heading, so that it is not below that of another one."""
+        anchor = f"slide {number}"
+        if title or notes or any(piece.rows or piece.text.strip() for piece in pieces):
+            title = " ".join(title.split())
+            heading = title or f"Slide {number}"
+            self.blocks.heading(heading, 1, anchor, is_title=bool(title))
+            self.add(pieces, anchor)
+        if notes:
+            anchor += ", speaker notes"
+            self.blocks.heading("Speaker notes", 2, anchor, is_title=False)
+            for note in notes:
+                self.blocks.add("paragraph", note, anchor)
+
+    def page_margins(self, elements: Iterable[Any]) -> None:
+        """Add the texts at the head and foot of pages, each once, without page numbers."""
+        lines = [line for part in elements for line in self.lines(self.pieces(part, {}))]
+        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
+        if texts:
+            self.blocks.heading("Page header and footer", 1, is_title=False)
+            self.blocks.add("paragraph", "\n".join(texts))
+
+    def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
+        """The document that was read."""
+        notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
+        return self.blocks.document(properties, self.hidden, notes)
+
+    # From elements to pieces
+
+    def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
+        """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
+        name = local_name(element)
+        parts: list[str] = []
+        if name in self.PARAGRAPHS:
+            look = self.look(element, look)
+            self.inline(element, look, parts)
+            yield Piece("".join(parts), look)
+        elif name == self.TABLE:
+            yield Piece(rows=self._rows_of(element, self.look(element, look)))
+        elif name in self.ACTIONS:
+            self.ACTIONS[name](self, element, look, parts)
+            yield Piece("".join(parts))
+        else:
+            for child in children(element):
+                yield from self.pieces(child, look)
+        boxes, self._boxes = self._boxes, []
+        notes, self._notes = self._notes, []
+        for box, box_look in boxes:
+            yield from self.pieces(box, box_look)
+        for label, note in notes:
+            words = " ".join(self.lines(self.pieces(note, {}))).split()
+            if words:
+                yield Piece(f"[{label}] {' '.join(words)}")
+
+    def inline(self, element: Any, look: Look, parts: list[str]) -> None:
+        """Add the visible text of a paragraph, or of a part of it."""
+        if self.IS_MIXED:
+            self.text(element.text, look, parts)
+        for child in children(element):
+            name = local_name(child)
+            if name in self.BLOCKS:
+                box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
+                self._boxes.append((child, box_look))
+            elif action := self.ACTIONS.get(name):
+                action(self, child, look, parts)
+            else:
+                self.inline(child, look, parts)
+            if self.IS_MIXED:
+                self.text(child.tail, look, parts)
+
+    def text(self, text: str | None, look: Look, parts: list[str]) -> None:
+        """Add a text to what is visible, or to what is hidden."""
+        if not text:
+            return
+        background = look.get("fill", WHITE)
+        kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
+        if kind:
+            self.hidden.add(kind, text)
+        else:
+            parts.append(_SPACE.sub(" ", text) if self.IS_MIXED else text)
+
+    def note(self, note: Any, look: Look, parts: list[str]) -> None:
+        """Add the number of a note, whose text follows the paragraph."""
+        if kind := hides_all(look):
+            self.hidden.add(kind, all_text(note))
+        else:
+            self._note_count += 1
+            parts.append(f"[{self._note_count}]")
+            self._notes.append((str(self._note_count), note))
+
+    def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
+        """The lines of some pieces, one for each paragraph or row."""
+        for text, look, rows in pieces:
+            if text.strip():
+                yield f"{look.get('label', '')} {text}".strip()
+            yield from (", ".join(filter(None, row)) for row in rows if any(row))
+
+    def _rows_of(self, table: Any, look: Look) -> list[list[str]]:
+        rows = table.iter(f"{{*}}{self.ROW}")
+        return [self.row(row, look) for row in rows if self._table_of(row) is table]
+
+    def row(self, row: Any, look: Look) -> list[str]:
+        """The visible text of the cells of a row."""
+        look = self.look(row, look)
+        cells = [
+            self.cell(cell, look)
+            for cell in row.iter(*(f"{{*}}{name}" for name in self.CELLS))
+            if next(cell.iterancestors(row.tag)) is row
+        ]
+        self.count_cells(len(cells))
+        return cells
+
+    def cell(self, cell: Any, look: Look) -> str:
+        """The visible text of a cell."""
+        look = self.look(cell, look)
+        return "\n".join(
+            line for child in children(cell) for line in self.lines(self.pieces(child, look))
+        )
+
+    def count_cells(self, count: int) -> None:
+        """Count cells of tables.
+
+        Raises:
+            DocumentError: there are too many.
+        """
+        self._cell_count += count
+        if self._cell_count > _MAX_CELLS:
+            raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
+
+
+def children(element: Any) -> Any:
+    """The elements inside of an element; of an alternative those that Word shows."""
+    if local_name(element) != "AlternateContent":
+        return element
+    for option in element:
+        required = option.get("Requires", "").split()
+        if local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
+            return option
+    return ()
+
+
+def hides_all(look: Look) -> str:
+    """How a look hides everything, whatever its colors and size; empty if it does not."""
+    is_hidden = look.get("hidden") or look.get("vanish")
+    return look.get("away") or ("invisible_element" if is_hidden else "")
+
+
+def all_text(element: Any) -> str:
+    """The text of an element, visible or not."""
+    paragraphs = element.iter("{*}p", "{*}h")
+    return " ".join("".join(part.itertext()) for part in paragraphs) or "".join(element.itertext())
+
+
+# Actions
+
+
+def mark(text: str) -> Action:
+    """An element that stands for a text."""
+
+    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+        parts += () if hides_all(look) else (text,)
+
+    return action
+
+
+def hides(kind: str) -> Action:
+    """An element whose text people do not see."""
+
+    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+        look = {**look, "away": kind}
+        if not walk.IS_MIXED:
+            walk.text(element.text, look, parts)
+        walk.inline(element, look, parts)
+
+    return action
+
+
+def skip(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element without text of the document."""
+
+
+def text_of(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element that contains text only."""
+    walk.text(element.text, look, parts)
+
+
+def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element with the description of a picture."""
+    for key in ("descr", "title"):
+        walk.hidden.add("alt_text", element.get(key, ""))
+
+
+def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """A diagram: one line for each of its points."""
+    data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
+    for point in walk.package.parse(data).iter("{*}pt"):
+        words = all_text(point).split() if point.get("type", "node") in {"node", "asst"} else ()
+        if words:
+            walk.text(f"\n{' '.join(words)}\n", look, parts)
+
+
+# Office Open XML
 
 Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
@@ -28,7 +380,7 @@ def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str,
     Args:
         package: the file.
         default: the usual name of the main part.
-        hidden: gets the comments.
+        hidden: gets comments and properties that people define, which no reader shows.
 
     Raises:
         ValueError: there is no main part.
@@ -37,87 +389,47 @@ def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str,
     main = kinds.get("officeDocument", default)
     if main not in package:
         raise ValueError(f"it has no {main}")
-    for text in _comments(package):
-        hidden.add("comment", text, is_usual=True)
+    for name in filter(_UNSHOWN.search, package.names()):
+        hidden.add("comment", " ".join(package.parse(name).itertext()))
     return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
-
-
-def _comments(package: Package) -> Iterator[str]:
-    """The texts of comments and of properties that people define, which no reader shows."""
-    for name in package.names():
-        if _UNSHOWN.search(name):
-            text = " ".join(" ".join(package.parse(name).itertext()).split())
-            if text:
-                yield text
 
 
 def theme_of(package: Package, name: str) -> Theme:
     """The colors of the theme in the member ``name``."""
-    scheme = next(package.parse(name).iter(f"{_A}clrScheme"), ())
-    colors = {}
-    for entry in scheme:
-        for value in entry:
-            found = hex_color(value.get("lastClr") or value.get("val"))
-            if found is not None:
-                colors[local_name(entry)] = found
-    return colors
+    return {
+        local_name(entry): found
+        for entry in next(package.parse(name).iter("{*}clrScheme"), ())
+        for value in entry
+        if (found := hex_color(value.get("lastClr") or value.get("val")))
+    }
 
 
 def hex_color(value: str | None) -> Color | None:
     """A color of six or, with the opacity first, eight hexadecimal digits."""
-    if value and len(value) == 8:
-        value = value[2:]
-    return color(f"#{value.lower()}") if value and len(value) == 6 else None
+    return color(f"#{value[-6:].lower()}") if value and len(value) in {6, 8} else None
 
 
 def fill_color(fill: Any, theme: Theme) -> Color | None:
-    """The color of an ``a:solidFill``; ``None`` if it is not known."""
+    """The color of an ``a:solidFill``; ``None`` if it is not known, as of one that is changed."""
     for value in fill:
-        name = local_name(value)
-        if name == "srgbClr":
-            found = hex_color(value.get("val"))
-        elif name == "schemeClr":
-            found = theme.get(value.get("val", ""))
-        elif name == "sysClr":
-            found = hex_color(value.get("lastClr"))
-        elif name == "prstClr":
-            found = color(value.get("val", "").lower())
-        else:
-            found = None
-        return None if found is None else _changed(found, value)
+        name = value.get("val", "")
+        found = theme.get(name) or hex_color(value.get("lastClr") or name) or color(name.lower())
+        for change in value:
+            if local_name(change) != "alpha":
+                return None
+            opacity = number_in(change.get("val"), 100_000) / 100_000
+            found = found and found._replace(alpha=opacity)
+        return found
     return None
 
 
-def _changed(found: Color, value: Any) -> Color:
-    """A color with its changes of lightness and opacity."""
-    red, green, blue, alpha = found
-    for change in value:
-        name, amount = local_name(change), number_in(change.get("val"), 100_000) / 100_000
-        if name == "alpha":
-            alpha = amount
-        elif name in {"lumMod", "lumOff"}:
-            hue, light, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
-            light = light * amount if name == "lumMod" else light + amount
-            rgb = colorsys.hls_to_rgb(hue, min(max(light, 0.0), 1.0), saturation)
-            red, green, blue = (255 * channel for channel in rgb)
-        elif name == "shade":
-            red, green, blue = (channel * amount for channel in (red, green, blue))
-        elif name == "tint":
-            red, green, blue = (255 - (255 - channel) * amount for channel in (red, green, blue))
-    return Color(red, green, blue, alpha)
-
-
-def diagram_text(root: Any) -> str:
-    """The texts of a diagram, one line for each of its points."""
-    lines = []
-    for point in root.iter():
-        if local_name(point) == "pt" and point.get("type", "node") in {"node", "asst"}:
-            text = " ".join("".join(_texts(point)).split())
-            if text:
-                lines.append(text)
-    return "\n".join(lines)
-
-
-def _texts(element: Any) -> Iterator[str]:
-    for part in element.iter(f"{_A}t", f"{_A}p"):
-        yield (part.text or "") if part.tag == f"{_A}t" else " "
+def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
+    """Whether a shape is filled, and its color if it is known."""
+    for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
+        name = local_name(part)
+        if name.endswith("Fill"):
+            return name != "noFill", fill_color(part, theme) if name == "solidFill" else None
+    style = shape.find("{*}style/{*}fillRef")
+    if style is not None and style.get("idx", "0") != "0":
+        return True, fill_color(style, theme)
+    return False, None

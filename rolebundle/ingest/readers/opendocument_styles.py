@@ -26,6 +26,10 @@ _CENTIMETRES = {
     None: 1.0,
 }
 
+_FONT_SIZE = 12.0  # points
+_MIN_HEIGHT = 0.07  # centimetres
+_MAX_SHARE = 5  # percent
+
 
 def centimetres(value: str | None) -> float | None:
     """A length in centimetres; ``None`` if it is missing or malformed."""
@@ -77,63 +81,58 @@ class Styles:
         """The name of a paragraph's style; of an automatic one, that of its parent."""
         element = self._elements.get(("paragraph", name or ""))
         parent = "" if element is None else element.get(f"{STYLE}parent-style-name", "")
-        return (parent if re.fullmatch(r"P\d+", name or "") else name or "").lower()
+        base = parent if re.fullmatch(r"P\d+", name or "") else name or ""
+        return base.replace("_20_", " ").lower()
 
     def used_masters(self) -> set[str]:
         """The names of the master pages that styles refer to."""
         name = f"{STYLE}master-page-name"
         return {value for style in self._elements.values() if (value := style.get(name))}
 
-    def list_level(self, name: str, level: int) -> Any:
-        """The definition of a list's level; ``None`` if there is none."""
+    def list_form(self, name: str, level: int) -> tuple[str, str]:
+        """The format of the numbers of a list's level, and what follows them; empty for bullets."""
         for definition in self._lists.get(name, ()):
             if definition.get(f"{TEXT}level") == str(level):
-                return definition
-        return None
+                if local_name(definition).endswith("number"):
+                    form = definition.get(f"{STYLE}num-format", "1")
+                    return form, definition.get(f"{STYLE}num-suffix", ".")
+                break
+        return "", ""
 
 
-def _own_look(style: Any) -> dict[str, Any]:  # noqa: PLR0912
+def _own_look(style: Any) -> dict[str, Any]:
     look: dict[str, Any] = {}
     for properties in style:
-        name = local_name(properties)
-        if name == "text-properties":
-            if properties.get(f"{TEXT}display") is not None:
-                look["hidden"] = properties.get(f"{TEXT}display") == "none"
-            if found := properties.get(f"{FO}color"):
-                look["color"] = color(found.lower())
-            size = centimetres(properties.get(f"{FO}font-size"))
-            if size is not None:
-                look["size"] = size / _CENTIMETRES["pt"]
-            elif (share := properties.get(f"{FO}font-size", "")).endswith("%"):
-                look["size"] = 12.0 * number_in(share[:-1], 100) / 100
-            scale = properties.get(f"{STYLE}text-scale", "100%")
-            if number_in(scale.rstrip("%"), 100) <= 5:
-                look["hidden"] = True
-            # LibreOffice writes an opacity of 0 for texts in the automatic color.
-            is_automatic = properties.get(f"{STYLE}use-window-font-color") == "true"
-            for key, value in properties.attrib.items():
-                if (
-                    key.endswith("}opacity")
-                    and number_in(value.rstrip("%"), 100) <= 5
-                    and not is_automatic
-                ):
-                    look["hidden"] = True
-            if is_automatic:
-                look["color"] = None
-        if name == "graphic-properties" and properties.get(f"{DRAW}fill"):
-            solid = properties.get(f"{DRAW}fill") == "solid"
-            look["fill"] = color(properties.get(f"{DRAW}fill-color", "").lower()) if solid else None
-            if properties.get(f"{DRAW}fill") == "none":
-                del look["fill"]
-        found = properties.get(f"{FO}background-color")
-        if found and found != "transparent":
-            look["fill"] = color(found.lower())
-        for key, hides in (("display", "false"), ("visibility", "hidden")):
-            for names in (TABLE, PRESENTATION):
-                if properties.get(names + key) == hides:
-                    look["hidden"] = True
-        if properties.get(f"{FO}line-height") and name == "paragraph-properties":
-            height = centimetres(properties.get(f"{FO}line-height"))
-            if height is not None and height < 0.07:
-                look["hidden"] = True
+        values = {key.rpartition("}")[2]: value for key, value in properties.attrib.items()}
+        if values.get("display") == "false" or values.get("visibility") == "hidden":
+            look["hidden"] = True
+        if local_name(properties) == "text-properties":
+            look |= _text_look(values)
+        if local_name(properties) == "paragraph-properties":
+            height = centimetres(values.get("line-height"))
+            look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
+        background = values.get("background-color", "transparent")
+        if values.get("fill", "none") != "none":
+            background = values.get("fill-color", "") if values["fill"] == "solid" else ""
+        if background != "transparent":
+            look["fill"] = color(background.lower())
+    return look
+
+
+def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    if "display" in values:
+        look["vanish"] = values["display"] == "none"
+    size = values.get("font-size", "")
+    if size.endswith("%"):
+        look["size"] = _FONT_SIZE * number_in(size[:-1], 100) / 100
+    elif (length := centimetres(size)) is not None:
+        look["size"] = length / _CENTIMETRES["pt"]
+    # LibreOffice writes an opacity of 0 for texts in the automatic color.
+    is_automatic = values.get("use-window-font-color") == "true"
+    if is_automatic or "color" in values:
+        look["color"] = None if is_automatic else color(values["color"].lower())
+    shares = [values.get("text-scale", ""), "" if is_automatic else values.get("opacity", "")]
+    if any(number_in(share.rstrip("%"), 100) <= _MAX_SHARE for share in shares):
+        look["hidden"] = True
     return look
