@@ -7,208 +7,208 @@ document has no pages until it is laid out; its lines are those of the extracted
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.docx_styles import (
-    Numbering,
-    Styles,
-    W,
-    is_on,
-    properties_look,
-    value_of,
-)
-from rolebundle.ingest.readers.office import (
-    Action,
-    Look,
-    Walk,
-    alt_text,
-    diagram,
-    hex_color,
-    hides,
-    main_part,
-    mark,
-    shape_fill,
-    skip,
-)
+from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.office import Action, Look, Walk, hex_color
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     PackageReader,
+    integer_in,
     local_name,
     number_in,
 )
 from rolebundle.scan.hidden_style import WHITE, color
 
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_VAL = f"{_W}val"
+_MAX_TINY_HEIGHT = 40  # twentieths of a point
+_MAX_WIDTH = 5  # percent
+_ON_PAGE = (-10_000, 31_000)  # twentieths of a point
 _EMU = 12_700  # per point
 _OFF = re.compile(
     r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide|(?:left|top)\s*:\s*-(?:[89]\d\d|\d{4,})"
     r"|(?:width|height)\s*:\s*0(?![.\d])"
 )
+_HIDDEN: Look = {"hidden": True}
+_AWAY: Look = {"away": "invisible_element"}
 
 
-def _document(package: Package) -> ParsedDocument:
-    walk = _Docx(package)
-    main, properties = main_part(package, "word/document.xml", walk.hidden)
-    walk.read(main)
-    title = walk.blocks.title
-    # The title of a template stays in all documents that are made from it.
-    if title and not _shares_word(properties.get("title", ""), walk.blocks.beginning()):
-        properties["title"] = title
-    walk.page_margins(walk.headers_and_footers())
-    return walk.document(properties)
+# Looks
 
 
-def _shares_word(title: str, text: str) -> bool:
-    words = set(re.findall(r"\w{3,}", text.casefold()))
-    return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
+def _value(element: Any, name: str) -> str:
+    """The value of the child called ``name``; empty if there is none."""
+    child = element.find(_W + name)
+    return "" if child is None else child.get(_VAL, "")
 
 
-class _Docx(Walk):
-    """Reads the parts of a Word document."""
+def _number(item: Any, name: str, default: float) -> float:
+    return number_in(item.get(_W + name, "").rstrip("%"), default)
 
-    STREAMED = ("p", "tbl", "tr", "sdt", "customXml", "sectPr", "AlternateContent", "background")
-    BODIES = frozenset((f"{W}body",))
 
-    def __init__(self, package: Package) -> None:
-        super().__init__(package)
-        # For each open field whether its code is being read, which is not shown.
-        self._fields: list[bool] = []
-        self._sections: list[Any] = []
+def _is_on(item: Any) -> bool:
+    """Whether there is an element, and it switches its property on."""
+    return item is not None and item.get(_VAL, "1").lower() not in {"0", "false", "off", "none"}
 
-    def read(self, main: str) -> None:
-        """Read the main part."""
-        self.relations = self.package.relations(main)
-        self._styles = Styles(self._part("styles"))
-        self._numbering = Numbering(self._part("numbering"))
-        self._notes_by_id = {
-            (kind, note.get(f"{W}id")): note
-            for kind in ("footnote", "endnote")
-            for note in self._part(f"{kind}s").iter(W + kind)
-            if note.get(f"{W}type") is None
+
+def _fill(item: Any) -> Look:
+    found = hex_color(item.get(f"{_W}fill"))
+    return {} if found is None else {"fill": found}
+
+
+def _text_fill(item: Any) -> Look:
+    shares = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
+    is_clear = any(number_in(share, 0) >= 95_000 for share in shares)
+    return _HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
+
+
+def _height(item: Any) -> Look:
+    """The height of the lines of a paragraph, or of a row."""
+    is_row = local_name(item) == "trHeight"
+    rule, height = ("hRule", "val") if is_row else ("lineRule", "line")
+    if item.get(_W + rule) != "exact" or _number(item, height, 1000) > _MAX_TINY_HEIGHT:
+        return {}
+    return _AWAY if is_row else _HIDDEN
+
+
+def _place(item: Any) -> Look:
+    """The frame or the indent of a paragraph."""
+    places = (_number(item, name, 0) for name in ("x", "y", "left", "start"))
+    return {} if all(_ON_PAGE[0] < place < _ON_PAGE[1] for place in places) else _HIDDEN
+
+
+def _outline(item: Any) -> Look:
+    level = integer_in(item.get(_VAL), 9)
+    return {"level": level + 1} if 0 <= level < 9 else {}
+
+
+def _list(item: Any) -> Look:
+    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"), 0)
+    return {"list_level": level, **({"list": number} if number else {})}
+
+
+_PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
+    **dict.fromkeys(("vanish", "specVanish"), lambda item: {"vanish": _is_on(item)}),
+    "color": lambda item: {"color": hex_color(item.get(_VAL))},
+    "sz": lambda item: {"size": _number(item, "val", 20) / 2},
+    "w": lambda item: _HIDDEN if _number(item, "val", 100) <= _MAX_WIDTH else {},
+    "shd": _fill,
+    "highlight": lambda item: {"fill": color(item.get(_VAL, "").lower())} if _is_on(item) else {},
+    "textFill": _text_fill,
+    **dict.fromkeys(("spacing", "trHeight"), _height),
+    **dict.fromkeys(("framePr", "ind"), _place),
+    "outlineLvl": _outline,
+    "numPr": _list,
+    "hidden": lambda item: _AWAY if _is_on(item) else {},
+    "vMerge": lambda item: {} if item.get(_VAL) == "restart" else _AWAY,
+}
+"""How a property of a run, paragraph, table, row or cell changes the look."""
+
+
+def _look_of(properties: Any) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    for item in () if properties is None else properties:
+        if read := _PROPERTIES.get(local_name(item)):
+            look.update(read(item))
+    return look
+
+
+def _style_look(style: Any) -> Look:
+    name = _value(style, "name").lower()
+    match = re.fullmatch(r"heading (\d)", name)
+    level = {"level": int(match[1])} if match else {}
+    properties = (_look_of(style.find(_W + name)) for name in ("pPr", "rPr"))
+    return {**level, **next(properties), **next(properties), "style": name}
+
+
+# Numbers of lists
+
+
+def _roman(number: int) -> str:
+    digits = ""
+    for value, letters in zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "M CM D CD C XC L XL X IX V IV I".split(),
+        strict=True,
+    ):
+        digits += letters * (number // value)
+        number %= value
+    return digits
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+
+
+_FORMS: Mapping[str, Callable[[int], str]] = {
+    "lowerRoman": lambda number: _roman(number).lower(),
+    "upperRoman": _roman,
+    "lowerLetter": lambda number: _letter(number).lower(),
+    "upperLetter": _letter,
+    "decimalZero": lambda number: f"{number:02}",
+}
+_MAX_SPELLED = 234  # nine letters
+
+
+class _Numbering:
+    """The labels of numbered paragraphs, such as ``4.2``, as Word counts them."""
+
+    def __init__(self, root: Any) -> None:
+        definitions = {
+            item.get(f"{_W}abstractNumId"): item for item in root.iter(f"{_W}abstractNum")
         }
-        self.read_stream(main)
+        # Of each list what it shares its numbers with, and its levels.
+        self._lists: dict[str, tuple[str, dict[int, Any]]] = {}
+        self._restarts: dict[str, dict[int, int]] = {}
+        # How far each level that has begun was counted.
+        self._counts: dict[str, dict[int, int]] = {}
+        for item in root.iter(f"{_W}num"):
+            number, shared = item.get(f"{_W}numId", ""), _value(item, "abstractNumId")
+            levels = [*definitions.get(shared, ()), *item.iter(f"{_W}lvl")]
+            self._lists[number] = (
+                shared,
+                {_level(level): level for level in levels if level.tag == f"{_W}lvl"},
+            )
+            self._restarts[number] = {
+                _level(override): integer_in(start, 1)
+                for override in item.iter(f"{_W}lvlOverride")
+                if (start := _value(override, "startOverride"))
+            }
 
-    def _part(self, kind: str) -> Any:
-        names = (name for found, name in self.relations.values() if found == kind)
-        return self.package.parse(next(names, ""))
+    def label(self, number: str, level: int) -> str:
+        """The label of the next paragraph; empty for one without a number or bullet."""
+        if number not in self._lists or not 0 <= level < 9:
+            return ""
+        shared, levels = self._lists[number]
+        counts = self._counts.get(shared, {})
+        for at, start in self._restarts.pop(number, {}).items():
+            counts = {**{above: counts[above] for above in counts if above < at}, at: start - 1}
+        for at in range(level + 1):
+            start = integer_in(_value(levels[at], "start"), 1) if at in levels else 1
+            counts.setdefault(at, start - (at == level))
+        counts[level] += 1
+        self._counts[shared] = {at: counts[at] for at in range(level + 1)}
+        forms = {at: _value(item, "numFmt") for at, item in levels.items()}
+        if forms.get(level, "bullet") in {"bullet", "none"}:
+            return "" if forms.get(level) == "none" else "-"
 
-    def start_part(self, element: Any) -> None:
-        """Read the color of the pages."""
-        if element.tag == f"{W}background":
-            self.top = {"fill": hex_color(element.get(f"{W}color")) or WHITE}
+        def written(match: re.Match[str]) -> str:
+            at = int(match[1]) - 1
+            count = counts.get(at, 0)
+            return _FORMS.get(forms.get(at, "") if 0 < count <= _MAX_SPELLED else "", str)(count)
 
-    def look(self, element: Any, look: Look) -> Look:
-        """See Walk."""
-        name = local_name(element)
-        properties = element.find(f"{W}{name}Pr")
-        if name == "p":
-            return self._paragraph_look(properties, look)
-        if properties is None:
-            return look
-        own = properties_look(properties)
-        if name == "tr" and properties.find(f"{W}del") is not None:
-            own["away"] = "tracked_deletion"
-        if name == "tbl":
-            own = {**self._styles.table_look(value_of(properties, "tblStyle")), **own}
-        return {**look, **own}
+        return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
 
-    def _paragraph_look(self, properties: Any, look: Look) -> Look:
-        own, style = {}, ""
-        if properties is not None:
-            own, style = properties_look(properties), value_of(properties, "pStyle")
-            self._add_section(properties.find(f"{W}sectPr"))
-        look = {**look, **self._styles.paragraph_look(style), **own}
-        # Word counts paragraphs without text as well.
-        label = self._numbering.label(look.get("list", ""), look.get("list_level", 0))
-        return {**look, "label": "  " * look["list_level"] + label} if label else look
 
-    def _add_section(self, section: Any) -> None:
-        """Remember the headers and footers that a section shows."""
-        if section is not None:
-            first = section.find(f"{W}titlePg")
-            shown = {None, "default"} | ({"first"} if first is not None and is_on(first) else set())
-            even = self._part("settings").find(f"{W}evenAndOddHeaders")
-            shown |= {"even"} if even is not None and is_on(even) else set()
-            self._sections += [part for part in section if part.get(f"{W}type") in shown]
+def _level(element: Any) -> int:
+    return integer_in(element.get(f"{_W}ilvl"), 0)
 
-    def headers_and_footers(self) -> Iterator[Any]:
-        """The head and foot of the pages of all sections."""
-        ids = (part.get(f"{RELATION}id", "") for part in self._sections)
-        for name in dict.fromkeys(self.relations.get(key, ("", ""))[1] for key in ids):
-            yield self.package.parse(name)
 
-    # Elements inside of paragraphs
-
-    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
-        properties = element.find(f"{W}rPr")
-        if properties is not None:
-            style = self._styles.look(value_of(properties, "rStyle"))
-            look = {**look, **style, **properties_look(properties)}
-        self.inline(element, look, parts)
-
-    def _run_text(self, element: Any, look: Look, parts: list[str]) -> None:
-        is_code = any(self._fields)
-        self.text(element.text, {**look, "away": "field_code"} if is_code else look, parts)
-
-    def _field(self, element: Any, look: Look, parts: list[str]) -> None:
-        kind = element.get(f"{W}fldCharType")
-        if kind == "begin":
-            self._fields.append(True)
-        elif self._fields and kind == "separate":
-            self._fields[-1] = False
-        elif self._fields and kind == "end":
-            self._fields.pop()
-
-    def _control(self, element: Any, look: Look, parts: list[str]) -> None:
-        """A content control, which may show what to write into it."""
-        if element.find(f"{W}sdtPr/{W}showingPlcHdr") is None:
-            self.inline(element, look, parts)
-
-    def _reference(self, element: Any, look: Look, parts: list[str]) -> None:
-        """A note is added where the text refers to it for the first time."""
-        kind = local_name(element).removesuffix("Reference")
-        note = self._notes_by_id.pop((kind, element.get(f"{W}id")), None)
-        if note is not None:
-            self.note(note, look, parts)
-
-    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
-        is_off = any(map(_is_off, element.iter()))
-        self.inline(element, {**look, "away": "off_screen_element"} if is_off else look, parts)
-
-    def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
-        """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
-        if local_name(element) == "wsp":
-            _, fill = shape_fill(element, {})
-            look = {**look, "fill": fill}
-            properties = element.find("{*}cNvPr")
-            if properties is not None and properties.get("hidden") in {"1", "true"}:
-                look["away"] = "off_screen_element"
-        else:
-            is_filled = element.get("filled", "t") not in {"f", "false"}
-            name = element.get("fillcolor", "white").partition(" ")[0].lower()
-            look = {**look, "fill": color(name) if is_filled else None}
-        self.inline(element, look, parts)
-
-    ACTIONS: ClassVar[Mapping[str, Action]] = {
-        **dict.fromkeys(("pPr", "rPr", "rt", "sdtPr", "tblPr", "tblGrid"), skip),
-        **dict.fromkeys(("tab", "ptab"), mark("\t")),
-        **dict.fromkeys(("br", "cr"), mark("\n")),
-        "noBreakHyphen": mark("-"),
-        "r": _run,
-        "t": _run_text,
-        "fldChar": _field,
-        "sdt": _control,
-        **dict.fromkeys(("del", "moveFrom", "delText"), hides("tracked_deletion")),
-        **dict.fromkeys(("instrText", "delInstrText"), hides("field_code")),
-        **dict.fromkeys(("footnoteReference", "endnoteReference"), _reference),
-        **dict.fromkeys(("drawing", "pict", "object"), _drawing),
-        **dict.fromkeys(("wsp", "shape", "rect", "roundrect", "oval"), _shape),
-        **dict.fromkeys(("docPr", "cNvPr"), alt_text),
-        "relIds": diagram,
-        "sectPr": lambda self, element, look, parts: self._add_section(element),
-    }
+# The document
 
 
 def _is_off(part: Any) -> bool:
@@ -223,4 +223,166 @@ def _is_off(part: Any) -> bool:
     return bool(_OFF.search(part.get("style", "")))
 
 
-READER = PackageReader("docx", 3, _document)
+class _Docx(Walk):
+    """Reads the parts of a Word document."""
+
+    STREAMED = ("p", "tbl", "tr", "sdt", "customXml", "sectPr", "AlternateContent", "background")
+    BODIES = frozenset((f"{_W}body",))
+
+    def __init__(self, package: Package) -> None:
+        super().__init__(package)
+        self._main, self._properties = office.main_part(package, "word/document.xml", self.hidden)
+        self.relations = package.relations(self._main)
+        self._part_names = dict(reversed(self.relations.values()))
+        styles = {
+            item.get(f"{_W}styleId"): item for item in self._part("styles").iter(f"{_W}style")
+        }
+        self._styles = office.Styles(styles, lambda style: _value(style, "basedOn"), _style_look)
+        self._default_style = next(
+            (
+                key
+                for key, style in styles.items()
+                if style.get(f"{_W}type") == "paragraph"
+                and style.get(f"{_W}default") in {"1", "true"}
+            ),
+            "",
+        )
+        defaults = self._part("styles").find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr")
+        self._default_look = _look_of(defaults)
+        self._numbering = _Numbering(self._part("numbering"))
+        self._notes_by_id = {
+            (kind, note.get(f"{_W}id")): note
+            for kind in ("footnote", "endnote")
+            for note in self._part(f"{kind}s").iter(_W + kind)
+            if note.get(f"{_W}type") is None
+        }
+        self._has_even = _is_on(self._part("settings").find(f"{_W}evenAndOddHeaders"))
+        self._margins: dict[str, None] = {}
+        # For each open field whether its code is being read, which is not shown.
+        self._fields: list[bool] = []
+
+    def _part(self, kind: str) -> Any:
+        return self.package.parse(self._part_names.get(kind, ""))
+
+    def read(self) -> ParsedDocument:
+        """The document."""
+        self.read_stream(self._main)
+        title = self.blocks.title
+        # The title of a template stays in all documents that are made from it.
+        if title and not _shares_word(self._properties.get("title", ""), self.blocks.beginning()):
+            self._properties["title"] = title
+        self.page_margins(map(self.package.parse, self._margins))
+        return self.document(self._properties)
+
+    def start_part(self, element: Any) -> None:
+        """See Walk: the color of the pages."""
+        if element.tag == f"{_W}background":
+            self.top = {"fill": hex_color(element.get(f"{_W}color")) or WHITE}
+
+    def look(self, element: Any, look: Look) -> Look:
+        """See Walk."""
+        name = local_name(element)
+        properties = element.find(f"{_W}{name}Pr")
+        own = _look_of(properties)
+        if properties is None:
+            properties = element
+        if name == "p":
+            self._section(properties.find(f"{_W}sectPr"))
+            style = self._styles.look(_value(properties, "pStyle") or self._default_style)
+            look = {**look, **self._default_look, **style, **own}
+            # Word counts paragraphs without text as well.
+            label = self._numbering.label(look.get("list", ""), look.get("list_level", 0))
+            return {**look, "label": "  " * look["list_level"] + label} if label else look
+        if name == "tr" and properties.find(f"{_W}del") is not None:
+            own["away"] = "tracked_deletion"
+        if name == "tbl":
+            styles = self._styles.chain(_value(properties, "tblStyle"))
+            # Which of its shades are behind a cell is not known.
+            if any(_fill(shade) for style in styles for shade in style.iter(f"{_W}shd")):
+                own = {"fill": None, **own}
+        return {**look, **own}
+
+    def _section(self, section: Any) -> None:
+        """Remember the headers and footers that a section shows."""
+        if section is None:
+            return
+        has_first = _is_on(section.find(f"{_W}titlePg"))
+        shown = {"first": has_first, "even": self._has_even, "default": True}
+        for part in section:
+            if shown.get(part.get(f"{_W}type", "")) and part.get(f"{RELATION}id") in self.relations:
+                self._margins[self.relations[part.get(f"{RELATION}id")][1]] = None
+
+    # Elements inside of paragraphs
+
+    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+        properties = element.find(f"{_W}rPr")
+        if properties is not None:
+            style = self._styles.look(_value(properties, "rStyle"))
+            look = {**look, **style, **_look_of(properties)}
+        self.inline(element, look, parts)
+
+    def _run_text(self, element: Any, look: Look, parts: list[str]) -> None:
+        is_code = any(self._fields)
+        self.text(element.text, {**look, "away": "field_code"} if is_code else look, parts)
+
+    def _field(self, element: Any, look: Look, parts: list[str]) -> None:
+        kind = element.get(f"{_W}fldCharType")
+        if kind == "begin":
+            self._fields.append(True)
+        elif self._fields and kind == "separate":
+            self._fields[-1] = False
+        elif self._fields and kind == "end":
+            self._fields.pop()
+
+    def _control(self, element: Any, look: Look, parts: list[str]) -> None:
+        """A content control, which may show what to write into it."""
+        if element.find(f"{_W}sdtPr/{_W}showingPlcHdr") is None:
+            self.inline(element, look, parts)
+
+    def _reference(self, element: Any, look: Look, parts: list[str]) -> None:
+        """A note is added where the text refers to it for the first time."""
+        kind = local_name(element).removesuffix("Reference")
+        note = self._notes_by_id.pop((kind, element.get(f"{_W}id")), None)
+        if note is not None:
+            self.note(note, look, parts)
+
+    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+        is_off = any(map(_is_off, element.iter()))
+        self.inline(element, {**look, "away": "off_screen_element"} if is_off else look, parts)
+
+    def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
+        """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
+        look = {**look, "fill": office.shape_fill(element, {})[1]}
+        if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
+            look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
+        properties = element.find("{*}cNvPr")
+        if properties is not None and properties.get("hidden") in {"1", "true"}:
+            look["away"] = "off_screen_element"
+        self.inline(element, look, parts)
+
+    ACTIONS: ClassVar[Mapping[str, Action]] = {
+        **dict.fromkeys(("pPr", "rPr", "rt", "sdtPr"), office.skip),
+        **dict.fromkeys(("tab", "ptab"), office.mark("\t")),
+        **dict.fromkeys(("br", "cr"), office.mark("\n")),
+        "noBreakHyphen": office.mark("-"),
+        "r": _run,
+        "t": _run_text,
+        "fldChar": _field,
+        "sdt": _control,
+        **dict.fromkeys(("del", "moveFrom", "delText"), office.hides("tracked_deletion")),
+        **dict.fromkeys(("instrText", "delInstrText"), office.hides("field_code")),
+        **dict.fromkeys(("footnoteReference", "endnoteReference"), _reference),
+        **dict.fromkeys(("drawing", "pict", "object"), _drawing),
+        **dict.fromkeys(("wsp", "shape", "rect", "roundrect", "oval"), _shape),
+        **dict.fromkeys(("docPr", "cNvPr"), office.alt_text),
+        "relIds": office.diagram,
+        "sectPr": lambda self, element, look, parts: self._section(element),
+    }
+
+
+def _shares_word(title: str, text: str) -> bool:
+    words = set(re.findall(r"\w{3,}", text.casefold()))
+    return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
+
+
+READER = PackageReader("docx", 3, lambda package: _Docx(package).read())

@@ -12,7 +12,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind
+from rolebundle.ingest.readers.extracted import (
+    HiddenTexts,
+    SheetBlocks,
+    TextBlocks,
+    hidden_kind,
+)
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
@@ -189,6 +194,10 @@ class Walk:
             self.blocks.heading("Page header and footer", 1, is_title=False)
             self.blocks.add("paragraph", "\n".join(texts))
 
+    def sheet(self, name: str, *, is_shown: bool) -> SheetBlocks:
+        """Begin a sheet."""
+        return SheetBlocks(self.blocks, self.hidden, self.left_out, name, is_shown=is_shown)
+
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
         """The document that was read."""
         notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
@@ -295,6 +304,42 @@ class Walk:
         self._cell_count += count
         if self._cell_count > _MAX_CELLS:
             raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
+
+
+class Styles:
+    """The looks of the styles of a document.
+
+    Args:
+        elements: the styles by a key.
+        parent_of: the key of the style on which a style is based.
+        own_look: what a style itself sets.
+    """
+
+    def __init__(
+        self,
+        elements: Mapping[Any, Any],
+        parent_of: Callable[[Any], Any],
+        own_look: Callable[[Any], Look],
+    ) -> None:
+        self._elements, self._parent_of, self._own_look = elements, parent_of, own_look
+        self._looks: dict[Any, Look] = {}
+
+    def chain(self, key: Any) -> list[Any]:
+        """A style after those on which it is based."""
+        chain: list[Any] = []
+        while key in self._elements and self._elements[key] not in chain:
+            chain.insert(0, self._elements[key])
+            key = self._parent_of(chain[0])
+        return chain
+
+    def look(self, key: Any) -> Look:
+        """What a style and those on which it is based set."""
+        if key not in self._looks:
+            look: dict[str, Any] = {}
+            for element in self.chain(key):
+                look |= self._own_look(element)
+            self._looks[key] = look
+        return self._looks[key]
 
 
 def children(element: Any) -> Any:

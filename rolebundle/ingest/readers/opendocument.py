@@ -6,43 +6,39 @@ tree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import SheetBlocks
-from rolebundle.ingest.readers.office import (
-    Action,
-    Look,
-    Piece,
-    Walk,
-    all_text,
-    hides,
-    hides_all,
-    mark,
-    skip,
-)
-from rolebundle.ingest.readers.opendocument_styles import (
-    DRAW,
-    FO,
-    NAMES,
-    PRESENTATION,
-    STYLE,
-    TABLE,
-    TEXT,
-    Styles,
-    centimetres,
-)
+from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.extracted import Cell, SheetBlocks
+from rolebundle.ingest.readers.office import Action, Look, Piece, Walk, all_text, hides_all
 from rolebundle.ingest.readers.package import (
     Package,
     PackageReader,
     integer_in,
     local_name,
+    number_in,
     properties_of,
 )
+from rolebundle.scan.hidden_style import color
 
-_OFFICE = f"{{{NAMES}office:1.0}}"
-_SVG = f"{{{NAMES}svg-compatible:1.0}}"
+_NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
+_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _SVG, _FO = (
+    f"{{{_NAMES}{name}:1.0}}"
+    for name in (
+        "office text table drawing style presentation svg-compatible xsl-fo-compatible"
+    ).split()
+)
+_HIDDEN: Look = {"hidden": True}
+_LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
+_CENTIMETRES = {"cm": 1, "mm": 0.1, "in": 2.54, "pt": 0.0353, "pc": 0.423, "px": 0.0265, None: 1}
+_FONT_SIZE = 12.0  # points
+_MAX_SHARE = 5  # percent
+_MIN_SIDE = 0.04  # centimetres
+_MIN_HEIGHT = 0.07
+_FAR = 100.0
 _INDEXES = (
     "table-of-content illustration-index table-index object-index user-index alphabetical-index"
     " bibliography"
@@ -53,22 +49,56 @@ _DRAWN = (
 ).split()
 _SURROUNDINGS = frozenset(("footer", "date-time", "page-number", "header"))
 _MAX_REPEATED = 100
-_MAX_COLUMNS = 20_000
-_FAR = 100.0  # centimetres
-_MIN_SIDE = 0.04
 
 
-def _document(package: Package) -> ParsedDocument:
-    # Not parsed: in old files its namespace is only declared in a DTD, which is not read.
-    if b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise package.encrypted()
-    if "content.xml" not in package:
-        raise ValueError("it has no content.xml")
-    walk = _OpenDocument(package)
-    walk.read_stream("content.xml")
-    walk.page_margins(walk.headers_and_footers())
-    meta = package.parse("meta.xml").find(f"{_OFFICE}meta")
-    return walk.document(properties_of(() if meta is None else meta))
+# Looks
+
+
+def _centimetres(value: str | None) -> float | None:
+    """A length in centimetres; ``None`` if it is missing or malformed."""
+    match = _LENGTH.fullmatch(value or "")
+    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
+
+
+def _style_look(style: Any) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    for properties in style:
+        values = {key.rpartition("}")[2]: value for key, value in properties.attrib.items()}
+        if values.get("display") == "false" or values.get("visibility") == "hidden":
+            look["hidden"] = True
+        if local_name(properties) == "text-properties":
+            look |= _text_look(values)
+        if local_name(properties) == "paragraph-properties":
+            height = _centimetres(values.get("line-height"))
+            look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
+        background = values.get("background-color", "transparent")
+        if values.get("fill", "none") != "none":
+            background = values.get("fill-color", "") if values["fill"] == "solid" else ""
+        if background != "transparent":
+            look["fill"] = color(background.lower())
+    return look
+
+
+def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    if "display" in values:
+        look["vanish"] = values["display"] == "none"
+    size = values.get("font-size", "")
+    if size.endswith("%"):
+        look["size"] = _FONT_SIZE * number_in(size[:-1], 100) / 100
+    elif (length := _centimetres(size)) is not None:
+        look["size"] = length / _CENTIMETRES["pt"]
+    # LibreOffice writes an opacity of 0 for texts in the automatic color.
+    is_automatic = values.get("use-window-font-color") == "true"
+    if is_automatic or "color" in values:
+        look["color"] = None if is_automatic else color(values["color"].lower())
+    shares = [values.get("text-scale", ""), "" if is_automatic else values.get("opacity", "")]
+    if any(number_in(share.rstrip("%"), 100) <= _MAX_SHARE for share in shares):
+        look["hidden"] = True
+    return look
+
+
+# The document
 
 
 class _OpenDocument(Walk):
@@ -90,66 +120,97 @@ class _OpenDocument(Walk):
     def __init__(self, package: Package) -> None:
         super().__init__(package)
         self._root = package.parse("styles.xml")
-        self._styles = Styles()
-        self._styles.add(self._root)
-        layout = next(self._root.iter(f"{STYLE}page-layout-properties"), None)
-        self._size = [
-            (None if layout is None else centimetres(layout.get(f"{FO}page-{side}"))) or _FAR
-            for side in ("width", "height")
-        ]
+        self._style_elements: dict[tuple[str, str], Any] = {}
+        self._styles = office.Styles(self._style_elements, _parent_of, _style_look)
+        self._lists: dict[str, Any] = {}
+        self._add_styles(self._root)
+        pages = self._root.iter(f"{_STYLE}page-layout-properties")
+        self._page: Mapping[str, str] = dict(next(pages, self._root).attrib)
         self._pages = 0
-        # Of the table whose rows are being read.
         self._sheet: SheetBlocks | None = None
         self._row_number = 0
 
-    def start_part(self, element: Any) -> None:
-        """Read the styles of the content."""
-        if local_name(element) == "automatic-styles":
-            self._styles.add(element)
+    def read(self) -> ParsedDocument:
+        """The document."""
+        # Not parsed: in old files its namespace is only declared in a DTD, which is not read.
+        if b"encryption-data" in self.package.read("META-INF/manifest.xml"):
+            raise self.package.encrypted()
+        if "content.xml" not in self.package:
+            raise ValueError("it has no content.xml")
+        self.read_stream("content.xml")
+        if not self._sheet and not self._pages:
+            self.page_margins(self._headers_and_footers())
+        meta = self.package.parse("meta.xml").find(f"{_OFFICE}meta")
+        return self.document(properties_of(() if meta is None else meta))
 
-    def headers_and_footers(self) -> Iterator[Any]:
+    def start_part(self, element: Any) -> None:
+        """See Walk: the styles of the content."""
+        if local_name(element) == "automatic-styles":
+            self._add_styles(element)
+
+    def _add_styles(self, root: Any) -> None:
+        for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
+            key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
+            self._style_elements[key] = style
+        for style in root.iter(f"{_TEXT}list-style"):
+            self._lists[style.get(f"{_STYLE}name", "")] = style
+
+    def _look(self, family: str, element: Any, names: str = _TEXT) -> Look:
+        """The look that the style of an element sets."""
+        return self._styles.look((family, element.get(f"{names}style-name", "")))
+
+    def _headers_and_footers(self) -> Iterator[Any]:
         """The head and foot of the pages that a text uses."""
-        used = self._styles.used_masters() | {"Standard", "Default"}
-        for master in self._root.iter(f"{STYLE}master-page"):
-            if master.get(f"{STYLE}name") in used and not self._sheet and not self._pages:
+        attribute = f"{_STYLE}master-page-name"
+        used = {style.get(attribute) for style in self._style_elements.values()}
+        for master in self._root.iter(f"{_STYLE}master-page"):
+            if master.get(f"{_STYLE}name") in used | {"Standard", "Default"}:
                 for part in master:
                     is_margin = local_name(part).startswith(("header", "footer"))
-                    if is_margin and part.get(f"{STYLE}display") != "false":
+                    if is_margin and part.get(f"{_STYLE}display") != "false":
                         yield part
 
     def look(self, element: Any, look: Look) -> Look:
         """See Walk."""
         name = local_name(element)
-        if element.tag.startswith(TABLE):
-            own = dict(self._styles.look(name, element.get(f"{TABLE}style-name")))
-            if name == self.TABLE:
-                own["columns"] = _hidden_columns(element)
-                # A template of a slide's table has colors that are not known here.
-                own = {"fill": None, **own} if self._pages else own
+        if element.tag.startswith(_TABLE):
+            own = dict(self._look(name, element, _TABLE))
+            own["collapsed"] = own.pop("hidden", False) or _is_collapsed(element)
             if name == "covered-table-cell":
                 own["away"] = "invisible_element"
-            return {**look, **own}
-        style = element.get(f"{TEXT}style-name")
-        own = {**self._styles.look("paragraph", style), "style": self._styles.base_name(style)}
-        if name == "h" or own["style"] == "heading":
-            own["level"] = integer_in(element.get(f"{TEXT}outline-level"), 1)
-        for part in element.iter(f"{TEXT}hidden-paragraph"):
-            if part.get(f"{TEXT}is-hidden") == "true":
-                own["hidden"] = True
+            # A template of a slide's table has colors that are not known here.
+            return {**({"fill": None} if self._pages else {}), **look, **own}
+        style = self._base_style(element.get(f"{_TEXT}style-name", ""))
+        own = {**self._look("paragraph", element), "style": style}
+        if name == "h" or style == "heading":
+            own["level"] = integer_in(element.get(f"{_TEXT}outline-level"), 1)
+        for part in element.iter(f"{_TEXT}hidden-paragraph"):
+            own |= _HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
         return {**look, **own}
+
+    def _base_style(self, name: str) -> str:
+        """The name of a paragraph's style; of an automatic one, that of its parent."""
+        if re.fullmatch(r"P\d+", name) and ("paragraph", name) in self._style_elements:
+            name = _parent_of(self._style_elements["paragraph", name])[1]
+        return name.replace("_20_", " ").lower()
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
         """See Walk. The label of a list's item is that of its first paragraph."""
-        if element.tag != f"{TEXT}list":
+        if element.tag != f"{_TEXT}list":
             yield from super().pieces(element, look)
             return
         level = look.get("list_level", 0) + 1
-        style = element.get(f"{TEXT}style-name") or look.get("list", "")
-        form, suffix = self._styles.list_form(style, level)
+        style = element.get(f"{_TEXT}style-name") or look.get("list", "")
         look = {**look, "list_level": level, "list": style}
+        forms = (
+            form for form in self._lists.get(style, ()) if form.get(f"{_TEXT}level") == str(level)
+        )
+        form = next(forms, element)
+        has_numbers = local_name(form).endswith("number") and form.get(f"{_STYLE}num-format") == "1"
+        suffix = form.get(f"{_STYLE}num-suffix", ".")
         indent, number = "  " * (level - 1), 0
         for item in element:
-            is_numbered = form == "1" and local_name(item) == "list-item"
+            is_numbered = has_numbers and local_name(item) == "list-item"
             for child in item:
                 if local_name(child) in self.PARAGRAPHS:
                     number += is_numbered
@@ -163,21 +224,24 @@ class _OpenDocument(Walk):
 
     def start_table(self, table: Any, look: Look) -> None:
         """See Walk."""
-        self._row_number, self._sheet = 0, None
         if table.getparent().tag == f"{_OFFICE}spreadsheet":
-            self._sheet = SheetBlocks(self.blocks, table.get(f"{TABLE}name", ""))
-            self.left_out["hidden sheets"] += bool(look.get("hidden"))
+            name = table.get(f"{_TABLE}name", "")
+            self._sheet, self._row_number = self.sheet(name, is_shown=not look["collapsed"]), 1
+            first = 1
+            for column in table.iter(f"{_TABLE}table-column"):
+                last = first + integer_in(column.get(f"{_TABLE}number-columns-repeated"), 1) - 1
+                if _is_collapsed(column):
+                    self._sheet.hide_columns(first, last)
+                first = last + 1
 
     def top_row(self, row: Any, look: Look) -> None:
         """See Walk."""
-        number = self._row_number + 1
-        self._row_number += integer_in(row.get(f"{TABLE}number-rows-repeated"), 1)
         if self._sheet is None:
             super().top_row(row, look)
-        elif look.get("hidden"):
-            self.hidden.add("hidden_cells", all_text(row))
-        else:
-            self._sheet.add(number, self._cells(row, look))
+            return
+        cells = [cell for cell in self._cells(row, look) if cell.text.strip()]
+        self._sheet.add(self._row_number, cells, is_hidden=self.look(row, look)["collapsed"])
+        self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
 
     def end_table(self) -> None:
         """See Walk."""
@@ -187,33 +251,23 @@ class _OpenDocument(Walk):
 
     def row(self, row: Any, look: Look) -> list[str]:
         """See Walk."""
-        return [text for text, _ in self._cells(row, look)]
+        if self.look(row, look)["collapsed"]:
+            look = {**look, "away": "hidden_cells"}
+        return [cell.text for cell in self._cells(row, look)]
 
-    def _cells(self, row: Any, look: Look) -> list[tuple[str, bool]]:
-        """The visible cells of a row, and for each whether it is a text."""
-        look = self.look(row, look)
-        is_hidden = row.get(f"{TABLE}visibility") in {"collapse", "filter"} or look.get("hidden")
-        if is_hidden:
-            if text := all_text(row).strip():
-                self.left_out["hidden rows"] += 1
-                self.hidden.add("hidden_cells", text)
-            return []
-        cells: list[tuple[str, bool]] = []
-        column = 0
+    def _cells(self, row: Any, look: Look) -> list[Cell]:
+        cells: list[Cell] = []
+        column = 1
         for cell in row:
-            if local_name(cell) not in self.CELLS:
-                continue
-            repeated = integer_in(cell.get(f"{TABLE}number-columns-repeated"), 1)
-            # The cells to the right of the last column are one that is repeated 16,000 times.
-            count = min(repeated, _MAX_REPEATED)
-            shown = count - sum(look["columns"][column : column + count])
-            column += repeated
-            if shown:
+            if local_name(cell) in self.CELLS:
+                text = self.cell(cell, self.look(row, look))
                 is_text = cell.get(f"{_OFFICE}value-type", "string") == "string"
-                cells += [(self.cell(cell, look), is_text)] * shown
-            else:
-                self.hidden.add("hidden_cells", all_text(cell))
-        while cells and not cells[-1][0].strip():
+                repeated = integer_in(cell.get(f"{_TABLE}number-columns-repeated"), 1)
+                # The cells to the right of the last column are one that is repeated 16,000 times.
+                columns = range(column, column + min(repeated, _MAX_REPEATED))
+                cells += [Cell(at, text, is_text) for at in columns]
+                column += repeated
+        while cells and not cells[-1].text.strip():
             cells.pop()
         self.count_cells(len(cells))
         return cells
@@ -222,19 +276,19 @@ class _OpenDocument(Walk):
 
     def block(self, element: Any) -> None:
         """See Walk."""
-        if element.tag != f"{DRAW}page":
+        if element.tag != f"{_DRAW}page":
             super().block(element)
             return
         self._pages += 1
-        if self._styles.look("drawing-page", element.get(f"{DRAW}style-name")).get("hidden"):
+        if self._look("drawing-page", element, _DRAW).get("hidden"):
             self.left_out["hidden slides"] += 1
             self.hidden.add("hidden_slide", all_text(element))
             return
         title, notes, pieces = "", [], []
         for shape in element:
-            role = shape.get(f"{PRESENTATION}class", "")
+            role = shape.get(f"{_PRESENTATION}class", "")
             if local_name(shape) == "notes":
-                for box in shape.iter(f"{DRAW}text-box"):
+                for box in shape.iter(f"{_DRAW}text-box"):
                     text = "\n".join(self.lines(self.pieces(box, {})))
                     notes += [line for line in text.split("\n") if line.strip()]
             elif role not in _SURROUNDINGS and local_name(shape) != "forms":
@@ -249,73 +303,67 @@ class _OpenDocument(Walk):
     # Elements inside of paragraphs
 
     def _span(self, element: Any, look: Look, parts: list[str]) -> None:
-        style = self._styles.look("text", element.get(f"{TEXT}style-name"))
-        self.inline(element, {**look, **style}, parts)
+        self.inline(element, {**look, **self._look("text", element)}, parts)
 
     def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
-        count = min(integer_in(element.get(f"{TEXT}c"), 1), _MAX_REPEATED)
+        count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
         parts.append("" if hides_all(look) else " " * count)
 
     def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
         """A section, or a field that may be hidden."""
-        style = self._styles.look("section", element.get(f"{TEXT}style-name"))
-        is_hidden = element.get(f"{TEXT}is-hidden") == "true" or style.get("hidden")
-        if is_hidden or element.get(f"{TEXT}display") in {"none", "condition"}:
+        style = self._look("section", element)
+        is_hidden = element.get(f"{_TEXT}is-hidden") == "true" or style.get("hidden")
+        if is_hidden or element.get(f"{_TEXT}display") in {"none", "condition"}:
             look = {**look, "away": "invisible_element"}
         self.inline(element, {**look, **style}, parts)
 
     def _note(self, element: Any, look: Look, parts: list[str]) -> None:
-        for body in element.findall(f"{TEXT}note-body"):
+        for body in element.findall(f"{_TEXT}note-body"):
             self.note(body, look, parts)
 
     def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
         """A picture, a shape or a text box. Its text does not look like what is around it."""
-        style = self._styles.look("graphic", element.get(f"{DRAW}style-name"))
-        kind = hides_all(look) or hides_all(style)
-        if self._is_far(element):
-            kind = kind or "off_screen_element"
+        style = self._look("graphic", element, _DRAW)
+        kind = hides_all(look) or hides_all(style) or self._hiding_place(element)
         look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
         self.inline(element, {**look, "away": kind} if kind else look, parts)
 
-    def _is_far(self, element: Any) -> bool:
-        """Whether a shape is off the page or the slide, or has no size."""
-        places = (centimetres(element.get(_SVG + key)) for key in ("x", "y", "width", "height"))
-        x, y, width, height = places
-        if element.tag == f"{DRAW}frame" and any(
-            side is not None and side < _MIN_SIDE for side in (width, height)
-        ):
-            return True
-        edges = zip((x, y), (width, height), self._size, strict=True)
-        if self._pages:
-            return any(at and (at >= most or at + (side or 0.0) <= 0) for at, side, most in edges)
-        return any(at is not None and abs(at) > _FAR for at in (x, y))
+    def _hiding_place(self, element: Any) -> str:
+        """How the place or size of a shape hides it; empty if it does not."""
+        for axis, side in (("x", "width"), ("y", "height")):
+            at = _centimetres(element.get(_SVG + axis))
+            size = _centimetres(element.get(_SVG + side))
+            if size is not None and size < _MIN_SIDE and element.tag == f"{_DRAW}frame":
+                return "invisible_element"
+            page = _centimetres(self._page.get(f"{_FO}page-{side}")) if self._pages else None
+            is_beside = page is not None and at is not None and not -(size or 0.0) < at < page
+            if is_beside or abs(at or 0.0) > _FAR:
+                return "off_screen_element"
+        return ""
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
         "s": _spaces,
-        "tab": mark("\t"),
-        "line-break": mark("\n"),
+        "tab": office.mark("\t"),
+        "line-break": office.mark("\n"),
         "span": _span,
         "note": _note,
         **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
-        **dict.fromkeys(("ruby-text", "binary-data", "change-info", *_INDEXES), skip),
-        **dict.fromkeys(("desc", "title"), hides("alt_text")),
+        **dict.fromkeys(("ruby-text", "binary-data", "change-info", *_INDEXES), office.skip),
+        **dict.fromkeys(("desc", "title"), office.hides("alt_text")),
         **dict.fromkeys(_DRAWN, _drawing),
-        "tracked-changes": hides("tracked_deletion"),
-        "annotation": hides("comment"),
-        "script": hides("field_code"),
+        "tracked-changes": office.hides("tracked_deletion"),
+        "annotation": office.hides("comment"),
+        "script": office.hides("field_code"),
     }
 
 
-def _hidden_columns(table: Any) -> list[bool]:
-    """For each column whether it is hidden, up to the last one that is."""
-    columns: list[bool] = []
-    for column in table.iter(f"{TABLE}table-column"):
-        repeated = integer_in(column.get(f"{TABLE}number-columns-repeated"), 1)
-        is_hidden = column.get(f"{TABLE}visibility") in {"collapse", "filter"}
-        columns += [is_hidden] * min(repeated, _MAX_COLUMNS - len(columns))
-    while columns and not columns[-1]:
-        columns.pop()
-    return columns
+def _parent_of(style: Any) -> tuple[str, str]:
+    return style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}parent-style-name", "")
 
 
-READER = PackageReader("opendocument", 3, _document)
+def _is_collapsed(element: Any) -> bool:
+    """Whether a row or column is hidden."""
+    return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
+
+
+READER = PackageReader("opendocument", 3, lambda package: _OpenDocument(package).read())

@@ -6,26 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.office import (
-    Action,
-    Look,
-    Piece,
-    Theme,
-    Walk,
-    all_text,
-    alt_text,
-    children,
-    diagram,
-    fill_color,
-    main_part,
-    mark,
-    shape_fill,
-    text_of,
-    theme_of,
-)
+from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.office import Action, Look, Piece, Theme, Walk, fill_color
 from rolebundle.ingest.readers.package import (
     RELATION,
-    Package,
     PackageReader,
     integer_in,
     local_name,
@@ -36,7 +20,7 @@ from rolebundle.scan.hidden_style import WHITE, Color
 _TITLES = frozenset(("title", "ctrTitle"))
 # Date, footer and number, which all slides have.
 _SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
-_SHAPES = frozenset(("sp", "pic", "graphicFrame", "grpSp", "cxnSp"))
+_SHAPES = frozenset(("sp", "pic", "graphicFrame", "cxnSp"))
 _MIN_SIDE = 12_700  # a point
 # Of so many shapes it is known what they cover.
 _MAX_DRAWN = 500
@@ -47,11 +31,12 @@ _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 
 
-def _document(package: Package) -> ParsedDocument:
-    walk = _Pptx(package)
-    main, properties = main_part(package, "ppt/presentation.xml", walk.hidden)
-    walk.read(main)
-    return walk.document(properties)
+class _Shape(NamedTuple):
+    """A shape, its place if that is known, and whether it or a group around it is hidden."""
+
+    element: Any
+    box: _Box | None
+    is_hidden: bool
 
 
 class _Layout(NamedTuple):
@@ -59,36 +44,31 @@ class _Layout(NamedTuple):
 
     Attributes:
         theme: its colors.
-        roots: the elements of the layout and of its master.
-        boxes: the places that shapes and pictures of both fill.
+        background: its color; ``None`` if it is not known.
+        boxes: the places that shapes and pictures fill.
     """
 
     theme: Theme
-    roots: Sequence[Any]
+    background: Color | None
     boxes: Sequence[_Box]
-
-
-class _Scale(NamedTuple):
-    """From the coordinates inside of a group to those of the slide."""
-
-    x: float = 0.0
-    y: float = 0.0
-    scale_x: float = 1.0
-    scale_y: float = 1.0
 
 
 class _Pptx(Walk):
     """Reads the slides of a presentation."""
 
-    def read(self, main: str) -> None:
-        """Read the slides in their order."""
+    def read(self) -> ParsedDocument:
+        """The document."""
+        main, properties = office.main_part(self.package, "ppt/presentation.xml", self.hidden)
         root, slides = self.package.parse(main), self.package.relations(main)
         size = root.find("{*}sldSz")
-        keys = () if size is None else ("cx", "cy")
-        self._size = [number_in(size.get(key), 0) for key in keys]
+        width, height = (
+            (1e9 if size is None else number_in(size.get(key), 1e9)) for key in ("cx", "cy")
+        )
+        self._slide_box = (0.0, 0.0, width, height)
         self._layouts: dict[str, _Layout] = {}
         for number, entry in enumerate(root.iter("{*}sldId"), start=1):
             self._slide(number, slides.get(entry.get(f"{RELATION}id", ""), ("", ""))[1])
+        return self.document(properties)
 
     def _slide(self, number: int, name: str) -> None:
         root = self.package.parse(name)
@@ -99,21 +79,20 @@ class _Pptx(Walk):
             for shape in self.package.parse(parts.get("notesSlide", "")).iter("{*}sp")
             if _placeholder(shape) == "body"
             for paragraph in shape.iter("{*}p")
-            if (text := "".join(part.text or "" for part in paragraph.iter("{*}t")).strip())
+            if (text := office.all_text(paragraph).strip())
         ]
         if root.get("show", "1") in {"0", "false"}:
             self.left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", " ".join([all_text(root), *notes]))
+            self.hidden.add("hidden_slide", " ".join([office.all_text(root), *notes]))
             return
-        layout = self._layout(parts.get("slideLayout", ""))
-        self._theme = layout.theme
-        self._background = self._background_of([root, *layout.roots])
+        self._theme, background, boxes = self._layout(parts.get("slideLayout", ""))
+        self._background = _background(root, self._theme, background)
         # The places of filled shapes and pictures that were drawn.
-        self._drawn = list(layout.boxes)
+        self._drawn = list(boxes)
         title, pieces = "", []
-        for shape, box, is_hidden in _shapes(root.find("{*}cSld/{*}spTree"), _Scale(), False):
-            found = list(self._shape(shape, box, is_hidden))
-            if not title and _placeholder(shape) in _TITLES:
+        for shape in _shapes(root):
+            found = list(self._pieces_of(shape))
+            if not title and _placeholder(shape.element) in _TITLES:
                 title = " ".join(piece.text for piece in found)
             else:
                 pieces += found
@@ -121,64 +100,43 @@ class _Pptx(Walk):
 
     def _layout(self, name: str) -> _Layout:
         if name not in self._layouts:
-            relations = dict(self.package.relations(name).values())
-            master = relations.get("slideMaster", "")
-            roots = [self.package.parse(name), self.package.parse(master)]
-            theme = theme_of(
-                self.package, dict(self.package.relations(master).values()).get("theme", "")
-            )
-            mapping = roots[1].find("{*}clrMap")
-            names = {} if mapping is None else mapping.attrib
-            theme |= {key: theme[value] for key, value in names.items() if value in theme}
+            master = dict(self.package.relations(name).values()).get("slideMaster", "")
+            parts = dict(self.package.relations(master).values())
+            layout_root, master_root = self.package.parse(name), self.package.parse(master)
+            theme = office.theme_of(self.package, parts.get("theme", ""))
+            names = [pair for mapping in master_root.iter("{*}clrMap") for pair in mapping.items()]
+            theme |= {key: theme[value] for key, value in names if value in theme}
+            background = _background(master_root, theme, theme.get("bg1", WHITE))
             boxes = [
-                box
-                for root in roots
-                for shape, box, _ in _shapes(root.find("{*}cSld/{*}spTree"), _Scale(), False)
-                if box and _is_filled(shape, theme)
+                shape.box
+                for shape in (*_shapes(master_root), *_shapes(layout_root))
+                if shape.box and _fill(shape.element, theme)[0]
             ]
-            self._layouts[name] = _Layout(theme, roots, boxes)
+            background = _background(layout_root, theme, background)
+            self._layouts[name] = _Layout(theme, background, boxes)
         return self._layouts[name]
 
-    def _background_of(self, roots: Sequence[Any]) -> Color | None:
-        """The color of the slide's background; ``None`` if it is not known."""
-        for root in roots:
-            background = root.find("{*}cSld/{*}bg")
-            if background is not None:
-                reference = background.find("{*}bgRef")
-                # Other numbers are gradients and pictures.
-                if reference is not None and reference.get("idx") != "1001":
-                    return None
-                fill = background.find("{*}bgPr/{*}solidFill") if reference is None else reference
-                return None if fill is None else fill_color(fill, self._theme)
-        return self._theme.get("bg1", WHITE)
-
-    def _shape(self, shape: Any, box: _Box | None, is_hidden: bool) -> Iterator[Piece]:
-        placeholder = _placeholder(shape)
-        if placeholder in _SURROUNDINGS:
-            return
-        look = {"fill": self._fill_behind(shape, box), "is_list": placeholder in {"body", "obj"}}
+    def _pieces_of(self, shape: _Shape) -> Iterator[Piece]:
+        element, box, is_hidden = shape
+        placeholder = _placeholder(element)
+        look = {"fill": self._fill_behind(shape), "is_list": placeholder in {"body", "obj"}}
         if is_hidden:
             look["away"] = "invisible_element"
-        elif box and self._size and not self._is_on_slide(box):
+        elif box and not (_overlap(box, self._slide_box) and _is_large(box)):
             look["away"] = "off_screen_element"
-        yield from self.pieces(shape, look)
+        if placeholder not in _SURROUNDINGS:
+            yield from self.pieces(element, look)
 
-    def _is_on_slide(self, box: _Box) -> bool:
-        left, top, right, bottom = box
-        is_flat = right - left < _MIN_SIDE and bottom - top < _MIN_SIDE
-        return not is_flat and _overlap(box, (0.0, 0.0, self._size[0], self._size[1]))
-
-    def _fill_behind(self, shape: Any, box: _Box | None) -> Color | None:
+    def _fill_behind(self, shape: _Shape) -> Color | None:
         """The color behind the text of a shape; ``None`` if it is not known."""
+        element, box, _ = shape
         is_known = len(self._drawn) < _MAX_DRAWN and not any(
             box is None or _overlap(other, box) for other in self._drawn
         )
-        is_filled, color = shape_fill(shape, self._theme)
-        if box and len(self._drawn) < _MAX_DRAWN and _is_filled(shape, self._theme):
+        is_filled, color = _fill(element, self._theme)
+        if box and is_filled and len(self._drawn) < _MAX_DRAWN:
             self._drawn.append(box)
-        if is_filled:
-            return color
-        return self._background if is_known else None
+        return color if is_filled else self._background if is_known else None
 
     def look(self, element: Any, look: Look) -> Look:
         """See Walk."""
@@ -218,35 +176,46 @@ class _Pptx(Walk):
     ACTIONS: ClassVar[Mapping[str, Action]] = {
         "r": _run,
         "fld": _run,
-        "t": text_of,
-        "br": mark("\n"),
-        "cNvPr": alt_text,
-        "relIds": diagram,
+        "t": office.text_of,
+        "br": office.mark("\n"),
+        "cNvPr": office.alt_text,
+        "relIds": office.diagram,
     }
 
 
-def _shapes(tree: Any, scale: _Scale, is_hidden: bool) -> Iterator[tuple[Any, _Box | None, bool]]:
-    """All shapes of a tree in the order in which they are drawn, with their boxes if they have one.
+def _shapes(root: Any) -> Iterator[_Shape]:
+    """All shapes of a slide in the order in which they are drawn."""
+    tree = root.find("{*}cSld/{*}spTree")
+    return iter(()) if tree is None else _shapes_in(tree, None, False)
 
-    The last value says whether a shape, or a group around it, is hidden.
-    """
-    for element in () if tree is None else children(tree):
+
+def _shapes_in(tree: Any, group: _Box | None, is_hidden: bool) -> Iterator[_Shape]:
+    """The shapes of a tree. Those in a group have its place."""
+    for element in office.children(tree):
         name = local_name(element)
-        if name == "AlternateContent":
-            yield from _shapes(element, scale, is_hidden)
-        if name not in _SHAPES:
-            continue
         properties = next(element.iter("{*}cNvPr"), None)
         hides = is_hidden or (properties is not None and properties.get("hidden") in _ON)
-        box, inner = _place(element, scale)
-        if name == "grpSp":
-            yield from _shapes(element, inner, hides)
-        else:
-            yield element, box, hides
+        box = group or _box(element)
+        if name in {"grpSp", "AlternateContent"}:
+            yield from _shapes_in(element, box, hides)
+        elif name in _SHAPES:
+            yield _Shape(element, box, hides)
 
 
-def _is_filled(shape: Any, theme: Theme) -> bool:
-    return local_name(shape) in {"pic", "graphicFrame"} or shape_fill(shape, theme)[0]
+def _fill(element: Any, theme: Theme) -> tuple[bool, Color | None]:
+    """Whether a shape is filled, and with which color if that is known."""
+    is_picture = local_name(element) in {"pic", "graphicFrame"}
+    return (True, None) if is_picture else office.shape_fill(element, theme)
+
+
+def _background(root: Any, theme: Theme, inherited: Color | None) -> Color | None:
+    """The color of a background; ``None`` if it is not known."""
+    background = root.find("{*}cSld/{*}bg")
+    if background is None:
+        return inherited
+    # Numbers other than 1001 are gradients and pictures.
+    fills = (background.find("{*}bgPr/{*}solidFill"), background.find("{*}bgRef[@idx='1001']"))
+    return next((fill_color(fill, theme) for fill in fills if fill is not None), None)
 
 
 def _placeholder(element: Any) -> str:
@@ -255,30 +224,19 @@ def _placeholder(element: Any) -> str:
     return "" if found is None else found.get("type", "obj")
 
 
-def _place(element: Any, scale: _Scale) -> tuple[_Box | None, _Scale]:
-    """The box of a shape on the slide, and the scale of what is inside of it."""
+def _box(element: Any) -> _Box | None:
+    """The place of a shape on the slide, if it does not have that of its layout."""
     found = element.find("{*}xfrm")
     found = element.find("*/{*}xfrm") if found is None else found
-    if found is None:
-        return None, scale
+    offset, size = (None, None) if found is None else (found.find("{*}off"), found.find("{*}ext"))
+    if offset is None or size is None:
+        return None
+    left, top = (number_in(offset.get(key), 0) for key in ("x", "y"))
+    return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
 
-    def pair(name: str, default: tuple[float, float]) -> tuple[float, float]:
-        point = found.find(f"{{*}}{name}")
-        if point is None:
-            return default
-        x, y = (point.get("x") or point.get("cx"), point.get("y") or point.get("cy"))
-        return number_in(x, 0), number_in(y, 0)
 
-    (x, y), (width, height) = pair("off", (0.0, 0.0)), pair("ext", (0.0, 0.0))
-    (inner_x, inner_y), (inner_width, inner_height) = (
-        pair("chOff", (x, y)),
-        pair("chExt", (width, height)),
-    )
-    left, top = scale.x + x * scale.scale_x, scale.y + y * scale.scale_y
-    box = left, top, left + width * scale.scale_x, top + height * scale.scale_y
-    scale_x = scale.scale_x * (width / inner_width if inner_width else 1.0)
-    scale_y = scale.scale_y * (height / inner_height if inner_height else 1.0)
-    return box, _Scale(left - inner_x * scale_x, top - inner_y * scale_y, scale_x, scale_y)
+def _is_large(box: _Box) -> bool:
+    return box[2] - box[0] >= _MIN_SIDE or box[3] - box[1] >= _MIN_SIDE
 
 
 def _overlap(first: _Box, second: _Box) -> bool:
@@ -286,4 +244,4 @@ def _overlap(first: _Box, second: _Box) -> bool:
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READER = PackageReader("pptx", 3, _document)
+READER = PackageReader("pptx", 3, lambda package: _Pptx(package).read())

@@ -7,19 +7,17 @@ the rows of their sheet.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, nan
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, SheetBlocks, TextBlocks, hidden_kind
+from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.extracted import Cell, hidden_kind
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
-from rolebundle.ingest.readers.office import all_text, hex_color, main_part, theme_of
+from rolebundle.ingest.readers.office import Action, Walk
 from rolebundle.ingest.readers.package import (
     RELATION,
-    Package,
     PackageReader,
     integer_in,
     local_name,
@@ -34,13 +32,12 @@ _THEME_ORDER = (
 # The colors of the old palette that are black and white.
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_CELL = re.compile(r"([A-Z]{1,3})\d{1,7}")
+_REFERENCE = re.compile(r"([A-Z]{1,3})\d{1,7}")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*ref=\"([A-Z]+)(\d+):([A-Z]+)(\d+)\"")
 # Tables, and formats by conditions, may change how cells look.
 _OTHER_FORMATS = re.compile(rb"[<:](?:conditionalFormatting|tablePart)")
 _MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
-_MAX_EMPTY_CELLS = 100
 _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
 _MAX_TINY_HEIGHT = 2.0  # points
@@ -62,53 +59,38 @@ class _Format(NamedTuple):
     has_fill: bool = False
 
 
-class _Cell(NamedTuple):
-    """What a cell shows, its column from 1, and whether it is a text and no number or date."""
-
-    column: int
-    text: str
-    is_text: bool
-
-
-def _document(package: Package) -> ParsedDocument:
-    hidden = HiddenTexts()
-    main, properties = main_part(package, "xl/workbook.xml", hidden)
-    workbook = _Workbook(package, main, hidden)
-    notes = [f"{kind} left out: {count}" for kind, count in workbook.left_out.items() if count]
-    return workbook.blocks.document(properties, hidden, notes)
-
-
-class _Workbook:
+class _Xlsx(Walk):
     """Reads a workbook into blocks."""
 
-    def __init__(self, package: Package, main: str, hidden: HiddenTexts) -> None:
-        self.blocks = TextBlocks(package.too_large)
-        self.left_out = Counter[str]()
-        self._package, self._hidden = package, hidden
-        root, relations = package.parse(main), package.relations(main)
-        properties, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
-        self._is_1904 = properties is not None and properties.get("date1904") in _ON
-        self._theme = theme_of(package, parts.get("theme", ""))
-        self._formats = list(self._read_formats(package.parse(parts.get("styles", ""))))
+    ACTIONS: ClassVar[Mapping[str, Action]] = {"t": office.text_of}
+
+    def read(self) -> ParsedDocument:
+        """The document."""
+        main, properties = office.main_part(self.package, "xl/workbook.xml", self.hidden)
+        root, relations = self.package.parse(main), self.package.relations(main)
+        settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
+        self._is_1904 = settings is not None and settings.get("date1904") in _ON
+        self._theme = office.theme_of(self.package, parts.get("theme", ""))
+        self._formats = list(self._read_formats(self.package.parse(parts.get("styles", ""))))
         self._strings = self._read_strings(parts.get("sharedStrings", ""))
         for sheet in root.iter(f"{_S}sheet"):
             kind, name = relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))
             if kind == "worksheet":
                 is_shown = sheet.get("state", "visible") == "visible"
-                self.left_out["hidden sheets"] += not is_shown
-                self._sheet(name, sheet.get("name", ""), is_shown)
+                self._sheet(name, sheet.get("name", ""), is_shown=is_shown)
+        return self.document(properties)
 
     # What sheets share
 
     def _read_strings(self, name: str) -> list[str]:
         strings: list[str] = []
         chars = 0
-        for item in self._package.stream(name, f"{_S}si"):
+        for item in self.package.stream(name, f"{_S}si"):
             strings.append(self._string(item))
             chars += len(strings[-1])
             if len(strings) > _MAX_STRINGS or chars > _MAX_STRING_CHARS:
-                raise self._package.too_large("it has too many texts")
-            self._package.release(item)
+                raise self.package.too_large("it has too many texts")
+            self.package.release(item)
         return strings
 
     def _string(self, item: Any) -> str:
@@ -118,7 +100,7 @@ class _Workbook:
             text = "".join(t.text or "" for t in part.iter(f"{_S}t"))
             properties = part.find(f"{_S}rPr")
             if properties is not None and hidden_kind(None, None, self._font(properties)[1]):
-                self._hidden.add("invisible_element", text)
+                self.hidden.add("invisible_element", text)
             elif local_name(part) != "rPh":
                 visible.append(text)
         return _unescaped("".join(visible))
@@ -154,7 +136,7 @@ class _Workbook:
         if element is None or number_in(element.get("tint"), 0):
             return None
         if element.get("rgb"):
-            return hex_color(element.get("rgb"))
+            return office.hex_color(element.get("rgb"))
         if element.get("theme"):
             names = dict(enumerate(_THEME_ORDER))
             return self._theme.get(names.get(integer_in(element.get("theme"), -1), ""))
@@ -162,57 +144,37 @@ class _Workbook:
 
     # Sheets
 
-    def _sheet(self, name: str, title: str, is_shown: bool) -> None:
-        groups = SheetBlocks(self.blocks, title)
+    def _sheet(self, name: str, title: str, *, is_shown: bool) -> None:
+        sheet = self.sheet(title, is_shown=is_shown)
         has_other_formats, covered = self._scan(name)
-        hidden_columns: set[int] = set()
-        places: list[int] = []
-        at = widest = 0
+        at = 0
         # Not sheetFormatPr: its zeroHeight is about rows that the file does not list.
-        for element in self._package.stream(
-            name, *(_S + tag for tag in ("col", "row", "sheetData"))
-        ):
-            tag = local_name(element)
-            if tag == "sheetData":
-                break
-            if tag == "col":
-                if _is_hidden(element, "width", _MAX_TINY_WIDTH):
-                    first, last = (integer_in(element.get(key), 1) for key in ("min", "max"))
-                    hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
-            else:
-                # For each column how many of those up to it are shown.
-                places = places or list(
-                    accumulate(column not in hidden_columns for column in range(_MAX_COLUMNS + 1))
-                )
+        for element in self.package.stream(name, f"{_S}col", f"{_S}row", f"{_S}sheetData"):
+            if element.tag == f"{_S}row":
                 at = integer_in(element.get("r"), at + 1)
                 cells = list(self._cells(element, has_other_formats, covered.get(at, ())))
                 # All cells of a row may be the same long text of the file.
                 if sum(len(cell.text) for cell in cells) > _MAX_STRING_CHARS:
-                    raise self._package.too_large("a row has too much text")
-                widest = max(widest, *(cell.column for cell in cells), 0)
-                is_hidden = _is_hidden(element, "ht", _MAX_TINY_HEIGHT)
-                self.left_out["hidden rows"] += bool(cells) and is_hidden and is_shown
-                shown = [
-                    cell
-                    for cell in cells
-                    if is_shown and not is_hidden and cell.column not in hidden_columns
-                ]
-                concealed = [cell.text for cell in cells if cell not in shown]
-                self._hidden.add("hidden_cells", " | ".join(concealed))
-                groups.add(at, _aligned(shown, places))
-            self._package.release(element)
-        groups.end()
-        # Without those at the right of all cells, which many people hide.
-        self.left_out["hidden columns"] += sum(column <= widest for column in hidden_columns)
-        self._drawings(name, title, is_shown)
+                    raise self.package.too_large("a row has too much text")
+                sheet.add(at, cells, is_hidden=_is_hidden(element, "ht", _MAX_TINY_HEIGHT))
+            elif element.tag == f"{_S}sheetData":
+                break
+            elif _is_hidden(element, "width", _MAX_TINY_WIDTH):
+                sheet.hide_columns(*(integer_in(element.get(key), 1) for key in ("min", "max")))
+            self.package.release(element)
+        sheet.end()
+        for kind, target in self.package.relations(name).values():
+            if kind == "drawing":
+                look = {} if is_shown else {"away": "hidden_cells"}
+                self.add(self.pieces(self.package.parse(target), look), f"sheet {title}")
 
     def _cells(
         self, row: Any, has_other_formats: bool, covered: Sequence[tuple[int, int]]
-    ) -> Iterator[_Cell]:
+    ) -> Iterator[Cell]:
         """The cells of a row that show something."""
         column = 0
         for cell in row.iter(f"{_S}c"):
-            match = _CELL.fullmatch(cell.get("r", ""))
+            match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
             look = self._look(cell)
             text, is_text = self._value(cell, look.code)
@@ -221,9 +183,9 @@ class _Workbook:
                 kind = "invisible_element"
             is_kept = kind == "white_text" and not look.has_fill and has_other_formats
             if kind:
-                self._hidden.add(kind, text, is_kept=is_kept)
+                self.hidden.add(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
-                yield _Cell(column, text, is_text)
+                yield Cell(column, text, is_text)
 
     def _look(self, cell: Any) -> _Format:
         style = integer_in(cell.get("s"), 0)
@@ -251,7 +213,7 @@ class _Workbook:
             else shown_text(value, code)
         )
         if not shown:
-            self._hidden.add("invisible_element", value)
+            self.hidden.add("invisible_element", value)
         return shown, not is_number and kind != "b"
 
     def _scan(self, name: str) -> tuple[bool, dict[int, list[tuple[int, int]]]]:
@@ -263,7 +225,7 @@ class _Workbook:
         """
         covered: dict[int, list[tuple[int, int]]] = {}
         count, has_other_formats = 0, False
-        for data in self._package.pieces(name):
+        for data in self.package.pieces(name):
             has_other_formats |= _OTHER_FORMATS.search(data) is not None
             for left, top, right, bottom in _MERGED.findall(data):
                 first, last = _column(left.decode()), _column(right.decode())
@@ -271,29 +233,6 @@ class _Workbook:
                     covered.setdefault(row, []).append((first + (row == int(top)), last))
                     count += 1
         return has_other_formats, covered
-
-    def _drawings(self, name: str, title: str, is_shown: bool) -> None:
-        """The text boxes and diagrams of a sheet."""
-        for kind, target in self._package.relations(name).values():
-            paragraphs = self._package.parse(target).iter("{*}p") if kind == "drawing" else ()
-            for paragraph in paragraphs:
-                if is_shown:
-                    self.blocks.add("paragraph", all_text(paragraph), f"sheet {title}")
-                else:
-                    self._hidden.add("hidden_cells", all_text(paragraph))
-
-
-def _aligned(cells: Sequence[_Cell], places: Sequence[int]) -> list[tuple[str, bool]]:
-    """The texts of cells with those of the shown columns between them, which are empty."""
-    values: list[tuple[str, bool]] = []
-    last = 0
-    for column, text, is_text in sorted(cells):
-        gaps = places[column - 1] - places[last]
-        # A far cell is not far from its neighbours in a line of text.
-        values += [("", False)] * (gaps if len(values) + gaps < _MAX_EMPTY_CELLS else 0)
-        values.append((text, is_text))
-        last = column
-    return values
 
 
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
@@ -318,4 +257,4 @@ def _character(code: int) -> str:
     return "\n" if code in {10, 13} else chr(code) if code >= 32 else ""
 
 
-READER = PackageReader("xlsx", 3, _document)
+READER = PackageReader("xlsx", 3, lambda package: _Xlsx(package).read())

@@ -63,8 +63,8 @@ def _fill(color: str, alpha: str = "") -> str:
 _S = title_shape("Harbour") + shape(DAWN, ">")
 _FAR = '<a:off x="-500000" y="1"/><a:ext cx="99999" cy="99999"/>'
 _GROUP = (
-    '<p:grpSp><p:grpSpPr><a:xfrm><a:off x="5000000" y="0"/><a:ext cx="10" cy="10"/>'
-    '<a:chOff x="0" y="0"/><a:chExt cx="10" cy="10"/></a:xfrm></p:grpSpPr>{}</p:grpSp>'
+    '<p:grpSp><p:grpSpPr><a:xfrm><a:off x="5000000" y="0"/><a:ext cx="99999" cy="99999"/>'
+    '<a:chOff x="0" y="0"/><a:chExt cx="99999" cy="99999"/></a:xfrm></p:grpSpPr>{}</p:grpSp>'
 )
 PPTX = {
     "hidden-slide": pptx(slide(_S), slide(shape(FACT, ">"), 'show="0"')),
