@@ -33,6 +33,7 @@ _OFF = re.compile(
     r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide|(?:left|top)\s*:\s*-(?:[89]\d\d|\d{4,})"
     r"|(?:width|height)\s*:\s*0(?![.\d])"
 )
+_ON = frozenset(("1", "true"))
 _HIDDEN: Look = {"hidden": True}
 _AWAY: Look = {"away": "invisible_element"}
 
@@ -119,10 +120,12 @@ def _look_of(properties: Any) -> dict[str, Any]:
 
 def _style_look(style: Any) -> Look:
     name = _value(style, "name").lower()
-    match = re.fullmatch(r"heading (\d)", name)
-    level = {"level": int(match[1])} if match else {}
-    properties = (_look_of(style.find(_W + name)) for name in ("pPr", "rPr"))
-    return {**level, **next(properties), **next(properties), "style": name}
+    look: dict[str, Any] = {"style": name}
+    if match := re.fullmatch(r"heading (\d)", name):
+        look["level"] = int(match[1])
+    if any(map(_fill, style.iter(f"{_W}shd"))):
+        look["is_shaded"] = True
+    return {**look, **_look_of(style.find(f"{_W}pPr")), **_look_of(style.find(f"{_W}rPr"))}
 
 
 # Numbers of lists
@@ -215,7 +218,7 @@ def _is_off(part: Any) -> bool:
     """Whether a part of a drawing says that it is hidden, has no size, or is off the page."""
     name = local_name(part)
     if name == "docPr":
-        return part.get("hidden", "0").lower() in {"1", "true"}
+        return part.get("hidden", "0").lower() in _ON
     if name == "extent":
         return min(number_in(part.get(side), 1e9) for side in ("cx", "cy")) <= _EMU
     if name == "posOffset":
@@ -234,21 +237,13 @@ class _Docx(Walk):
         self._main, self._properties = office.main_part(package, "word/document.xml", self.hidden)
         self.relations = package.relations(self._main)
         self._part_names = dict(reversed(self.relations.values()))
-        styles = {
-            item.get(f"{_W}styleId"): item for item in self._part("styles").iter(f"{_W}style")
-        }
+        root = self._part("styles")
+        styles = {style.get(f"{_W}styleId"): style for style in root.iter(f"{_W}style")}
+        for style in list(styles.values()):
+            if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") in _ON:
+                styles[None] = style
         self._styles = office.Styles(styles, lambda style: _value(style, "basedOn"), _style_look)
-        self._default_style = next(
-            (
-                key
-                for key, style in styles.items()
-                if style.get(f"{_W}type") == "paragraph"
-                and style.get(f"{_W}default") in {"1", "true"}
-            ),
-            "",
-        )
-        defaults = self._part("styles").find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr")
-        self._default_look = _look_of(defaults)
+        self._default_look = _look_of(root.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr"))
         self._numbering = _Numbering(self._part("numbering"))
         self._notes_by_id = {
             (kind, note.get(f"{_W}id")): note
@@ -288,18 +283,16 @@ class _Docx(Walk):
             properties = element
         if name == "p":
             self._section(properties.find(f"{_W}sectPr"))
-            style = self._styles.look(_value(properties, "pStyle") or self._default_style)
+            style = self._styles.look(_value(properties, "pStyle") or None)
             look = {**look, **self._default_look, **style, **own}
             # Word counts paragraphs without text as well.
             label = self._numbering.label(look.get("list", ""), look.get("list_level", 0))
             return {**look, "label": "  " * look["list_level"] + label} if label else look
         if name == "tr" and properties.find(f"{_W}del") is not None:
             own["away"] = "tracked_deletion"
-        if name == "tbl":
-            styles = self._styles.chain(_value(properties, "tblStyle"))
-            # Which of its shades are behind a cell is not known.
-            if any(_fill(shade) for style in styles for shade in style.iter(f"{_W}shd")):
-                own = {"fill": None, **own}
+        # Which of the shades of a table's style are behind a cell is not known.
+        if name == "tbl" and self._styles.look(_value(properties, "tblStyle")).get("is_shaded"):
+            own = {"fill": None, **own}
         return {**look, **own}
 
     def _section(self, section: Any) -> None:
@@ -356,7 +349,7 @@ class _Docx(Walk):
         if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
             look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
         properties = element.find("{*}cNvPr")
-        if properties is not None and properties.get("hidden") in {"1", "true"}:
+        if properties is not None and properties.get("hidden") in _ON:
             look["away"] = "off_screen_element"
         self.inline(element, look, parts)
 

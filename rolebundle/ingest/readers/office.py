@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -165,26 +166,24 @@ class Walk:
     def _add_table(self, rows: Sequence[Sequence[str]], anchor: str) -> None:
         cells = [cell for row in rows for cell in row]
         is_narrow = max(map(len, rows)) < 2
-        if not anchor and (is_narrow or any(len(cell) > _MAX_CELL_CHARS for cell in cells)):
+        if not anchor and (is_narrow or max(map(len, cells), default=0) > _MAX_CELL_CHARS):
             # It only places paragraphs on the page.
-            for cell in cells:
-                self.blocks.add("paragraph", cell)
+            self.add(map(Piece, cells))
         else:
             self.blocks.table(rows, anchor)
 
     def slide(self, number: int, title: str, pieces: Sequence[Piece], notes: Sequence[str]) -> None:
         """Add a slide. It has a heading, so that it is not below that of another one."""
         anchor = f"slide {number}"
-        if title or notes or any(piece.rows or piece.text.strip() for piece in pieces):
-            title = " ".join(title.split())
-            heading = title or f"Slide {number}"
-            self.blocks.heading(heading, 1, anchor, is_title=bool(title))
+        is_titled = bool(title.strip())
+        if is_titled or notes or any(piece.rows or piece.text.strip() for piece in pieces):
+            heading = title if is_titled else f"Slide {number}"
+            self.blocks.heading(heading, 1, anchor, is_title=is_titled)
             self.add(pieces, anchor)
         if notes:
             anchor += ", speaker notes"
             self.blocks.heading("Speaker notes", 2, anchor, is_title=False)
-            for note in notes:
-                self.blocks.add("paragraph", note, anchor)
+            self.add(map(Piece, notes), anchor)
 
     def page_margins(self, elements: Iterable[Any]) -> None:
         """Add the texts at the head and foot of pages, each once, without page numbers."""
@@ -227,8 +226,7 @@ class Walk:
             yield from self.pieces(box, box_look)
         for label, note in notes:
             words = " ".join(self.lines(self.pieces(note, {}))).split()
-            if words:
-                yield Piece(f"[{label}] {' '.join(words)}")
+            yield Piece(" ".join([label, *words]) if words else "")
 
     def inline(self, element: Any, look: Look, parts: list[str]) -> None:
         """Add the visible text of a paragraph, or of a part of it."""
@@ -264,7 +262,7 @@ class Walk:
         else:
             self._note_count += 1
             parts.append(f"[{self._note_count}]")
-            self._notes.append((str(self._note_count), note))
+            self._notes.append((parts[-1], note))
 
     def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
         """The lines of some pieces, one for each paragraph or row."""
@@ -306,6 +304,7 @@ class Walk:
             raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
 
 
+@dataclass
 class Styles:
     """The looks of the styles of a document.
 
@@ -315,31 +314,21 @@ class Styles:
         own_look: what a style itself sets.
     """
 
-    def __init__(
-        self,
-        elements: Mapping[Any, Any],
-        parent_of: Callable[[Any], Any],
-        own_look: Callable[[Any], Look],
-    ) -> None:
-        self._elements, self._parent_of, self._own_look = elements, parent_of, own_look
-        self._looks: dict[Any, Look] = {}
-
-    def chain(self, key: Any) -> list[Any]:
-        """A style after those on which it is based."""
-        chain: list[Any] = []
-        while key in self._elements and self._elements[key] not in chain:
-            chain.insert(0, self._elements[key])
-            key = self._parent_of(chain[0])
-        return chain
+    elements: Mapping[Any, Any]
+    parent_of: Callable[[Any], Any]
+    own_look: Callable[[Any], Look]
+    _looks: dict[Any, Look] = field(default_factory=dict)
 
     def look(self, key: Any) -> Look:
         """What a style and those on which it is based set."""
-        if key not in self._looks:
-            look: dict[str, Any] = {}
-            for element in self.chain(key):
-                look |= self._own_look(element)
-            self._looks[key] = look
-        return self._looks[key]
+        chain: dict[Any, Any] = {}
+        while key in self.elements and key not in self._looks and key not in chain:
+            chain[key] = self.elements[key]
+            key = self.parent_of(chain[key])
+        look = self._looks.get(key, {})
+        for below, element in reversed(chain.items()):
+            look = self._looks[below] = {**look, **self.own_look(element)}
+        return look
 
 
 def children(element: Any) -> Any:

@@ -239,8 +239,9 @@ class _OpenDocument(Walk):
         if self._sheet is None:
             super().top_row(row, look)
             return
+        look = self.look(row, look)
         cells = [cell for cell in self._cells(row, look) if cell.text.strip()]
-        self._sheet.add(self._row_number, cells, is_hidden=self.look(row, look)["collapsed"])
+        self._sheet.add(self._row_number, cells, is_hidden=look["collapsed"])
         self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
 
     def end_table(self) -> None:
@@ -251,7 +252,8 @@ class _OpenDocument(Walk):
 
     def row(self, row: Any, look: Look) -> list[str]:
         """See Walk."""
-        if self.look(row, look)["collapsed"]:
+        look = self.look(row, look)
+        if look["collapsed"]:
             look = {**look, "away": "hidden_cells"}
         return [cell.text for cell in self._cells(row, look)]
 
@@ -260,12 +262,13 @@ class _OpenDocument(Walk):
         column = 1
         for cell in row:
             if local_name(cell) in self.CELLS:
-                text = self.cell(cell, self.look(row, look))
+                text = self.cell(cell, look)
                 is_text = cell.get(f"{_OFFICE}value-type", "string") == "string"
                 repeated = integer_in(cell.get(f"{_TABLE}number-columns-repeated"), 1)
                 # The cells to the right of the last column are one that is repeated 16,000 times.
-                columns = range(column, column + min(repeated, _MAX_REPEATED))
-                cells += [Cell(at, text, is_text) for at in columns]
+                if text.strip() or repeated < _MAX_REPEATED:
+                    columns = range(column, column + min(repeated, _MAX_REPEATED))
+                    cells += [Cell(at, text, is_text) for at in columns]
                 column += repeated
         while cells and not cells[-1].text.strip():
             cells.pop()

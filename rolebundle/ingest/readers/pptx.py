@@ -105,7 +105,7 @@ class _Pptx(Walk):
             layout_root, master_root = self.package.parse(name), self.package.parse(master)
             theme = office.theme_of(self.package, parts.get("theme", ""))
             names = [pair for mapping in master_root.iter("{*}clrMap") for pair in mapping.items()]
-            theme |= {key: theme[value] for key, value in names if value in theme}
+            theme = {**theme, **{key: theme[value] for key, value in names if value in theme}}
             background = _background(master_root, theme, theme.get("bg1", WHITE))
             boxes = [
                 shape.box
@@ -119,11 +119,13 @@ class _Pptx(Walk):
     def _pieces_of(self, shape: _Shape) -> Iterator[Piece]:
         element, box, is_hidden = shape
         placeholder = _placeholder(element)
-        look = {"fill": self._fill_behind(shape), "is_list": placeholder in {"body", "obj"}}
+        kind = ""
         if is_hidden:
-            look["away"] = "invisible_element"
+            kind = "invisible_element"
         elif box and not (_overlap(box, self._slide_box) and _is_large(box)):
-            look["away"] = "off_screen_element"
+            kind = "off_screen_element"
+        is_list = placeholder in {"body", "obj"}
+        look = {"fill": self._fill_behind(shape), "is_list": is_list, "away": kind}
         if placeholder not in _SURROUNDINGS:
             yield from self.pieces(element, look)
 
