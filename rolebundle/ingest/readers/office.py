@@ -172,13 +172,25 @@ class Walk:
         else:
             self.blocks.table(rows, anchor)
 
-    def slide(self, number: int, title: str, pieces: Sequence[Piece], notes: Sequence[str]) -> None:
-        """Add a slide. It has a heading, so that it is not below that of another one."""
+    def slide(
+        self, number: int, shapes: Iterable[tuple[bool, list[Piece]]], notes: Sequence[str]
+    ) -> None:
+        """Add a slide. It has a heading, so that it is not below that of another one.
+
+        Args:
+            number: its number, from 1.
+            shapes: for each whether it is a title, and what it contains.
+            notes: the paragraphs of the speaker notes.
+        """
+        title, pieces = "", list[Piece]()
+        for is_title, found in shapes:
+            if is_title and not title:
+                title = " ".join(piece.text for piece in found).strip()
+            else:
+                pieces += found
         anchor = f"slide {number}"
-        is_titled = bool(title.strip())
-        if is_titled or notes or any(piece.rows or piece.text.strip() for piece in pieces):
-            heading = title if is_titled else f"Slide {number}"
-            self.blocks.heading(heading, 1, anchor, is_title=is_titled)
+        if title or notes or any(piece.rows or piece.text.strip() for piece in pieces):
+            self.blocks.heading(title or f"Slide {number}", 1, anchor, is_title=bool(title))
             self.add(pieces, anchor)
         if notes:
             anchor += ", speaker notes"

@@ -287,21 +287,18 @@ class _OpenDocument(Walk):
             self.left_out["hidden slides"] += 1
             self.hidden.add("hidden_slide", all_text(element))
             return
-        title, notes, pieces = "", [], []
+        notes: list[str] = []
+        shapes: list[tuple[bool, list[Piece]]] = []
         for shape in element:
             role = shape.get(f"{_PRESENTATION}class", "")
             if local_name(shape) == "notes":
                 for box in shape.iter(f"{_DRAW}text-box"):
                     text = "\n".join(self.lines(self.pieces(box, {})))
                     notes += [line for line in text.split("\n") if line.strip()]
-            elif role not in _SURROUNDINGS and local_name(shape) != "forms":
+            elif role not in _SURROUNDINGS:
                 # What is behind a shape on a slide is not known.
-                found = list(self.pieces(shape, {"fill": None}))
-                if role == "title" and not title:
-                    title = " ".join(piece.text for piece in found)
-                else:
-                    pieces += found
-        self.slide(self._pages, title, pieces, notes)
+                shapes.append((role == "title", list(self.pieces(shape, {"fill": None}))))
+        self.slide(self._pages, shapes, notes)
 
     # Elements inside of paragraphs
 
@@ -351,7 +348,9 @@ class _OpenDocument(Walk):
         "span": _span,
         "note": _note,
         **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
-        **dict.fromkeys(("ruby-text", "binary-data", "change-info", *_INDEXES), office.skip),
+        **dict.fromkeys(
+            ("ruby-text", "binary-data", "change-info", "forms", *_INDEXES), office.skip
+        ),
         **dict.fromkeys(("desc", "title"), office.hides("alt_text")),
         **dict.fromkeys(_DRAWN, _drawing),
         "tracked-changes": office.hides("tracked_deletion"),

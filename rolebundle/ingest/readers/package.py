@@ -187,17 +187,6 @@ class Package:
             while parent[0] is not element:
                 del parent[0]
 
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """The content of a member. Each piece begins with the last 200 bytes before it."""
-        if name not in self:
-            return
-        end = b""
-        with self._open(name) as file:
-            while part := file.read():
-                self._kept = 0
-                yield end + part
-                end = part[-200:]
-
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """The relations of a member: id → (the last word of the type, the name of the target).
 

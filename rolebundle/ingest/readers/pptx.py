@@ -89,14 +89,11 @@ class _Pptx(Walk):
         self._background = _background(root, self._theme, background)
         # The places of filled shapes and pictures that were drawn.
         self._drawn = list(boxes)
-        title, pieces = "", []
-        for shape in _shapes(root):
-            found = list(self._pieces_of(shape))
-            if not title and _placeholder(shape.element) in _TITLES:
-                title = " ".join(piece.text for piece in found)
-            else:
-                pieces += found
-        self.slide(number, title, pieces, notes)
+        shapes = (
+            (_placeholder(shape.element) in _TITLES, list(self._pieces_of(shape)))
+            for shape in _shapes(root)
+        )
+        self.slide(number, shapes, notes)
 
     def _layout(self, name: str) -> _Layout:
         if name not in self._layouts:

@@ -1,7 +1,7 @@
 """Excel workbooks (Office Open XML): the rows of each visible sheet, as their formats show them.
 
-Sheets are read as streams. Of a formula its stored value is shown. Text boxes and diagrams follow
-the rows of their sheet.
+Sheets are read as streams. Of a formula its stored value is shown. Text boxes follow the rows of
+their sheet.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _THEME_ORDER = (
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _REFERENCE = re.compile(r"([A-Z]{1,3})\d{1,7}")
-_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*ref=\"([A-Z]+)(\d+):([A-Z]+)(\d+)\"")
-# Tables, and formats by conditions, may change how cells look.
-_OTHER_FORMATS = re.compile(rb"[<:](?:conditionalFormatting|tablePart)")
+_MERGED = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 _MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
 _MAX_STRINGS = 1_500_000
@@ -225,12 +223,15 @@ class _Xlsx(Walk):
         """
         covered: dict[int, list[tuple[int, int]]] = {}
         count, has_other_formats = 0, False
-        for data in self.package.pieces(name):
-            has_other_formats |= _OTHER_FORMATS.search(data) is not None
-            for left, top, right, bottom in _MERGED.findall(data):
-                first, last = _column(left.decode()), _column(right.decode())
-                for row in range(int(top), min(int(bottom) + 1, int(top) + _MAX_MERGED - count)):
-                    covered.setdefault(row, []).append((first + (row == int(top)), last))
+        tags = ("row", "mergeCell", "conditionalFormatting", "tablePart")
+        for element in self.package.stream(name, *(_S + tag for tag in tags)):
+            match = _MERGED.fullmatch(element.get("ref", ""))
+            has_other_formats |= local_name(element) in {"conditionalFormatting", "tablePart"}
+            self.package.release(element)
+            if match:
+                first, last, top = _column(match[1]), _column(match[3]), int(match[2])
+                for row in range(top, min(int(match[4]) + 1, top + _MAX_MERGED - count)):
+                    covered.setdefault(row, []).append((first + (row == top), last))
                     count += 1
         return has_other_formats, covered
 
