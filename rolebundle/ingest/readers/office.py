@@ -408,10 +408,10 @@ def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
 def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
     """A diagram: one line for each of its points."""
     data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
-    for point in walk.package.parse(data).iter("{*}pt"):
-        words = all_text(point).split() if point.get("type", "node") in {"node", "asst"} else ()
-        if words:
-            walk.text(f"\n{' '.join(words)}\n", look, parts)
+    points = walk.package.parse(data).iter("{*}pt")
+    texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
+    lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
+    walk.text(lines and f"\n{lines}\n", look, parts)
 
 
 # Office Open XML
