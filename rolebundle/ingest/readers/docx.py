@@ -164,32 +164,30 @@ class _Numbering:
         definitions = {
             item.get(f"{_W}abstractNumId"): item for item in root.iter(f"{_W}abstractNum")
         }
-        # Of each list what it shares its numbers with, and its levels.
-        self._lists: dict[str, tuple[str, dict[int, Any]]] = {}
-        self._restarts: dict[str, dict[int, int]] = {}
+        # Of each list what it shares its numbers with, its levels, and where it begins again.
+        self._lists: dict[str, tuple[str, dict[int, Any], dict[int, int]]] = {}
         # How far each level that has begun was counted.
         self._counts: dict[str, dict[int, int]] = {}
         for item in root.iter(f"{_W}num"):
-            number, shared = item.get(f"{_W}numId", ""), _value(item, "abstractNumId")
+            shared = _value(item, "abstractNumId")
             levels = [*definitions.get(shared, ()), *item.iter(f"{_W}lvl")]
-            self._lists[number] = (
-                shared,
-                {_level(level): level for level in levels if level.tag == f"{_W}lvl"},
-            )
-            self._restarts[number] = {
+            starts = {
                 _level(override): integer_in(start, 1)
                 for override in item.iter(f"{_W}lvlOverride")
                 if (start := _value(override, "startOverride"))
             }
+            by_level = {_level(level): level for level in levels if level.tag == f"{_W}lvl"}
+            self._lists[item.get(f"{_W}numId", "")] = shared, by_level, starts
 
     def label(self, number: str, level: int) -> str:
         """The label of the next paragraph; empty for one without a number or bullet."""
         if number not in self._lists or not 0 <= level < 9:
             return ""
-        shared, levels = self._lists[number]
+        shared, levels, starts = self._lists[number]
         counts = self._counts.get(shared, {})
-        for at, start in self._restarts.pop(number, {}).items():
+        for at, start in starts.items():
             counts = {**{above: counts[above] for above in counts if above < at}, at: start - 1}
+        starts.clear()
         for at in range(level + 1):
             start = integer_in(_value(levels[at], "start"), 1) if at in levels else 1
             counts.setdefault(at, start - (at == level))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -157,135 +155,6 @@ def row_line(cells: Sequence[str]) -> str:
     while words and not words[-1]:
         words.pop()
     return " | ".join(words)
-
-
-# Sheets
-
-_GROUP_CHARS = 1_000
-_MAX_HEADER_ROW = 10
-_MAX_COLUMNS = 16_384
-_MAX_EMPTY_CELLS = 100
-
-
-class Cell(NamedTuple):
-    """What a cell shows, its column from 1, and whether it is a text and no number or date."""
-
-    column: int
-    text: str
-    is_text: bool
-
-
-class SheetBlocks:
-    """Groups the rows of a sheet into blocks whose anchor names their rows.
-
-    A group ends after about a thousand characters, or at a row whose hash says so. So an insertion
-    does not move the ends of all groups below it.
-
-    Args:
-        blocks: gets the blocks.
-        hidden: gets what hidden rows and columns contain.
-        left_out: counts hidden rows and columns.
-        name: the name of the sheet.
-        is_shown: whether people see the sheet.
-    """
-
-    def __init__(
-        self,
-        blocks: TextBlocks,
-        hidden: HiddenTexts,
-        left_out: Counter[str],
-        name: str,
-        *,
-        is_shown: bool,
-    ) -> None:
-        self._blocks, self._hidden, self._left_out = blocks, hidden, left_out
-        self._sheet, self._is_shown = name, is_shown
-        self._hidden_columns: set[int] = set()
-        self._header = ""
-        self._rows: list[tuple[int, str]] = []
-        self._chars = self._count = self._last = self._widest = 0
-        self._has_numbers = self._is_begun = False
-        self._left_out["hidden sheets"] += not is_shown
-
-    def hide_columns(self, first: int, last: int) -> None:
-        """Hide some columns, before the first row is added."""
-        self._hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
-
-    def add(self, number: int, cells: Sequence[Cell], *, is_hidden: bool) -> None:
-        """Add a row.
-
-        Args:
-            number: its number, from 1.
-            cells: its cells that show something.
-            is_hidden: whether it is hidden.
-        """
-        self._widest = max(self._widest, *(cell.column for cell in cells), 0)
-        self._left_out["hidden rows"] += is_hidden and self._is_shown and bool(cells)
-        shown: list[Cell] = []
-        concealed: list[Cell] = []
-        for cell in sorted(cells):
-            hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
-            (concealed if hides else shown).append(cell)
-        self._hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
-        line = row_line(self._aligned(shown))
-        if not line:
-            return
-        is_text = [cell.is_text for cell in shown if cell.text.strip()]
-        self._count += 1
-        # A row of texts is the header of a table: at the top, or below an empty row if there were
-        # numbers above it.
-        is_top = not self._header and self._count <= _MAX_HEADER_ROW
-        is_other = self._has_numbers and number > self._last + 1
-        if (is_top or is_other) and len(is_text) > 1 and all(is_text):
-            if is_other:
-                self._end_group()
-            self._header, self._has_numbers = line, False
-        elif self._chars + len(line) > _GROUP_CHARS or (
-            self._chars > _GROUP_CHARS // 4 and _is_cut(line)
-        ):
-            self._end_group()
-        self._has_numbers |= not all(is_text)
-        self._last = number
-        self._rows.append((number, line))
-        self._chars += len(line) + 1
-
-    def _aligned(self, cells: Sequence[Cell]) -> list[str]:
-        """The texts of cells, with empty ones for the shown columns between them."""
-        values: list[str] = []
-        last = 0
-        for column, text, _ in cells:
-            between = range(last + 1, column)
-            # A far cell is not far from its neighbours in a line of text.
-            if len(values) + len(between) < _MAX_EMPTY_CELLS:
-                values += ["" for at in between if at not in self._hidden_columns]
-            values.append(text)
-            last = column
-        return values
-
-    def end(self) -> None:
-        """Add the last rows."""
-        self._end_group()
-        # Without those at the right of all cells, which many people hide.
-        count = sum(column <= self._widest for column in self._hidden_columns)
-        self._left_out["hidden columns"] += count
-
-    def _end_group(self) -> None:
-        if not self._rows:
-            return
-        first, last = self._rows[0][0], self._rows[-1][0]
-        rows = f"row {first}" if first == last else f"rows {first}-{last}"
-        anchor = f"sheet {self._sheet}, {rows}"
-        if not self._is_begun:
-            self._blocks.heading(self._sheet, 1, anchor, is_title=False)
-        self._is_begun = True
-        self._blocks.add("table", "\n".join(line for _, line in self._rows), anchor, self._header)
-        self._blocks.end_block()
-        self._rows, self._chars = [], 0
-
-
-def _is_cut(line: str) -> bool:
-    digest = blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()
-    return digest[0] < 16
 
 
 # Hidden text

@@ -26,7 +26,6 @@ _TOKEN = re.compile(
     r"|(?P<power>e[+-][0#]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*)(?:;|$)')
 _MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
@@ -55,38 +54,32 @@ def shown_number(value: float, code: str, *, is_1904: bool = False) -> str:
         is_1904: whether days are counted from 1904-01-01.
     """
     sections = _sections(code)
-    section = sections[0]
+    tokens = sections[0]
     if value < 0 and len(sections) > 1:
-        section, value = sections[1], -value
+        tokens, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
-        section = sections[2]
-    tokens = _tokens(section)
-    is_date = any(kind in {"date", "elapsed"} for kind, _ in tokens)
+        tokens = sections[2]
+    is_date = any(kind in _TIMES for kind, _ in tokens)
     return _date(value, tokens, is_1904) if is_date else _number(value, tokens)
 
 
 def shown_text(text: str, code: str) -> str:
     """A text as its format shows it: as it is, unless the format has an empty part for texts."""
     sections = _sections(code)
-    is_shown = len(sections) < 4 or "@" in sections[3] or sections[3].lower() == "general"
+    is_shown = len(sections) < 4 or any(kind == "general" for kind, _ in sections[3])
     return text if is_shown else ""
 
 
 @lru_cache(maxsize=512)
-def _sections(code: str) -> tuple[str, ...]:
-    found = tuple(match[1] for match in _SECTION.finditer(code))
-    # The pattern also matches the empty text at the end, which is no part.
-    return found[:-1] if len(found) > 1 and not code.endswith(";") else found
-
-
-@lru_cache(maxsize=512)
-def _tokens(section: str) -> tuple[tuple[str, str], ...]:
-    """The parts of a code, each with its kind: a group of the pattern."""
-    return tuple(
-        (match.lastgroup, match[match.lastgroup])
-        for match in _TOKEN.finditer(section)
-        if match.lastgroup
-    )
+def _sections(code: str) -> Sequence[Sequence[tuple[str, str]]]:
+    """The sections of a code, and their parts, each with its kind: a group of the pattern."""
+    sections: list[list[tuple[str, str]]] = [[]]
+    for match in _TOKEN.finditer(code):
+        if match[0] == ";":
+            sections.append([])
+        elif match.lastgroup:
+            sections[-1].append((match.lastgroup, match[match.lastgroup]))
+    return sections
 
 
 def _general(value: float) -> str:

@@ -9,16 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import (
-    HiddenTexts,
-    SheetBlocks,
-    TextBlocks,
-    hidden_kind,
-)
+from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind, row_line
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
@@ -50,6 +46,10 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _INHERITED_BY_BOXES = ("fill", "away")
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
+_GROUP_CHARS = 1_000
+_MAX_HEADER_ROW = 10
+_MAX_COLUMNS = 16_384
+_MAX_EMPTY_CELLS = 100
 
 
 class Piece(NamedTuple):
@@ -205,10 +205,6 @@ class Walk:
             self.blocks.heading("Page header and footer", 1, is_title=False)
             self.blocks.add("paragraph", "\n".join(texts))
 
-    def sheet(self, name: str, *, is_shown: bool) -> SheetBlocks:
-        """Begin a sheet."""
-        return SheetBlocks(self.blocks, self.hidden, self.left_out, name, is_shown=is_shown)
-
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
         """The document that was read."""
         notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
@@ -314,6 +310,114 @@ class Walk:
         self._cell_count += count
         if self._cell_count > _MAX_CELLS:
             raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
+
+
+class Cell(NamedTuple):
+    """What a cell shows, its column from 1, and whether it is a text and no number or date."""
+
+    column: int
+    text: str
+    is_text: bool
+
+
+class Sheet:
+    """Groups the rows of a sheet into blocks whose anchor names their rows.
+
+    A group ends after about a thousand characters, or at a row whose hash says so. So an insertion
+    does not move the ends of all groups below it.
+
+    Args:
+        walk: gets the blocks, and what hidden rows and columns contain.
+        name: the name of the sheet.
+        is_shown: whether people see the sheet.
+    """
+
+    def __init__(self, walk: Walk, name: str, *, is_shown: bool) -> None:
+        self._walk, self._name, self._is_shown = walk, name, is_shown
+        self._hidden_columns: set[int] = set()
+        self._header = ""
+        self._rows: list[tuple[int, str]] = []
+        self._chars = self._count = self._last = self._widest = 0
+        self._has_numbers = self._is_begun = False
+        self._walk.left_out["hidden sheets"] += not is_shown
+
+    def hide_columns(self, first: int, last: int) -> None:
+        """Hide some columns, before the first row is added."""
+        self._hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
+
+    def add(self, number: int, cells: Sequence[Cell], *, is_hidden: bool) -> None:
+        """Add a row.
+
+        Args:
+            number: its number, from 1.
+            cells: its cells that show something.
+            is_hidden: whether it is hidden.
+        """
+        self._widest = max(self._widest, *(cell.column for cell in cells), 0)
+        self._walk.left_out["hidden rows"] += is_hidden and self._is_shown and bool(cells)
+        shown: list[Cell] = []
+        concealed: list[Cell] = []
+        for cell in sorted(cells):
+            hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
+            (concealed if hides else shown).append(cell)
+        self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
+        line = row_line(self._aligned(shown))
+        if not line:
+            return
+        is_text = [cell.is_text for cell in shown if cell.text.strip()]
+        self._count += 1
+        # A row of texts is the header of a table: at the top, or below an empty row if there were
+        # numbers above it.
+        is_top = not self._header and self._count <= _MAX_HEADER_ROW
+        is_other = self._has_numbers and number > self._last + 1
+        if (is_top or is_other) and len(is_text) > 1 and all(is_text):
+            if is_other:
+                self._end_group()
+            self._header, self._has_numbers = line, False
+        elif self._chars + len(line) > _GROUP_CHARS or (
+            self._chars > _GROUP_CHARS // 4
+            and blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] < 16
+        ):
+            self._end_group()
+        self._has_numbers |= not all(is_text)
+        self._last = number
+        self._rows.append((number, line))
+        self._chars += len(line) + 1
+
+    def _aligned(self, cells: Sequence[Cell]) -> list[str]:
+        """The texts of cells, with empty ones for the shown columns between them."""
+        values: list[str] = []
+        last = 0
+        for column, text, _ in cells:
+            between = range(last + 1, column)
+            # A far cell is not far from its neighbours in a line of text.
+            if len(values) + len(between) < _MAX_EMPTY_CELLS:
+                values += ["" for at in between if at not in self._hidden_columns]
+            values.append(text)
+            last = column
+        return values
+
+    def end(self) -> None:
+        """Add the last rows."""
+        self._end_group()
+        # Without those at the right of all cells, which many people hide.
+        count = sum(column <= self._widest for column in self._hidden_columns)
+        self._walk.left_out["hidden columns"] += count
+
+    def _end_group(self) -> None:
+        if not self._rows:
+            return
+        first, last = self._rows[0][0], self._rows[-1][0]
+        rows = f"row {first}" if first == last else f"rows {first}-{last}"
+        anchor = f"sheet {self._name}, {rows}"
+        if not self._is_begun:
+            self._walk.blocks.heading(self._name, 1, anchor, is_title=False)
+        self._is_begun = True
+        self._walk.blocks.add(
+            "table", "\n".join(line for _, line in self._rows), anchor, self._header
+        )
+        self._walk.blocks.end_block()
+        self._rows, self._chars = [], 0
 
 
 @dataclass

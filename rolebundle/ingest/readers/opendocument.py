@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.extracted import Cell, SheetBlocks
-from rolebundle.ingest.readers.office import Action, Look, Piece, Walk, all_text, hides_all
+from rolebundle.ingest.readers.office import Action, Cell, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
     PackageReader,
@@ -127,7 +126,7 @@ class _OpenDocument(Walk):
         pages = self._root.iter(f"{_STYLE}page-layout-properties")
         self._page: Mapping[str, str] = dict(next(pages, self._root).attrib)
         self._pages = 0
-        self._sheet: SheetBlocks | None = None
+        self._sheet: Sheet | None = None
         self._row_number = 0
 
     def read(self) -> ParsedDocument:
@@ -226,7 +225,7 @@ class _OpenDocument(Walk):
         """See Walk."""
         if table.getparent().tag == f"{_OFFICE}spreadsheet":
             name = table.get(f"{_TABLE}name", "")
-            self._sheet, self._row_number = self.sheet(name, is_shown=not look["collapsed"]), 1
+            self._sheet, self._row_number = Sheet(self, name, is_shown=not look["collapsed"]), 1
             first = 1
             for column in table.iter(f"{_TABLE}table-column"):
                 last = first + integer_in(column.get(f"{_TABLE}number-columns-repeated"), 1) - 1
@@ -285,7 +284,7 @@ class _OpenDocument(Walk):
         self._pages += 1
         if self._look("drawing-page", element, _DRAW).get("hidden"):
             self.left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", all_text(element))
+            self.hidden.add("hidden_slide", office.all_text(element))
             return
         notes: list[str] = []
         shapes: list[tuple[bool, list[Piece]]] = []
@@ -307,7 +306,7 @@ class _OpenDocument(Walk):
 
     def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
         count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
-        parts.append("" if hides_all(look) else " " * count)
+        parts.append("" if office.hides_all(look) else " " * count)
 
     def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
         """A section, or a field that may be hidden."""
@@ -324,7 +323,7 @@ class _OpenDocument(Walk):
     def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
         """A picture, a shape or a text box. Its text does not look like what is around it."""
         style = self._look("graphic", element, _DRAW)
-        kind = hides_all(look) or hides_all(style) or self._hiding_place(element)
+        kind = office.hides_all(look) or office.hides_all(style) or self._hiding_place(element)
         look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
         self.inline(element, {**look, "away": kind} if kind else look, parts)
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.extracted import Cell, hidden_kind
+from rolebundle.ingest.readers.extracted import hidden_kind
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
-from rolebundle.ingest.readers.office import Action, Walk
+from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     RELATION,
     PackageReader,
@@ -143,7 +143,7 @@ class _Xlsx(Walk):
     # Sheets
 
     def _sheet(self, name: str, title: str, *, is_shown: bool) -> None:
-        sheet = self.sheet(title, is_shown=is_shown)
+        sheet = Sheet(self, title, is_shown=is_shown)
         has_other_formats, covered = self._scan(name)
         at = 0
         # Not sheetFormatPr: its zeroHeight is about rows that the file does not list.
