@@ -30,8 +30,8 @@ _MAX_WIDTH = 5  # percent
 _ON_PAGE = (-10_000, 31_000)  # twentieths of a point
 _EMU = 12_700  # per point
 _OFF = re.compile(
-    r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide|(?:left|top)\s*:\s*-(?:[89]\d\d|\d{4,})"
-    r"|(?:width|height)\s*:\s*0(?![.\d])"
+    r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide\s*:\s*all"
+    r"|(?:left|top)\s*:\s*-(?:(?:[89]\d\d|\d{4,})(?:\.\d+)?p[tx]|\d\d(?:\.\d+)?in)"
 )
 _ON = frozenset(("1", "true"))
 _HIDDEN: Look = {"hidden": True}
