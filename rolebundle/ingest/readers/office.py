@@ -18,6 +18,7 @@ from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
+    integer_in,
     local_name,
     number_in,
     properties_of,
@@ -46,6 +47,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _INHERITED_BY_BOXES = ("fill", "away")
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
+_MAX_REPEATED = 100
 _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
 _MAX_COLUMNS = 16_384
@@ -73,6 +75,8 @@ class Walk:
     """Paragraphs, tables and lists: what a text box contains."""
     TABLE, ROW = "tbl", "tr"
     CELLS: ClassVar[frozenset[str]] = frozenset(("tc",))
+    REPEATED = VALUE_TYPE = "none"
+    """The attributes of cells that say how often they are repeated, and what they are."""
     IS_MIXED = False
     """Whether all text between tags is text of the document."""
     STREAMED: ClassVar[tuple[str, ...]] = ()
@@ -285,13 +289,29 @@ class Walk:
 
     def row(self, row: Any, look: Look) -> list[str]:
         """The visible text of the cells of a row."""
-        look = self.look(row, look)
-        cells = [
-            self.cell(cell, look)
-            for cell in row.iter(*(f"{{*}}{name}" for name in self.CELLS))
-            if next(cell.iterancestors(row.tag)) is row
-        ]
-        self.count_cells(len(cells))
+        return [cell.text for cell in self.cells(row, self.look(row, look))]
+
+    def cells(self, row: Any, look: Look) -> list[Cell]:
+        """The cells of a row that has a look.
+
+        Raises:
+            DocumentError: all tables have too many.
+        """
+        cells: list[Cell] = []
+        column = 1
+        for element in row.iter(*(f"{{*}}{name}" for name in self.CELLS)):
+            if next(element.iterancestors(row.tag)) is row:
+                text = self.cell(element, look)
+                is_text = element.get(self.VALUE_TYPE, "string") == "string"
+                repeated = integer_in(element.get(self.REPEATED), 1)
+                # The cells to the right of a sheet's last column are one that is repeated.
+                if text.strip() or repeated < _MAX_REPEATED:
+                    columns = range(column, column + min(repeated, _MAX_REPEATED))
+                    cells += [Cell(at, text, is_text) for at in columns]
+                column += repeated
+        self._cell_count += sum(bool(cell.text) for cell in cells)
+        if self._cell_count > _MAX_CELLS:
+            raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
         return cells
 
     def cell(self, cell: Any, look: Look) -> str:
@@ -300,16 +320,6 @@ class Walk:
         return "\n".join(
             line for child in children(cell) for line in self.lines(self.pieces(child, look))
         )
-
-    def count_cells(self, count: int) -> None:
-        """Count cells of tables.
-
-        Raises:
-            DocumentError: there are too many.
-        """
-        self._cell_count += count
-        if self._cell_count > _MAX_CELLS:
-            raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
 
 
 class Cell(NamedTuple):
@@ -350,9 +360,10 @@ class Sheet:
 
         Args:
             number: its number, from 1.
-            cells: its cells that show something.
+            cells: its cells; blank ones may be missing.
             is_hidden: whether it is hidden.
         """
+        cells = [cell for cell in cells if cell.text.strip()]
         self._widest = max(self._widest, *(cell.column for cell in cells), 0)
         self._walk.left_out["hidden rows"] += is_hidden and self._is_shown and bool(cells)
         shown: list[Cell] = []
@@ -364,7 +375,7 @@ class Sheet:
         line = row_line(self._aligned(shown))
         if not line:
             return
-        is_text = [cell.is_text for cell in shown if cell.text.strip()]
+        is_text = [cell.is_text for cell in shown]
         self._count += 1
         # A row of texts is the header of a table: at the top, or below an empty row if there were
         # numbers above it.

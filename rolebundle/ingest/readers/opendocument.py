@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import Action, Cell, Look, Piece, Sheet, Walk
+from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
     PackageReader,
@@ -107,6 +107,7 @@ class _OpenDocument(Walk):
     BLOCKS = frozenset(("p", "h", "list", "table"))
     TABLE, ROW = "table", "table-row"
     CELLS = frozenset(("table-cell", "covered-table-cell"))
+    REPEATED, VALUE_TYPE = f"{_TABLE}number-columns-repeated", f"{_OFFICE}value-type"
     IS_MIXED = True
     STREAMED = (
         *("automatic-styles", "p", "h", "list", "table", "table-row", "page", "section"),
@@ -177,6 +178,8 @@ class _OpenDocument(Walk):
             own["collapsed"] = own.pop("hidden", False) or _is_collapsed(element)
             if name == "covered-table-cell":
                 own["away"] = "invisible_element"
+            elif own["collapsed"] and not self._sheet:
+                own["away"] = "hidden_cells"
             # A template of a slide's table has colors that are not known here.
             return {**({"fill": None} if self._pages else {}), **look, **own}
         style = self._base_style(element.get(f"{_TEXT}style-name", ""))
@@ -228,7 +231,7 @@ class _OpenDocument(Walk):
             self._sheet, self._row_number = Sheet(self, name, is_shown=not look["collapsed"]), 1
             first = 1
             for column in table.iter(f"{_TABLE}table-column"):
-                last = first + integer_in(column.get(f"{_TABLE}number-columns-repeated"), 1) - 1
+                last = first + integer_in(column.get(self.REPEATED), 1) - 1
                 if _is_collapsed(column):
                     self._sheet.hide_columns(first, last)
                 first = last + 1
@@ -239,8 +242,7 @@ class _OpenDocument(Walk):
             super().top_row(row, look)
             return
         look = self.look(row, look)
-        cells = [cell for cell in self._cells(row, look) if cell.text.strip()]
-        self._sheet.add(self._row_number, cells, is_hidden=look["collapsed"])
+        self._sheet.add(self._row_number, self.cells(row, look), is_hidden=look["collapsed"])
         self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
 
     def end_table(self) -> None:
@@ -248,31 +250,6 @@ class _OpenDocument(Walk):
         super().end_table()
         if self._sheet is not None:
             self._sheet.end()
-
-    def row(self, row: Any, look: Look) -> list[str]:
-        """See Walk."""
-        look = self.look(row, look)
-        if look["collapsed"]:
-            look = {**look, "away": "hidden_cells"}
-        return [cell.text for cell in self._cells(row, look)]
-
-    def _cells(self, row: Any, look: Look) -> list[Cell]:
-        cells: list[Cell] = []
-        column = 1
-        for cell in row:
-            if local_name(cell) in self.CELLS:
-                text = self.cell(cell, look)
-                is_text = cell.get(f"{_OFFICE}value-type", "string") == "string"
-                repeated = integer_in(cell.get(f"{_TABLE}number-columns-repeated"), 1)
-                # The cells to the right of the last column are one that is repeated 16,000 times.
-                if text.strip() or repeated < _MAX_REPEATED:
-                    columns = range(column, column + min(repeated, _MAX_REPEATED))
-                    cells += [Cell(at, text, is_text) for at in columns]
-                column += repeated
-        while cells and not cells[-1].text.strip():
-            cells.pop()
-        self.count_cells(len(cells))
-        return cells
 
     # Slides
 
