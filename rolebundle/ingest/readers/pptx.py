@@ -21,6 +21,7 @@ _TITLES = frozenset(("title", "ctrTitle"))
 # Date, footer and number, which all slides have.
 _SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 _SHAPES = frozenset(("sp", "pic", "graphicFrame", "cxnSp"))
+_TREE = "{*}cSld/{*}spTree"
 _MIN_SIDE = 12_700  # a point
 # Of so many shapes it is known what they cover.
 _MAX_DRAWN = 500
@@ -91,7 +92,7 @@ class _Pptx(Walk):
         self._drawn = list(boxes)
         shapes = (
             (_placeholder(shape.element) in _TITLES, list(self._pieces_of(shape)))
-            for shape in _shapes(root)
+            for shape in _shapes(root.find(_TREE))
         )
         self.slide(number, shapes, notes)
 
@@ -106,7 +107,8 @@ class _Pptx(Walk):
             background = _background(master_root, theme, theme.get("bg1", WHITE))
             boxes = [
                 shape.box
-                for shape in (*_shapes(master_root), *_shapes(layout_root))
+                for root in (master_root, layout_root)
+                for shape in _shapes(root.find(_TREE))
                 if shape.box and _fill(shape.element, theme)[0]
             ]
             background = _background(layout_root, theme, background)
@@ -182,21 +184,15 @@ class _Pptx(Walk):
     }
 
 
-def _shapes(root: Any) -> Iterator[_Shape]:
-    """All shapes of a slide in the order in which they are drawn."""
-    tree = root.find("{*}cSld/{*}spTree")
-    return iter(()) if tree is None else _shapes_in(tree, None, False)
-
-
-def _shapes_in(tree: Any, group: _Box | None, is_hidden: bool) -> Iterator[_Shape]:
-    """The shapes of a tree. Those in a group have its place."""
-    for element in office.children(tree):
+def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> Iterator[_Shape]:
+    """The shapes of a tree as they are drawn. Those in a group have the place of the group."""
+    for element in () if tree is None else office.children(tree):
         name = local_name(element)
         properties = next(element.iter("{*}cNvPr"), None)
         hides = is_hidden or (properties is not None and properties.get("hidden") in _ON)
         box = group or _box(element)
         if name in {"grpSp", "AlternateContent"}:
-            yield from _shapes_in(element, box, hides)
+            yield from _shapes(element, box, hides)
         elif name in _SHAPES:
             yield _Shape(element, box, hides)
 

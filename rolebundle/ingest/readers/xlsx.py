@@ -69,7 +69,8 @@ class _Xlsx(Walk):
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
         self._is_1904 = settings is not None and settings.get("date1904") in _ON
         self._theme = office.theme_of(self.package, parts.get("theme", ""))
-        self._formats = list(self._read_formats(self.package.parse(parts.get("styles", ""))))
+        styles = self.package.parse(parts.get("styles", ""))
+        self._formats = dict(enumerate(self._read_formats(styles)))
         self._strings = self._read_strings(parts.get("sharedStrings", ""))
         for sheet in root.iter(f"{_S}sheet"):
             kind, name = relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))
@@ -174,7 +175,7 @@ class _Xlsx(Walk):
         for cell in row.iter(f"{_S}c"):
             match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
-            look = self._look(cell)
+            look = self._formats.get(integer_in(cell.get("s"), 0), _Format())
             text, is_text = self._value(cell, look.code)
             kind = look.kind
             if any(first <= column <= last for first, last in covered):
@@ -184,10 +185,6 @@ class _Xlsx(Walk):
                 self.hidden.add(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
                 yield Cell(column, text, is_text)
-
-    def _look(self, cell: Any) -> _Format:
-        style = integer_in(cell.get("s"), 0)
-        return self._formats[style] if 0 <= style < len(self._formats) else _Format()
 
     def _value(self, cell: Any, code: str) -> tuple[str, bool]:
         """What a cell shows, and whether that is a text."""
