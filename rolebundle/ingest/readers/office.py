@@ -47,7 +47,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _INHERITED_BY_BOXES = ("fill", "away")
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
-_MAX_REPEATED = 100
+_MAX_REPEATED, _MAX_BLANK = 100, 5
 _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
 _MAX_COLUMNS = 16_384
@@ -305,9 +305,8 @@ class Walk:
                 is_text = element.get(self.VALUE_TYPE, "string") == "string"
                 repeated = integer_in(element.get(self.REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
-                if text.strip() or repeated < _MAX_REPEATED:
-                    columns = range(column, column + min(repeated, _MAX_REPEATED))
-                    cells += [Cell(at, text, is_text) for at in columns]
+                count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
+                cells += [Cell(at, text, is_text) for at in range(column, column + count)]
                 column += repeated
         self._cell_count += sum(bool(cell.text) for cell in cells)
         if self._cell_count > _MAX_CELLS:
