@@ -300,8 +300,9 @@ class _Docx(Walk):
         has_first = _is_on(section.find(f"{_W}titlePg"))
         shown = {"first": has_first, "even": self._has_even, "default": True}
         for part in section:
-            if shown.get(part.get(f"{_W}type", "")) and part.get(f"{RELATION}id") in self.relations:
-                self._margins[self.relations[part.get(f"{RELATION}id")][1]] = None
+            _, name = self.relations.get(part.get(f"{RELATION}id"), ("", ""))
+            if name and shown.get(part.get(f"{_W}type", "default")):
+                self._margins[name] = None
 
     # Elements inside of paragraphs
 

@@ -248,11 +248,7 @@ def _column(letters: str) -> int:
 
 def _unescaped(text: str) -> str:
     """A text without the escapes of characters that XML cannot contain."""
-    return _ESCAPE.sub(lambda match: _character(int(match[1], 16)), text) if "_x" in text else text
-
-
-def _character(code: int) -> str:
-    return "\n" if code in {10, 13} else chr(code) if code >= 32 else ""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
 READER = PackageReader("xlsx", 3, lambda package: _Xlsx(package).read())
