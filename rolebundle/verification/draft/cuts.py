@@ -29,7 +29,7 @@ _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for 
 _LIMITS = frozenset("some few most many several almost nearly less least but within".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
-    "|wrong|incorrect|invalid|impossib|instead|unable"
+    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
 )
 _EXCEPTION = re.compile(
     r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)|provid(?:ed|ing) that\b"
