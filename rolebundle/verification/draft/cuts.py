@@ -32,8 +32,8 @@ _DENIED = re.compile(
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
 )
 _EXCEPTION = re.compile(
-    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)|provid(?:ed|ing) that\b"
-    r"|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
+    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
+    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(
