@@ -26,7 +26,7 @@ from reportlab.platypus import (
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.pdf_title import declared_title
+from rolebundle.ingest.readers.pdf import declared_title
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.reading import read_document

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.readers.mail import read_message, source_text
 
 
-class EmlReader:
-    """Reads ``.eml``."""
+def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file.
 
-    name = "eml"
-    suffixes = suffixes_of("eml")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
-        """
-        yield read_message(source_text(data), path)
+    Raises:
+        DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
+    """
+    yield read_message(source_text(data), path)
 
 
-READER = EmlReader()
+READER = Reader("eml", 1, _read)

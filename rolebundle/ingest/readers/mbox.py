@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.readers.mail import read_message, source_text
 
 # The line before a message has a time, and the first header is below it. So a sentence that begins
@@ -27,54 +26,44 @@ _DELETED = re.compile(
 )
 _NOT_IN_KEYS = re.compile(r"[^\w.@+=-]+")
 _MAX_KEY_CHARS = 120
-_MAX_HEAD_CHARS = 100_000
 _QUOTED_FROM = re.compile(r"^>(?=>*From )", re.MULTILINE)
 
 
-class MboxReader:
-    """Reads ``.mbox``. A bad message is reported and the others are still read."""
+def _read(
+    data: bytes, path: str, _options: ReaderOptions
+) -> Iterable[ParsedDocument | DocumentError]:
+    """One document per message; its key is its Message-ID. Bad messages are reported.
 
-    name = "mbox"
-    suffixes = suffixes_of("mbox")
-    version = 1
-
-    def read(
-        self, data: bytes, path: str, options: ReaderOptions
-    ) -> Iterable[ParsedDocument | DocumentError]:
-        """One document per message; its key is its Message-ID.
-
-        Raises:
-            DocumentError: ``unreadable_mailbox``.
-        """
-        keys: set[str] = set()
-        number = deleted = 0
-        for number, (start, end, line) in enumerate(_messages(data), 1):
-            source = _QUOTED_FROM.sub("", source_text(data[start:end]))
-            head = source[: source.find("\n\n")][:_MAX_HEAD_CHARS]
-            if _DELETED.search(head):
-                deleted += 1
-                continue
-            key = _key(head, number, keys)
-            anchor = f"message {number}"
-            try:
-                yield read_message(
-                    source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
-                )
-            except DocumentError as error:
-                yield error
-        if deleted:
-            yield DocumentError(
-                "deleted_mail",
-                f"{path}: {deleted} messages are marked as deleted",
-                "nothing; the mail program removes them when it compacts the mailbox",
-            )
-        if not number and data.strip():
-            raise DocumentError(
-                "unreadable_mailbox",
-                f"{path}: it contains no message",
-                "a mailbox has a line such as `From a@b.org Mon Jan  1 09:30:00 2024` before each "
-                "message",
-            )
+    Raises:
+        DocumentError: ``unreadable_mailbox``.
+    """
+    keys: set[str] = set()
+    number = deleted = 0
+    for number, (start, end, line) in enumerate(_messages(data), 1):
+        source = _QUOTED_FROM.sub("", source_text(data[start:end]))
+        head = source[: source.find("\n\n")]
+        if _DELETED.search(head):
+            deleted += 1
+            continue
+        anchor = f"message {number}"
+        key = _key(head, number, keys)
+        try:
+            yield read_message(source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor)
+        except DocumentError as error:
+            yield error
+    if deleted:
+        yield DocumentError(
+            "deleted_mail",
+            f"{path}: {deleted} messages are marked as deleted",
+            "nothing; the mail program removes them when it compacts the mailbox",
+        )
+    if not number and data.strip():
+        raise DocumentError(
+            "unreadable_mailbox",
+            f"{path}: it contains no message",
+            "a mailbox has a line such as `From a@b.org Mon Jan  1 09:30:00 2024` before each "
+            "message",
+        )
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -102,4 +91,4 @@ def _key(head: str, number: int, used: set[str]) -> str:
     return key
 
 
-READER = MboxReader()
+READER = Reader("mbox", 1, _read)
