@@ -59,7 +59,7 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
 
 
 def markdown_document(
-    file: TextFile, path: str, start: int, end: int, *, key: str = "", title: str = ""
+    file: TextFile, path: str, start: int, end: int, *, key: str = ""
 ) -> ParsedDocument:
     """The document of ``file.lines[start:end]``; it may begin with front matter.
 
@@ -69,14 +69,13 @@ def markdown_document(
         start: the index of the first line.
         end: the index after the last line.
         key: the name of the document in a file of several.
-        title: its title; else it is the first heading.
 
     Raises:
         DocumentError: ``bad_front_matter``.
     """
     front = front_matter(file.lines, path, start, end)
     lines, hidden, blocks = read_markdown(file.lines, front.body_index, end)
-    title = title or next((block.heading for block in blocks if block.level == 1), "")
+    title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
         declared=front.declared,
