@@ -13,7 +13,7 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
     """One document per file.
 
     Raises:
-        DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
+        DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
     """
     yield read_message(source_text(data), path)
 

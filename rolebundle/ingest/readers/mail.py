@@ -43,6 +43,14 @@ _WORD = re.compile(r"\w{3,}")
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
 _SUBJECT = re.compile(r"^subject:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
+_CONTENT_HEADER = re.compile(
+    r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
+)
+# On larger messages the standard parser would take minutes. Small mailboxes without a suffix are
+# not read in a process with a limit of time.
+_MAX_HEADER_CHARS = 20_000
+_MAX_COMPARISONS = 50_000_000
 _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
@@ -82,8 +90,14 @@ def read_message(
         anchor: the anchor of all its blocks.
 
     Raises:
-        DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
+        DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
     """
+    header_chars = max((len(found[0]) for found in _CONTENT_HEADER.finditer(source)), default=0)
+    # Each line is compared with the boundaries of all open parts.
+    comparisons = len(_BOUNDARY.findall(source)) * source.count("\n")
+    if header_chars > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
+        reason = "its structure is too complex"
+        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
     try:
         message = Parser().parsestr(source)
         is_signed = "signed" in str(message.get_param("smime-type", "")).lower()
@@ -277,7 +291,7 @@ def _plain_blocks(lines: Sequence[str], places: Sequence[Lines]) -> Iterator[Blo
 
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = " ".join(str(value).split())
+    raw = " ".join(str(value)[:_MAX_HEADER_CHARS].split())
     try:
         pieces: Sequence[tuple[Any, str | None]] = decode_header(raw)
     except (MessageError, ValueError):
@@ -328,7 +342,7 @@ def _subject(message: Message, source: str, first_line: int) -> list[Block]:
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header."""
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    values = [" ".join(str(value).split()) for value in message.get_all(name, [])]
+    values = [" ".join(str(v)[:_MAX_HEADER_CHARS].split()) for v in message.get_all(name, [])]
     people = (
         f"{header_text(person)} <{address}>" if person else address
         for person, address in getaddresses(values)[:_MAX_NAMES]

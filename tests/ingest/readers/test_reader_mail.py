@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from email.message import EmailMessage
 
 import pytest
@@ -192,6 +193,23 @@ def test_a_file_without_messages_is_no_mailbox():
     with pytest.raises(DocumentError) as caught:
         read_all(b"just text", "a.mbox")
     assert caught.value.code == "unreadable_mailbox"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"To: " + b"(<@," * 9_000 + b"\n\nx",
+        b"Subject: " + b"=?a?q?" * 20_000 + b"\n\nx",
+        b"Content-Type: multipart/mixed" + b";" * 400_000 + b"\n\nx",
+        b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (i, i) for i in range(250))
+        + b"x\n" * 200_000,
+        b"From a@b.c 09:30\nSubject: x\n\nFrom " + b"00:00" * 100_000 + b"\n",
+    ],
+    ids=["comments", "words", "parameters", "depth", "times"],
+)  # fmt: skip
+def test_a_hostile_message_takes_little_time(data: bytes):
+    with suppress(DocumentError):
+        read_all(data, "a.mbox" if data.startswith(b"From ") else "a.eml")
 
 
 def test_all_of_a_message_in_html_is_its_text():
