@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from lxml import etree
@@ -47,9 +47,9 @@ def _document(package: Package) -> ParsedDocument:
     ]
     # Chapters may be encrypted. Fonts often are, which does not matter.
     for element in package.parse("META-INF/encryption.xml", is_lenient=True).iter():
-        if local_name(element) == "CipherReference":
-            if joined("", element.get("URI", "")) in chapters:
-                raise package.encrypted()
+        is_content = local_name(element) == "CipherReference"
+        if is_content and joined("", element.get("URI", "")) in chapters:
+            raise package.encrypted()
     spine = book.find("{*}spine")
     old_contents = "" if spine is None else names.get(spine.get("toc", ""), "")
     labels = dict(

@@ -36,7 +36,7 @@ _LINE_NUMBERS = re.compile(rb"line(?:no|-numbers)", re.IGNORECASE)
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
 # What contains the page's own text, the most reliable first. A marker of several elements is none.
 _PARTS = "//*[self::main or self::article or self::div or self::section]"
-_MAIN_PARTS = tuple(
+_MAIN_PARTS: tuple[Any, ...] = tuple(
     etree.XPath(path)
     for path in (
         "//main",
@@ -47,9 +47,7 @@ _MAIN_PARTS = tuple(
     )
 )
 # Elements without readable text, or outside of the page's own text.
-_SKIPPED_TAGS = (
-    "script style template nav svg button select textarea iframe object head".split()
-)
+_SKIPPED_TAGS = "script style template nav svg button select textarea iframe object head".split()
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _LINE_BREAK = re.compile("\r\n|\r|\n")
@@ -77,12 +75,12 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     """
     page, notes = _utf8(data, path)
     source = countable_source(page)
-    root = _parsed(source, path)
+    root: Any = _parsed(source, path)
     if root is None:
         return ParsedDocument(line_exact=False, notes=notes)
     body = root.find("body")
     body = root if body is None else body
-    found = () if is_message else (path(root) for path in _MAIN_PARTS)
+    found = () if is_message else (find(root) for find in _MAIN_PARTS)
     main = next((parts[0] for parts in found if len(parts) == 1), body)
     inferred = _head_metadata(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)

@@ -95,7 +95,9 @@ def _cell(
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
         text = "\n".join(lines[filled[0] : filled[-1] + 1])
-        block = Block("code" if kind == "code" else "paragraph", text, filled[0] + 1, filled[-1] + 1)
+        block = Block(
+            "code" if kind == "code" else "paragraph", text, filled[0] + 1, filled[-1] + 1
+        )
         if kind == "heading":
             level = cell.get("level")
             level = level if isinstance(level, int) and 1 <= level <= 6 else 1

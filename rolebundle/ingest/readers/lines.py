@@ -32,7 +32,6 @@ from rolebundle.ingest.readers.base import (
     ReaderOptions,
     block_of,
     front_matter,
-    is_blank,
     open_text,
 )
 from rolebundle.scan.finding import HiddenPart
@@ -442,9 +441,7 @@ _RST = Format(
         Rule(re.compile(_DIRECTIVE.format(_CODE)), _block("code", Scanner.body_end)),
         Rule(re.compile(_DIRECTIVE.format(_TABLES)), _block("table", Scanner.body_end)),
         Rule(re.compile(_DIRECTIVE.format(_NAME)), _block("paragraph")),
-        Rule(
-            re.compile(r"\s*\.\.\s+_(?!_)(?:`[^`]*`|(?:\\.|[^:\\])+):(?:\s|$)(.*)"), _read_target
-        ),
+        Rule(re.compile(r"\s*\.\.\s+_(?!_)(?:`[^`]*`|(?:\\.|[^:\\])+):(?:\s|$)(.*)"), _read_target),
         # Footnotes, and targets without a name.
         Rule(re.compile(r"\s*\.\.\s+(?:\[[^\]]+\](?:\s|$)|\||__)"), _block("paragraph")),
         Rule(re.compile(r"\s*\.\.(?:\s|$)"), _read_comment),
@@ -494,7 +491,7 @@ def read_org(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Parsed
 
 
 def read_rst(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
-    """reStructuredText.
+    """ReStructuredText.
 
     Raises:
         DocumentError: ``undecodable``.

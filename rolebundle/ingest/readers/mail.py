@@ -3,8 +3,8 @@
 Of several forms of one text the plain one is taken, unless it is empty or only refers to the HTML.
 HTML is read by the HTML reader, which removes what it hides. Attachments are named, not read.
 
-The standard parser splits a message into its parts and decodes them. Each decoded line has the lines
-of the file that encode it: one for plain encodings, all up to the next hard break for
+The standard parser splits a message into its parts and decodes them. Each decoded line has the
+lines of the file that encode it: one for plain encodings, all up to the next hard break for
 quoted-printable, the whole part for base64.
 
 A message is foreign material: its origin is ``external``, and nothing in it is read as metadata

@@ -54,8 +54,8 @@ _DEFINITIONS = frozenset("de de1 am ig".split())
 
 # Macros of mdoc(7) that stand in a line of text, and what those put around their words.
 _PLAIN = frozenset(
-    "Ad An Ar At Cd Cm Dl Dv Em Er Ev Fa Fd Fl Fn Ft Ic In Li Lk Ms Mt Nd Nm No Ns Pa Pf St Sx Sy Tn"
-    " Va Vt Xo Xc Xr %A %B %D %I %J %N %O %P %R %T %U %V".split()
+    "Ad An Ar At Cd Cm Dl Dv Em Er Ev Fa Fd Fl Fn Ft Ic In Li Lk Ms Mt Nd Nm No Ns Pa Pf St Sx Sy"
+    " Tn Va Vt Xo Xc Xr %A %B %D %I %J %N %O %P %R %T %U %V".split()
 )
 _AROUND = {
     name: (marks[0], marks[1])

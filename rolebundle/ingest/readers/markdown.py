@@ -186,4 +186,4 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
             yield "".join(_words(token.children or []))
 
 
-READER = Reader("markdown", 4, _read)
+READER = Reader("markdown", 3, _read)

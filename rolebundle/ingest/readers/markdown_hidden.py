@@ -221,13 +221,14 @@ def _elements(masked: str, tags: Sequence[Span]) -> Iterator[Hidden]:
         yield Hidden(0, len(masked), "invisible_element", "", is_labelled=True, is_kept=True)
     spans = _spans(masked, tags)
     for item in hidden_elements(root, root, source, hiding_sheets(source)):
-        if number := item.element.get(_NUMBER):
-            start, end = spans[int(number)]
+        if place := item.element.get(_NUMBER):
+            start, end = spans[int(place)]
             words = " ".join(_TAG.sub(" ", masked[start:end]).split())
             yield Hidden(start, end, item.kind, words, item.is_labelled, item.is_kept)
     for element in root.iter(*_NEVER_SHOWN):
-        if number := element.get(_NUMBER):
-            yield Hidden(*spans[int(number)], "markup_comment", " ".join(element.itertext()))
+        if place := element.get(_NUMBER):
+            text = " ".join(map(str, element.itertext()))
+            yield Hidden(*spans[int(place)], "markup_comment", text)
 
 
 def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:

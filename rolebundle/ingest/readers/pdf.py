@@ -157,4 +157,4 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
         start = end
 
 
-READER = Reader("pdf", 5, _read)
+READER = Reader("pdf", 4, _read)

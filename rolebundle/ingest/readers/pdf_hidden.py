@@ -212,7 +212,7 @@ class _Tracker:
             with _broken_operators():
                 self.texts[-1] = self._shown(operator, operands, _product(cm, self.outer), tm)
 
-    def _operator(self, operator: bytes, operands: Any, matrix: Matrix) -> None:
+    def _operator(self, operator: bytes, operands: Any, matrix: Matrix) -> None:  # noqa: PLR0912
         if operator == b"q":
             self.stack.append(self.state)
         elif operator == b"Q":

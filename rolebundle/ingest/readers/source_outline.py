@@ -142,8 +142,6 @@ _CONTINUES = re.compile(
 _LABEL = re.compile(r"[A-Za-z_]\w*:\s*$")
 _DECORATOR = re.compile(r"@|#!?\[|\[\w")
 _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
-# With what comments and decorators begin.
-_MARKS = "@#[/*-;%"
 # A return type on a line of its own.
 _TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
 
@@ -164,77 +162,49 @@ class _Outline:
     def __init__(self, lines: Sequence[str], suffix: str) -> None:
         self._lines = lines
         self._suffix = suffix
-        pattern = _BY_SUFFIX.get(suffix)
-        self._pattern = re.compile(pattern) if pattern else None
+        self._pattern = re.compile(_BY_SUFFIX.get(suffix, "(?!)"))
         # The indentation of each open definition, outermost first.
         self._open: list[int] = []
-        # The first of the comments and decorators right above the line, and its indentation.
-        self._above = -1
-        self._above_indent = 0
-        self._is_decorated = False
 
     def units(self) -> Iterator[Unit]:
         inside = self._inside()
-        opened = self._open
-        match = self._pattern.match if self._pattern else None
-        for i, line in enumerate(self._lines):
+        # The first of the comments and decorators right above the line, and its indentation.
+        above, above_indent, is_decorated = -1, 0, False
+        for i, line in enumerate([*self._lines, ""]):
             body = line.lstrip()
+            indent = len(line) - len(body)
             if not body:
-                if self._above >= 0 and not self._is_decorated:
-                    yield from self._statement(i)
-            elif i not in inside:
-                indent = len(line) - len(body)
-                # Most lines are inside of a body, and nothing begins or ends there.
-                if (
-                    opened
-                    and indent > opened[-1]
-                    and not self._is_decorated
-                    and body[0] not in _MARKS
-                    and not (match and len(line) <= _MAX_LINE_CHARS and match(line))
-                ):
-                    self._above = -1
-                else:
-                    yield from self._line(i, indent, body)
-        if self._above >= 0:
-            yield from self._statement(len(self._lines))
+                if above >= 0 and (not is_decorated or i == len(self._lines)):
+                    yield from self._rest(above, above_indent)
+                    above = -1
+                continue
+            is_in_decorator = is_decorated and (indent > above_indent or body[0] in ")]}")
+            if i in inside or is_in_decorator or self._is_directive(i, body):
+                continue
+            is_below = above >= 0 and above_indent == indent
+            start = above if is_below else i
+            heading = self._heading(line)
+            belongs_below = not heading and self._belongs_below(indent, body)
+            if above >= 0 and not is_below and (heading or belongs_below):
+                yield from self._rest(above, above_indent)
+            if belongs_below:
+                above, above_indent = start, indent
+                is_decorated = (is_decorated and is_below) or bool(_DECORATOR.match(body))
+                continue
+            above, is_decorated = -1, False
+            if heading:
+                self._close(indent)
+                self._open.append(indent)
+                yield Unit(start, len(self._open), heading)
+            elif not self._continues(body):
+                yield from self._rest(start, indent)
 
-    def _line(self, i: int, indent: int, body: str) -> Iterator[Unit]:
-        heading = self._heading(self._lines[i])
-        is_apart = self._above >= 0 and self._above_indent != indent
-        if heading:
-            if is_apart:
-                yield from self._statement(i)
-            self._close(indent)
-            start = self._above if self._above >= 0 else i
-            self._above, self._is_decorated = -1, False
-            self._open.append(indent)
-            yield Unit(start, len(self._open), heading)
-        elif self._is_directive(i, body) or self._is_in_decorator(indent, body):
-            return
-        elif self._begins(indent, body):
-            if is_apart:
-                yield from self._statement(i)
-            if self._above < 0:
-                self._above, self._above_indent = i, indent
-            self._is_decorated = self._is_decorated or _DECORATOR.match(body) is not None
-        else:
-            if is_apart:
-                self._above = -1  # a comment at the margin, in the middle of a body
-            yield from self._statement(i, indent, body)
-
-    def _statement(self, i: int, indent: int = -1, body: str = "") -> Iterator[Unit]:
-        """The unit that begins with the comments above ``i``, or with this line, if any does."""
-        start = i
-        if self._above >= 0:
-            start, indent = self._above, self._above_indent
-            self._above, self._is_decorated = -1, False
-        if body and self._continues(body):
-            return
+    def _rest(self, start: int, indent: int) -> Iterator[Unit]:
+        """The rest after a definition, or what stands at the left margin below a blank line."""
         if self._open and indent <= self._open[-1]:
-            if self._suffix in _FLAT:
-                return
-            self._close(indent)
-            yield Unit(start, len(self._open) + 1)
+            if self._suffix not in _FLAT:
+                self._close(indent)
+                yield Unit(start, len(self._open) + 1)
         elif not self._open and indent == 0 and (start == 0 or is_blank(self._lines[start - 1])):
             yield Unit(start)
 
@@ -244,13 +214,12 @@ class _Outline:
 
     def _heading(self, line: str) -> str:
         """The name of the definition that begins on a line, or an empty text."""
-        if self._pattern is None or len(line) > _MAX_LINE_CHARS or len(self._open) >= _MAX_LEVEL:
+        if len(line) > _MAX_LINE_CHARS or len(self._open) >= _MAX_LEVEL:
             return ""
         match = self._pattern.match(line)
-        if match is None or not match.lastindex:
-            return ""
         # A call with a function as its argument ends with an open brace as well.
-        if line.endswith("{") and line.count("(") != line.count(")"):
+        is_call = line.endswith("{") and line.count("(") != line.count(")")
+        if match is None or not match.lastindex or is_call:
             return ""
         return " ".join(match[match.lastindex].split())[:_MAX_HEADING_CHARS]
 
@@ -259,43 +228,30 @@ class _Outline:
         is_inner = bool(self._open) and not is_blank(self._lines[i - 1])
         return is_inner and body[0] == "#" and self._suffix in _WITH_DIRECTIVES
 
-    def _is_in_decorator(self, indent: int, body: str) -> bool:
-        return self._is_decorated and (indent > self._above_indent or body[0] in ")]}")
-
-    def _begins(self, indent: int, body: str) -> bool:
+    def _belongs_below(self, indent: int, body: str) -> bool:
         """Whether a line belongs to the definition below it, if there is one."""
         if self._suffix in _WITH_DIRECTIVES:
             if body[0] == "#":
                 return False
             if indent == 0 and _TYPE_LINE.match(body) and not self._continues(body):
                 return True
-        return _COMMENT.match(body) is not None or _DECORATOR.match(body) is not None
+        return bool(_COMMENT.match(body) or _DECORATOR.match(body))
 
     def _continues(self, body: str) -> bool:
-        if _CONTINUES.match(body):
-            return True
-        return self._suffix in _WITH_DIRECTIVES and _LABEL.match(body) is not None
+        is_label = self._suffix in _WITH_DIRECTIVES and _LABEL.match(body)
+        return bool(is_label or _CONTINUES.match(body))
 
     def _inside(self) -> frozenset[int]:
         """The lines that begin inside of a comment or string of several lines."""
-        tokens = (
-            _TOKENS_OF_PYTHON
-            if self._suffix in _PYTHON
-            else _TOKENS
-            if self._suffix in _SLASHES
-            else None
-        )
-        if tokens is None:
-            return frozenset()
-        text = "\n".join(self._lines)
-        if not any(mark in text for mark in ("/*", '"""', "'''", "`")):
+        is_python = self._suffix in _PYTHON
+        if not is_python and self._suffix not in _SLASHES:
             return frozenset()
         inside: set[int] = set()
         line = counted = 0
-        for match in tokens.finditer(text):
+        text = "\n".join(self._lines)
+        for match in (_TOKENS_OF_PYTHON if is_python else _TOKENS).finditer(text):
             start, end = match.span()
-            breaks = text.count("\n", start, end)
-            if breaks:
+            if breaks := text.count("\n", start, end):
                 line += text.count("\n", counted, start)
                 inside.update(range(line + 1, line + breaks + 1))
                 line, counted = line + breaks, end
