@@ -44,45 +44,6 @@ module.exports = { add };
 """,
         ["class Foo", "class Foo > constructor", "class Foo > get", "add", "function last"],
     ),
-    "a.ts": (
-        """\
-export interface A {
-  b: string;
-}
-export type T = string | number;
-@Component({
-  selector: 'x',
-})
-export class C {
-  private async run(a: string): Promise<void> {
-    x();
-  }
-}
-""",
-        ["interface A", "type T", "class C", "class C > run"],
-    ),
-    "a.go": (
-        """\
-package main
-
-import "fmt"
-
-// Foo does.
-func Foo(a int) error {
-	return nil
-}
-
-type S struct {
-	A int
-}
-
-func (s *S) Bar() {
-}
-
-var x = 1
-""",
-        ["func Foo", "type S", "func (s *S) Bar"],
-    ),
     "a.rs": (
         """\
 use std;
@@ -139,23 +100,6 @@ public class A extends B {
 """,
         ["class A", "class A > get", "class A > run", "class A > interface In"],
     ),
-    "a.cs": (
-        """\
-namespace X
-{
-    [Test]
-    public class A
-    {
-        public int Get(int a)
-        {
-            return Foo(a);
-        }
-        string s;
-    }
-}
-""",
-        ["namespace X", "namespace X > class A", "namespace X > class A > Get"],
-    ),
     "a.c": (
         """\
 #include <stdio.h>
@@ -189,222 +133,6 @@ int fwd(int a);
 """,
         ["struct foo", "bar", "main", "get"],
     ),
-    "a.cpp": (
-        """\
-template <typename T>
-class A : public B {
- public:
-  A() : x_(1) {}
-  int get() const {
-    return x_;
-  }
-};
-
-namespace n {
-void A::go(int x) {
-  for (auto& a : b) {
-  }
-}
-}  // namespace
-""",
-        ["class A", "class A > get", "namespace n", "A::go"],
-    ),
-    "a.rb": (
-        """\
-module M
-  class A < B
-    # doc
-    def x(a)
-      1
-    end
-
-    def self.y?
-    end
-  end
-end
-""",
-        [
-            "module M",
-            "module M > class A",
-            "module M > class A > def x",
-            "module M > class A > def self.y?",
-        ],
-    ),
-    "a.php": (
-        """\
-<?php
-namespace A;
-
-/**
- * Doc
- */
-final class A
-{
-    public function get(int $x): int
-    {
-        return 1;
-    }
-}
-function b() {}
-""",
-        ["namespace A", "class A", "class A > function get", "function b"],
-    ),
-    "a.sh": (
-        """\
-#!/bin/sh
-set -e
-
-# doc
-foo() {
-  echo
-}
-
-function bar {
-  cat <<EOF
-x
-EOF
-}
-foo
-""",
-        ["foo", "function bar"],
-    ),
-    "a.kt": (
-        """\
-data class A(val x: Int)
-
-fun String.b(x: Int): Int {
-    return 1
-}
-object O {
-    private fun c() = 1
-}
-""",
-        ["class A", "fun String.b", "object O", "object O > fun c"],
-    ),
-    "a.sql": (
-        """\
--- doc
-CREATE TABLE IF NOT EXISTS foo (
-  id int
-);
-
-create or replace function bar() returns int as $$
-begin
-end;
-$$;
-""",
-        ["CREATE TABLE IF NOT EXISTS foo", "create or replace function bar"],
-    ),
-    "a.yaml": (
-        """\
-name: x
-on:
-  push: y
-jobs:
-  a: b
-""",
-        ["name", "on", "jobs"],
-    ),
-    "a.toml": (
-        """\
-x = 1
-
-[project]
-name = "a"
-
-[[tool.x]]
-y = 1
-""",
-        ["[project]", "[[tool.x]]"],
-    ),
-    "Makefile": (
-        """\
-X := 1
-all: a b
-	cc
-
-clean:
-	rm
-""",
-        ["all", "clean"],
-    ),
-    "a.swift": (
-        """\
-@objc
-public class A: B {
-    func go(_ a: Int) -> Int {
-        return 1
-    }
-    init(x: Int) {
-    }
-}
-""",
-        ["class A", "class A > func go"],
-    ),
-    "a.lua": (
-        """\
-local function a(x)
-  return 1
-end
-
-function M.b()
-end
-M.c = function()
-end
-""",
-        ["function a", "function M.b", "M.c"],
-    ),
-    "a.pl": (
-        """\
-package A;
-use strict;
-
-sub foo {
-  1;
-}
-
-=head1 X
-
-sub bar { 2 }
-""",
-        ["package A", "sub foo", "sub bar"],
-    ),
-    "a.clj": (
-        """\
-(ns a.b)
-
-(defn foo [x]
-  (bar x))
-
-(def x 1)
-""",
-        ["ns a.b", "defn foo", "def x"],
-    ),
-    "a.ex": (
-        """\
-defmodule A do
-  @doc "x"
-  def foo(a) do
-    1
-  end
-
-  defp bar, do: 2
-end
-""",
-        ["defmodule A", "defmodule A > def foo", "defmodule A > defp bar"],
-    ),
-    "a.hs": (
-        """\
-module A where
-
--- | doc
-foo :: Int -> Int
-foo x = 1
-
-data B = C
-""",
-        ["module A", "foo", "data B"],
-    ),
     "a.py": (
         '''\
 class A:
@@ -430,6 +158,74 @@ if __name__ == "__main__":
     g()
 ''',
         ["class A", "class A > def f", "class A > def f > def inner", "def g"],
+    ),
+    "a.ts": (
+        "export interface A {\n  b: string;\n}\nexport type T = string;\n@Component({\n  x,\n})\nexport class C {\n  private async run(a: string): Promise<void> {\n  }\n}\n",
+        ["interface A", "type T", "class C", "class C > run"],
+    ),
+    "a.go": (
+        "// Foo does.\nfunc Foo(a int) error {\n}\n\ntype S struct {\n}\n\nfunc (s *S) Bar() {\n}\n",
+        ["func Foo", "type S", "func (s *S) Bar"],
+    ),
+    "a.cs": (
+        "namespace X\n{\n    [Test]\n    public class A\n    {\n        public int Get(int a)\n        {\n            return Foo(a);\n        }\n    }\n}\n",
+        ["namespace X", "namespace X > class A", "namespace X > class A > Get"],
+    ),
+    "a.cpp": (
+        "template <typename T>\nclass A : public B {\n  A() : x_(1) {}\n  int get() const {\n    return x_;\n  }\n};\n\nnamespace n {\nvoid A::go(int x) {\n  for (auto& a : b) {\n  }\n}\n}\n",
+        ["class A", "class A > get", "namespace n", "A::go"],
+    ),
+    "a.rb": (
+        "module M\n  class A < B\n    def x(a)\n      1\n    end\n\n    def self.y?\n    end\n  end\nend\n",
+        [
+            "module M",
+            "module M > class A",
+            "module M > class A > def x",
+            "module M > class A > def self.y?",
+        ],
+    ),
+    "a.php": (
+        "<?php\nnamespace A;\n\nfinal class A\n{\n    public function get(int $x): int\n    {\n    }\n}\nfunction b() {}\n",
+        ["namespace A", "class A", "class A > function get", "function b"],
+    ),
+    "a.sh": (
+        "set -e\n\nfoo() {\n  echo\n}\n\nfunction bar {\n  cat\n}\nfoo\n",
+        ["foo", "function bar"],
+    ),
+    "a.kt": (
+        "data class A(val x: Int)\n\nfun String.b(x: Int): Int {\n}\nobject O {\n    private fun c() = 1\n}\n",
+        ["class A", "fun String.b", "object O", "object O > fun c"],
+    ),
+    "a.sql": (
+        "CREATE TABLE IF NOT EXISTS foo (\n  id int\n);\n\ncreate or replace function bar() returns int as $$\n",
+        ["CREATE TABLE IF NOT EXISTS foo", "create or replace function bar"],
+    ),
+    "a.yaml": ("name: x\non:\n  push: y\njobs:\n  a: b\n", ["name", "on", "jobs"]),
+    "a.toml": ("x = 1\n\n[project]\nname = 1\n\n[[tool.x]]\ny = 1\n", ["[project]", "[[tool.x]]"]),
+    "Makefile": ("X := 1\nall: a b\n\tcc\n\nclean:\n\trm\n", ["all", "clean"]),
+    "a.swift": (
+        "@objc\npublic class A: B {\n    func go(_ a: Int) -> Int {\n    }\n    init(x: Int) {\n    }\n}\n",
+        ["class A", "class A > func go"],
+    ),
+    "a.lua": (
+        "local function a(x)\nend\n\nfunction M.b()\nend\nM.c = function()\nend\n",
+        ["function a", "function M.b", "M.c"],
+    ),
+    "a.pl": (
+        "package A;\n\nsub foo {\n  1;\n}\n\nsub bar { 2 }\n",
+        ["package A", "sub foo", "sub bar"],
+    ),
+    "a.clj": (
+        "(ns a.b)\n\n(defn foo [x]\n  (bar x))\n\n(def x 1)\n",
+        ["ns a.b", "defn foo", "def x"],
+    ),
+    "a.ex": (
+        "defmodule A do\n  @doc 1\n  def foo(a) do\n    1\n  end\n\n  defp bar, do: 2\nend\n",
+        ["defmodule A", "defmodule A > def foo", "defmodule A > defp bar"],
+    ),
+    "a.hs": (
+        "module A where\n\nfoo :: Int -> Int\nfoo x = 1\n\ndata B = C\n",
+        ["module A", "foo", "data B"],
     ),
 }
 
