@@ -23,12 +23,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
+    Reader,
     ReaderOptions,
     block_of,
     front_matter,
@@ -191,9 +193,16 @@ class Rule(NamedTuple):
 
 
 class Format(NamedTuple):
-    """The rules of a format, and whether text ending with ``::`` begins a literal block."""
+    """The rules of a format.
+
+    Attributes:
+        rules: its rules.
+        title_levels: the levels of headings that can be the title.
+        has_literals: whether a text that ends with ``::`` begins a literal block.
+    """
 
     rules: tuple[Rule, ...] = ()
+    title_levels: int = _MAX_LEVEL
     has_literals: bool = False
 
 
@@ -247,14 +256,16 @@ _POD = Format(
     (
         Rule(re.compile(r"=head([1-6])\s+(.*)"), _heading(_without_formatting), ends_text=True),
         Rule(re.compile(r"[ \t]"), _block("code")),
-    )
+    ),
+    title_levels=0,  # the first heading is NAME
 )
 _ASCIIDOC = Format(
     (
         Rule(re.compile(r"(={1,6})\s+(\S.*)"), _heading(), ends_text=True),
         # A block of code may name its language.
         Rule(re.compile(r"(-{4,}|\.{4,}|\+{4,}|/{4,}|```)(?:\s*$|(?<=`)\w)"), _read_fence, True),
-    )
+    ),
+    title_levels=1,
 )
 
 # Org
@@ -470,37 +481,18 @@ def _preamble_title(lines: Sequence[str]) -> str:
 _BY_SUFFIX = {"pod": _POD, "adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC}
 
 
-def read_text(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def read_text(data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
     """Plain text, pod or AsciiDoc, by the suffix.
 
     Raises:
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
     form = _BY_SUFFIX.get(path.rpartition(".")[2].lower(), Format())
-    # The first heading of pod is NAME.
-    return _read(data, path, form, title_levels=int(form is _ASCIIDOC))
-
-
-def read_org(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
-    """Org.
-
-    Raises:
-        DocumentError: ``undecodable``, ``bad_front_matter``.
-    """
-    return _read(data, path, _ORG)
-
-
-def read_rst(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
-    """ReStructuredText.
-
-    Raises:
-        DocumentError: ``undecodable``.
-    """
-    return _read(data, path, _RST)
+    return _read(data, path, options, form)
 
 
 def _read(
-    data: bytes, path: str, form: Format, *, title_levels: int = _MAX_LEVEL
+    data: bytes, path: str, _options: ReaderOptions, form: Format
 ) -> Iterable[ParsedDocument]:
     file = open_text(data, path)
     front = front_matter(file.lines if form is not _RST else (), path)
@@ -513,7 +505,7 @@ def _read(
     blocks = tuple(scanner.blocks())
     inferred = dict(_org_metadata(scanner, blocks)) if form is _ORG else {}
     title = _preamble_title(file.lines) if form is _RST else ""
-    headings = (block.heading for block in blocks if 1 <= block.level <= title_levels)
+    headings = (block.heading for block in blocks if 1 <= block.level <= form.title_levels)
     if title := title or next(headings, ""):
         inferred.setdefault("title", title)
     yield ParsedDocument(
@@ -525,3 +517,13 @@ def _read(
         notes=(*file.notes, *front.notes),
         hidden=tuple(scanner.hidden),
     )
+
+
+READERS = {
+    reader.name: reader
+    for reader in (
+        Reader("text", 4, read_text),
+        Reader("org", 1, partial(_read, form=_ORG)),
+        Reader("rst", 4, partial(_read, form=_RST)),
+    )
+}

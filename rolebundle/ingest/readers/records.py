@@ -15,7 +15,7 @@ from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
-from rolebundle.ingest.readers.base import ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
 from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
 from rolebundle.text.strict_json import (
@@ -63,7 +63,7 @@ def _unknown_keys(record: Mapping[str, Any], noted: set[str]) -> tuple[str, ...]
 # JSON
 
 
-def read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
     """The documents of a corpus; one document for any other file.
 
     Raises:
@@ -72,10 +72,9 @@ def read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Parse
     file = open_text(data, path)
     text = "\n".join(file.lines)
     try:
-        may_be_corpus = '"documents"' in text and '"chunks"' in text
-        value = parse_located(text) if may_be_corpus else parse_strict(text)
+        value = parse_located(text)
     except NotStrictError as error:
-        line = text.count("\n", 0, max(_error_at(text, error), 0)) + 1
+        line = text.count("\n", 0, max(error.at, 0)) + 1
         raise _bad_json(path, line, "it is not strict JSON", str(error)) from error
     documents = value.get("documents") if isinstance(value, LocatedObject) else None
     if isinstance(documents, list) and all(
@@ -87,17 +86,6 @@ def read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Parse
     filled = [i for i, line in enumerate(file.lines) if not is_blank(line)]
     blocks = (block_of(file.lines, "code", filled[0], filled[-1] + 1),) if filled else ()
     yield ParsedDocument(blocks=blocks, lines=file.lines, notes=file.notes)
-
-
-def _error_at(text: str, error: NotStrictError) -> int:
-    """The offset where a text stops being strict JSON; the slower parser tells it always."""
-    if error.at >= 0:
-        return error.at
-    try:
-        parse_located(text)
-    except NotStrictError as located:
-        return located.at
-    return 0
 
 
 def _bad_json(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
@@ -170,7 +158,7 @@ class _NoRecordError(Exception):
     """Why a line is no record. The reason continues a sentence that begins with the line."""
 
 
-def read_jsonl(
+def _read_jsonl(
     data: bytes, path: str, _options: ReaderOptions
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per line, or the error ``bad_json_line``. The other lines are still read.
@@ -257,3 +245,9 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
         line_exact=False,
         notes=_unknown_keys(metadata, noted) + cleaned_note(replaced),
     )
+
+
+READERS = {
+    reader.name: reader
+    for reader in (Reader("json", 2, _read_json), Reader("jsonl", 5, _read_jsonl))
+}
