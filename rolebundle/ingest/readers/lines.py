@@ -39,8 +39,6 @@ from rolebundle.ingest.readers.base import (
 from rolebundle.scan.finding import HiddenPart
 
 _MAX_LEVEL = 6
-# Limits the search for a closing border: a file of opening borders would take quadratic time.
-_MAX_TABLE_LINES = 1_000
 
 Element = tuple[int, Block | None]
 """The end of an element, as an index, and its block if it has output."""
@@ -58,6 +56,7 @@ class Scanner:
         """In order of first use: adornment character, has an overline."""
         self._start = start
         self._form = form
+        # Up to which line none closes what begins with the same mark, so that none is read again.
         self._unclosed: dict[str, int] = {}
 
     def blocks(self) -> Iterator[Block]:
@@ -72,7 +71,7 @@ class Scanner:
                 at += 1
                 continue
             if 0 <= literal_indent < indent:
-                end, block = _block("code", Scanner.body_end, literal_indent)(self, at, None)
+                end, block = self.element("code", at, self.body_end(at, literal_indent))
             else:
                 end, block = self._element(at)
             literal_indent = -1
@@ -89,7 +88,18 @@ class Scanner:
             match = rule.start.match(self.lines[at])
             if match and (found := rule.read(self, at, match)):
                 return found
-        return _block("paragraph")(self, at, None)
+        return self.element("paragraph", at, self.paragraph_end(at))
+
+    def element(self, kind: BlockKind, at: int, end: int) -> Element:
+        """A block of lines."""
+        return end, block_of(self.lines, kind, at, end)
+
+    def end_of_run(self, at: int, pattern: re.Pattern[str]) -> int:
+        """The end of the lines below ``at`` that a pattern matches."""
+        end = at + 1
+        while end < len(self.lines) and pattern.match(self.lines[end]):
+            end += 1
+        return end
 
     def paragraph_end(self, at: int, _indent: int = 0) -> int:
         """A paragraph ends at a blank line, or at one that a rule matches which ends paragraphs."""
@@ -119,16 +129,18 @@ class Scanner:
                     return i + 1
                 if stop and stop.match(self.lines[i]):
                     break
-            self._unclosed[closing] = i if at + 1 < len(self.lines) else at
+                self._unclosed[closing] = i + 1
         return at + 1
 
     def border_end(self, at: int) -> int:
         """The end of a simple table: the first border with a blank line below it."""
-        for i in range(at + 1, min(at + _MAX_TABLE_LINES, len(self.lines))):
-            if 0 <= self.indents[i] < self.indents[at]:
-                break
-            if _SIMPLE_TABLE.match(self.lines[i]) and self.is_blank(i + 1):
-                return i + 1
+        if at >= self._unclosed.get("=", 0):
+            for i in range(at + 1, len(self.lines)):
+                if 0 <= self.indents[i] < self.indents[at]:
+                    break
+                if _SIMPLE_TABLE.match(self.lines[i]) and self.is_blank(i + 1):
+                    return i + 1
+                self._unclosed["="] = i + 1
         return self.paragraph_end(at)
 
     def list_end(self, at: int, indent: int) -> int:
@@ -167,7 +179,7 @@ class Scanner:
         return self.empty(start, end)
 
     def empty(self, start: int, end: int) -> Element:
-        """Empty lines that are no text."""
+        """Empty lines, such as those of properties, which are no text."""
         self.lines[start:end] = [""] * (end - start)
         self.indents[start:end] = [-1] * (end - start)
         return end, None
@@ -214,17 +226,11 @@ def _indent(line: str) -> int:
 
 
 def _block(
-    kind: BlockKind | None,
+    kind: BlockKind,
     end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end,
-    indent: int | None = None,
-) -> Callable[[Scanner, int, object], Element]:
-    """What reads a block that ends where ``end`` says; without a kind it has no output."""
-
-    def read(scanner: Scanner, at: int, _match: object) -> Element:
-        last = end(scanner, at, scanner.indents[at] if indent is None else indent)
-        return last, block_of(scanner.lines, kind, at, last) if kind else None
-
-    return read
+) -> Read:
+    """What reads a block that ends where ``end`` says."""
+    return lambda scanner, at, _: scanner.element(kind, at, end(scanner, at, scanner.indents[at]))
 
 
 def _heading(words: Callable[[str], str] = str) -> Read:
@@ -249,7 +255,7 @@ def _without_formatting(words: str) -> str:
 def _read_fence(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
     """A block whose lines are shown as they are. Without an end it is text."""
     end = scanner.closed_end(at, match[1])
-    return (end, block_of(scanner.lines, "code", at, end)) if end > at + 1 else None
+    return scanner.element("code", at, end) if end > at + 1 else None
 
 
 _POD = Format(
@@ -290,13 +296,8 @@ def _read_org_heading(scanner: Scanner, at: int, match: re.Match[str]) -> Elemen
     tags = _TAGS.search(title)
     is_comment = _COMMENT_KEYWORD.match(_KEYWORDS.sub("", title, count=1))
     if is_comment or (tags and "noexport" in tags[1].split(":")):
-        end = at + 1
-        while end < len(scanner.lines):
-            heading = _ORG_HEADING.match(scanner.lines[end])
-            if heading and len(heading[1]) <= len(match[1]):
-                break
-            end += 1
-        return scanner.hide(at, end, is_labelled=True)
+        inside = re.compile(rf"(?!\*{{1,{len(match[1])}}}[ \t]+\S)")
+        return scanner.hide(at, scanner.end_of_run(at, inside), is_labelled=True)
     words = _KEYWORDS.sub("", _LINK.sub(r"\1", _TAGS.sub("", title)), count=1)
     return scanner.heading(at, at + 1, len(match[1]), words.strip() or title.strip())
 
@@ -307,16 +308,15 @@ def _read_org_block(scanner: Scanner, at: int, match: re.Match[str]) -> Element:
     end = scanner.closed_end(at, f"#+end_{name}", _ORG_HEADING)
     if name == "comment" and end > at + 1:
         return scanner.hide(at, end)
-    return end, block_of(scanner.lines, "code" if name in _ORG_CODE else "paragraph", at, end)
+    return scanner.element("code" if name in _ORG_CODE else "paragraph", at, end)
 
 
 def _read_drawer(scanner: Scanner, at: int, _match: re.Match[str]) -> Element | None:
     """The properties of a drawer. Without an end it is text."""
-    inside = list(takewhile(bool, map(_PROPERTY.match, scanner.lines[at + 1 :])))
-    end = at + 1 + len(inside)
+    end = scanner.end_of_run(at, _PROPERTY)
     if end >= len(scanner.lines) or scanner.lines[end].strip().lower() != ":end:":
         return None
-    for found in filter(None, inside):
+    for found in filter(None, map(_PROPERTY.match, scanner.lines[at + 1 : end])):
         scanner.properties[found[1].lower().rstrip("+")].append(found[2].strip())
     return scanner.empty(at, end + 1)
 
@@ -395,13 +395,15 @@ def _read_target(scanner: Scanner, at: int, match: re.Match[str]) -> Element:
     """A target. A bare internal one (``.. _label:``) has no output."""
     has_body = not scanner.is_blank(at + 1) and scanner.indents[at + 1] > scanner.indents[at]
     has_output = has_body or match[1].strip()
-    return _block("paragraph")(scanner, at, match) if has_output else (at + 1, None)
+    if not has_output:
+        return at + 1, None
+    return scanner.element("paragraph", at, scanner.paragraph_end(at))
 
 
-def _read_comment(scanner: Scanner, at: int, match: re.Match[str]) -> Element:
+def _read_comment(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
     """A comment. An empty one has no body."""
     is_empty = scanner.lines[at].strip() == ".." and scanner.is_blank(at + 1)
-    return (at + 1, None) if is_empty else _block(None, Scanner.body_end)(scanner, at, match)
+    return (at + 1 if is_empty else scanner.body_end(at, scanner.indents[at])), None
 
 
 def _read_overline(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
@@ -442,10 +444,7 @@ def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
     return read
 
 
-def _grid_end(scanner: Scanner, at: int) -> int:
-    rows = takewhile(lambda line: line.lstrip().startswith(("+", "|")), scanner.lines[at + 1 :])
-    return at + 1 + sum(1 for _ in rows)
-
+_GRID_ROW = re.compile(r"\s*[+|]")
 
 _RST = Format(
     (
@@ -457,7 +456,10 @@ _RST = Format(
         Rule(re.compile(r"\s*\.\.\s+(?:\[[^\]]+\](?:\s|$)|\||__)"), _block("paragraph")),
         Rule(re.compile(r"\s*\.\.(?:\s|$)"), _read_comment),
         Rule(_ADORNMENT, _read_overline),
-        Rule(re.compile(r"\s*\+[-=+]{2,}\+\s*$"), _table("+=", _grid_end)),
+        Rule(
+            re.compile(r"\s*\+[-=+]{2,}\+\s*$"),
+            _table("+=", lambda scanner, at: scanner.end_of_run(at, _GRID_ROW)),
+        ),
         Rule(_SIMPLE_TABLE, _table("=", Scanner.border_end)),
         Rule(re.compile(r"\s*>>>"), _block("code")),
         Rule(re.compile(r"\S.*"), _read_title),

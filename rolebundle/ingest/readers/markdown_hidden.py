@@ -245,11 +245,13 @@ def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
             spans[opening] = spans[opening][0], end
     blanks = [blank.start() for blank in _BLANK.finditer(masked)]
     for name, numbers in open_tags.items():
-        for number in numbers:
+        following = len(masked)  # tag of the same name
+        for number in reversed(numbers):
             start, end = spans[number]
             is_block = name in _OPEN_BLOCKS
-            end = len(masked) if is_block else _following(blanks, end, len(masked))
-            spans[number] = start, end
+            last = min(_following(blanks, end, following), following)
+            spans[number] = start, len(masked) if is_block else last
+            following = start
     return spans
 
 

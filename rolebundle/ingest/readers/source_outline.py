@@ -249,6 +249,9 @@ class _Outline:
         inside: set[int] = set()
         line = counted = 0
         text = "\n".join(self._lines)
+        closed = text.rfind("*/") + 2
+        # From each "/*" without an end, the rest of the file would be searched.
+        text = text[:closed] + text[closed:].replace("/*", "  ")
         for match in (_TOKENS_OF_PYTHON if is_python else _TOKENS).finditer(text):
             start, end = match.span()
             if breaks := text.count("\n", start, end):
