@@ -32,7 +32,6 @@ from rolebundle.text.decoding import clean, cleaned_note, decode, has_bom
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 # Code listings number their lines beside the code, in elements of their own.
-_LINE_NUMBERS = re.compile(rb"line(?:no|-numbers)", re.IGNORECASE)
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
 # What contains the page's own text, the most reliable first. A marker of several elements is none.
 _PARTS = "//*[self::main or self::article or self::div or self::section]"
@@ -170,7 +169,9 @@ def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
     for element in list(main.iter(*tags)):
         if element is not main:
             _empty(element)
-    if _LINE_NUMBERS.search(source) and next(main.iter("pre"), None) is not None:
+    source = source.lower()
+    has_line_numbers = b"lineno" in source or b"line-numbers" in source
+    if has_line_numbers and next(main.iter("pre"), None) is not None:
         for element in list(main.iter("pre", "td", "div", "span")):
             if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
                 _empty(element)

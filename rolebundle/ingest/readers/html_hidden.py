@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from rolebundle.ingest.readers.html_lines import byte_pattern
 from rolebundle.ingest.readers.html_selectors import SelectorMatcher, TooMuchWorkError
 from rolebundle.scan.hidden_style import (
     BLACK,
@@ -35,12 +36,12 @@ from rolebundle.scan.hidden_style import (
 from rolebundle.scan.style_sheets import Rule, rules_of
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
-_HINT = re.compile(
+_HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
 # A class or id with a character reference.
-_ENCODED_NAME = re.compile(rb"(?i)(?:class|id)[\s\v]*=[\s\v]*(?:\"[^\"]*&|'[^']*&|[^\s\v\"'>]*&)")
+_ENCODED_NAME = rb"(?i)(?:class|id)[\s\v]*=[\s\v]*(?:\"[^\"]*&|'[^']*&|[^\s\v\"'>]*&)"
 _STYLE_ELEMENT = re.compile(rb"<style([^>]*)>(.*?)(?:</style|\Z)", re.IGNORECASE | re.DOTALL)
 _MEDIA = re.compile(r"\bmedia\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
 _ATTRIBUTES = ("hidden", "style", "aria-hidden", "popover", "bgcolor")
@@ -50,7 +51,7 @@ _PATHS: dict[str, Any] = {
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
 _TAGS = ("dialog", "font", *_NEVER_SHOWN)
-_SHEET_HINT = re.compile(rb"(?i)<style[\s>]")
+_SHEET_HINT = rb"(?i)<style[\s>]"
 # Texts for screen readers, such as "Skip to the content", by the usual names of their class.
 _SPOKEN = re.compile(
     r"(?:^|\s)(?:[a-z-]*-)?(?:sr-only(?:-focusable)?|visually-?hidden(?:-focusable)?"
@@ -112,7 +113,7 @@ Sheets = tuple[tuple[str, str], ...]
 
 def hiding_sheets(source: bytes) -> Sheets:
     """The style sheets in the source of a page, unless none of them can hide anything on it."""
-    if _SHEET_HINT.search(source) is None:
+    if byte_pattern(_SHEET_HINT).search(source) is None:
         return ()
     sheets = []
     for attributes, css in _STYLE_ELEMENT.findall(source):
@@ -121,7 +122,7 @@ def hiding_sheets(source: bytes) -> Sheets:
         sheets.append((css.decode("utf-8", "replace"), value))
     body = _STYLE_ELEMENT.sub(b"", source)
     names = {names for sheet in sheets for names in _needed_names(*sheet)}
-    is_encoded = bool(names) and _ENCODED_NAME.search(body) is not None
+    is_encoded = bool(names) and byte_pattern(_ENCODED_NAME).search(body) is not None
     if is_encoded or any(name in body and behind in body for name, behind in names):
         return tuple(sheets)
     return ()
@@ -180,7 +181,7 @@ def hidden_elements(
         fallbacks: the ``<noscript>`` elements in ``main``.
     """
     results = [_noscript(element) for element in fallbacks]
-    if sheets or _HINT.search(markup) is not None:
+    if sheets or byte_pattern(_HINT).search(markup) is not None:
         results += _Page(root, main, markup, sheets).hidden()
     return results
 

@@ -13,7 +13,10 @@ would make the count wrong, so the source is changed before libxml2 parses it
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
+
+import re2  # type: ignore[import-untyped, unused-ignore]
 
 # A line break on the page that is not one in the file, such as ``<br>``.
 SOFT_BREAK = "\u2028"
@@ -58,3 +61,14 @@ def end_line(element: Any, *, is_visible: bool = False) -> int:
     if isinstance(element.tag, str):
         text = (element.text or "") + text
     return start_line(element) + (text.rstrip() if is_visible else text).count("\n")
+
+
+@cache
+def byte_pattern(expression: bytes) -> Any:
+    r"""Compile an RE2 pattern over bytes. Its ``\s`` does not match the vertical tab.
+
+    RE2 finds quickly that a pattern is absent: several times as fast as ``re`` on most pages.
+    """
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # One byte, one character.
+    return re2.compile(expression, options)
