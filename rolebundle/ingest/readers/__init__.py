@@ -47,6 +47,7 @@ _SUFFIXES = {
 }
 # Other readers have a module of their name.
 _MODULES = {
+    **dict.fromkeys(("eml", "mbox"), "mail"),
     **dict.fromkeys(("json", "jsonl"), "records"),
     **dict.fromkeys(("org", "rst", "text"), "lines"),
 }
