@@ -337,7 +337,7 @@ def _org_metadata(scanner: Scanner, blocks: Sequence[Block]) -> Mapping[str, obj
     """What the settings of the file, and its properties, tell about the document."""
     settings: dict[str, list[str]] = defaultdict(list)
     for block in blocks:
-        for line in block.text.split("\n") if block.kind == "paragraph" else ():
+        for line in block.text.split("\n") if block.kind != "code" else ():
             if match := _SETTING.match(line):
                 settings[match[1].lower()].append(match[2].strip())
     date = _DATE.search(" ".join(settings["date"]))

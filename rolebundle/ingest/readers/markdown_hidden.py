@@ -28,8 +28,10 @@ _TOKEN = re.compile(
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?")
 _ATTRIBUTE = re.compile(r"""\s+([A-Za-z_][\w.:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
 _CLOSERS = {"<!--": "-->", "<?": "?>"}
-# Other elements end with their paragraph if no tag closes them.
+# If no tag closes them, these end with the text, and other elements with their paragraph.
 _OPEN_BLOCKS = frozenset("div section article details main aside center table ul ol form".split())
+# Before that, these end at the next tag of their name.
+_ENDED_BY_NEXT = frozenset("p li dt dd option td th tr".split())
 _NEVER_SHOWN = ("script", "style", "template", "datalist")
 _SHOWN_ATTRIBUTES = frozenset("alt href src srcset style class id width height name rel".split())
 _TITLE = r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))"""
@@ -245,13 +247,13 @@ def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
             spans[opening] = spans[opening][0], end
     blanks = [blank.start() for blank in _BLANK.finditer(masked)]
     for name, numbers in open_tags.items():
-        following = len(masked)  # tag of the same name
+        following = len(masked)
         for number in reversed(numbers):
             start, end = spans[number]
             is_block = name in _OPEN_BLOCKS
-            last = min(_following(blanks, end, following), following)
-            spans[number] = start, len(masked) if is_block else last
-            following = start
+            last = len(masked) if is_block else _following(blanks, end, len(masked))
+            spans[number] = start, min(last, following)
+            following = start if name in _ENDED_BY_NEXT else following
     return spans
 
 
