@@ -6,6 +6,7 @@ import gzip
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -324,7 +325,7 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     from rolebundle.ingest import prepare
-    from rolebundle.ingest.readers.markdown import READER, MarkdownReader
+    from rolebundle.ingest.readers.markdown import READER
 
     def failing(real: Any, is_bad: Any) -> Any:
         def call(*arguments: Any) -> Any:
@@ -335,9 +336,9 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
         return call
 
     if step == "read":
-        real = READER.read
-        bad = failing(real, lambda _data, path, _options: path == "n1.md")
-        monkeypatch.setattr(MarkdownReader, "read", lambda _self, *arguments: bad(*arguments))
+        bad = failing(READER.read, lambda _data, path, _options: path == "n1.md")
+        reader = replace(READER, read=bad)
+        monkeypatch.setattr(prepare, "reader_for", lambda *_: reader)
     else:
         bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
         monkeypatch.setattr(prepare, "chunk_document", bad)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from rolebundle.ingest.readers.html_reduce import byte_pattern
+from rolebundle.ingest.readers.html_lines import byte_pattern
 from rolebundle.ingest.readers.html_selectors import SelectorMatcher, TooMuchWorkError
 from rolebundle.scan.hidden_style import (
     BLACK,
