@@ -1,4 +1,4 @@
-"""What the owner of a corpus approves: manifests of others, and contracts of gates."""
+"""What the owner of a corpus approves: the commands of gates' contracts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.errors import UsageError
-from rolebundle.ingest import manifests
 from rolebundle.storage.records import approvals
 from rolebundle.storage.records.approvals import Approval
 from rolebundle.verification.gate import contract as contracts
@@ -20,34 +19,6 @@ class Approvals:
     """The approvals of one corpus. Each holds until the content of its file changes."""
 
     workspace: Workspace
-
-    def approve_manifest(self, path: Path) -> Approval:
-        """Let a manifest count although it lies in a checkout or belongs to another user.
-
-        The corpus file is created if it is missing.
-
-        Args:
-            path: the manifest or its folder.
-
-        Raises:
-            UsageError: there is no manifest.
-            ConfigurationError: it is invalid.
-        """
-        return self._approve(*manifests.approval_of(path))
-
-    def revoke_manifest(self, path: Path) -> str:
-        """Withdraw the approval of a manifest. The next ingest reads its documents again.
-
-        Args:
-            path: the manifest or its folder; it may be gone.
-
-        Returns:
-            The location of the manifest.
-
-        Raises:
-            UsageError: it was not approved.
-        """
-        return self._revoke(str(manifests.location_of(path)))
 
     def approve_contract(self, contract: Path) -> Approval:
         """Let the commands of a contract be run.
@@ -82,7 +53,7 @@ class Approvals:
                 raise UsageError(
                     "not_approved",
                     f"{location}: was not approved",
-                    "`rolebundle trust list` shows what was approved",
+                    "`rolebundle gate approve` shows what was approved",
                 )
             details["revoked"] = 1
         return location

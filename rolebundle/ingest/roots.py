@@ -175,16 +175,12 @@ class Surroundings:
     Attributes:
         base_of: the folder that the paths of files below a path are relative to.
         sources_of_others: the sources of documents that do not come from a folder; ``None`` if that
-            folder has documents whose source has its name already. The flag says whether foreign
-            documents count.
-        is_foreign: whether flags call a path untrusted or external. Such a root takes no name away
-            from others.
+            folder has documents whose source has its name already.
         leaves_out: whether a walk of a root leaves out a path.
     """
 
     base_of: Callable[[Path], Path]
-    sources_of_others: Callable[[Path, bool], set[str] | None]
-    is_foreign: Callable[[Path], bool]
+    sources_of_others: Callable[[Path], set[str] | None]
     leaves_out: Callable[[Root, Path], bool]
 
 
@@ -223,7 +219,7 @@ class _Planner:
             self.roots[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
-                source_id=self._source_of(start, base),
+                source_id=self._source_of(base),
                 options=with_options(RootOptions(), self.new_options),
             )
         else:
@@ -248,8 +244,8 @@ class _Planner:
     def _renew_source(self, root: Root) -> Path:
         """The base of a root's paths.
 
-        If it is another one than before, because a manifest above came or went, all ids change and
-        the source is chosen again.
+        In a corpus of an earlier version they may be relative to the folder of a manifest above.
+        Then all ids change, and the source is chosen again.
         """
         anchor = self.roots[str(anchor_of(self.roots.values(), root))]
         base = self.surroundings.base_of(Path(anchor.location))
@@ -261,7 +257,7 @@ class _Planner:
             if shared_root.source_id == anchor.source_id
             and is_below(shared_root.location, anchor.location)
         ]
-        source_id = self._source_of(Path(anchor.location), base)
+        source_id = self._source_of(base)
         for shared_root in sharing:
             updates = {"source_id": source_id, "prefix": _prefix(shared_root.location, base)}
             self.roots[shared_root.location] = shared_root.model_copy(update=updates)
@@ -309,7 +305,7 @@ class _Planner:
             and not self.surroundings.leaves_out(outer, Path(root.location))
         )
 
-    def _source_of(self, start: Path, base: Path) -> str:
+    def _source_of(self, base: Path) -> str:
         """The source of a root: that of its base, or else one that no other folder has.
 
         The names of the folders above tell folders of the same name apart.
@@ -321,14 +317,11 @@ class _Planner:
                 if self.surroundings.base_of(anchor) == base:
                     return root.source_id
         name = source_name(base)
-        is_foreign = self.surroundings.is_foreign
-        all_count = is_foreign(start)
-        other_sources = self.surroundings.sources_of_others(base, all_count)
+        other_sources = self.surroundings.sources_of_others(base)
         if other_sources is None:
             return name
-        counting = [root for root in roots if all_count or not is_foreign(Path(root.location))]
         used_names = {source_id.casefold() for source_id in other_sources}
-        used_names |= {root.source_id.casefold() for root in counting}
+        used_names |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
             if name.casefold() not in used_names:
                 return name

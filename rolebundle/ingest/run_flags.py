@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ from rolebundle.contracts.roots import Root
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
-from rolebundle.ingest.manifest_file import FileDefaults
-from rolebundle.ingest.manifests import ManifestPolicy
+from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.metadata import shortened, validated
 from rolebundle.ingest.path_flags import (
     Flags,
@@ -52,16 +51,12 @@ class RunFlags:
         """The flags that hold for a file or folder in this run."""
         return combined(flags_at(self.after, location), self.current)
 
-    def policy_at(self, location: str, approved: Mapping[str, str]) -> ManifestPolicy:
-        """Which manifests count at and below a path, as it is spelled."""
-        real = real_location(Path(location))
-        excluded = [
-            location.rstrip(os.sep) + relative
-            for path, relative in self.nested(real).items()
-            if self.flags_at(path).get("manifests") is False
-        ]
-        enabled = self.flags_at(real).get("manifests") is not False
-        return ManifestPolicy(enabled, approved, frozenset(excluded))
+    def why_no_manifest(self, folder: Path) -> str:
+        """Why the manifest of a folder does not count; empty if flags do not say so."""
+        flags = self.flags_at(real_location(folder))
+        if flags.get("manifests") is False:
+            return "--no-manifests says so"
+        return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
 
     def nested(self, location: str) -> dict[str, str]:
         """The remembered paths below a folder → what follows the folder in them."""

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.manifests import IgnoredManifest, check_path, read_manifest, root_of
+from rolebundle.ingest.manifests import MANIFEST_NAME, Manifest, check_path, read_manifest
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions, scan_settings
-from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after, limits_in
+from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.ingest.root_changes import manifests_below
 from rolebundle.ingest.roots import (
     Surroundings,
     Visit,
@@ -31,7 +31,6 @@ from rolebundle.ingest.roots import (
     missing_root_note,
     moved,
     moved_flags,
-    moved_path,
     plan,
     real_location,
     source_name,
@@ -39,7 +38,7 @@ from rolebundle.ingest.roots import (
 from rolebundle.ingest.run_flags import RunFlags, defaults_for
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.records import approvals, path_flags
+from rolebundle.storage.records import path_flags
 from rolebundle.storage.records import roots as root_storage
 from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
@@ -82,24 +81,18 @@ def plan_run(
     """
     starts = [existing_start(path, roots) for path in paths]
     flags: FlagsByPath = path_flags.load(corpus)
-    approved = {
-        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
-    }
     moves = _find_moves(corpus, roots, starts, flags)
     notes: list[Skipped] = []
     for old, new in moves.items():
         roots = [moved(root, old, new) for root in roots]
         real_old, real_new = real_location(Path(old)), real_location(Path(new))
         flags = moved_flags(flags, real_old, real_new)
-        approved |= {
-            moved_path(path, old, new): approved[path] for path in manifests_below(approved, old)
-        }
         notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
-    surroundings = _surroundings(corpus, run_flags, approved)
+    surroundings = _surroundings(corpus)
     planned = plan(roots, starts, options.root_options(), surroundings)
     notes += [
         Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
@@ -108,26 +101,42 @@ def plan_run(
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []
     for visit in planned.visits:
-        base = surroundings.base_of(anchor_of(planned.roots, visit.root))
-        walks.append(_walk_visit(visit, base, options, approved, run_flags, policy_file))
+        manifest = _manifest_of(visit.root, planned.roots, run_flags)
+        base = _folder_of(anchor_of(planned.roots, visit.root))
+        walks.append(_walk_visit(visit, base, manifest, options, run_flags, policy_file))
     return RunPlan(planned.roots, walks, run_flags, moves, notes)
 
 
-def _surroundings(corpus: Corpus, run_flags: RunFlags, approved: Mapping[str, str]) -> Surroundings:
-    def base_of(start: Path) -> Path:
-        return root_of(start, run_flags.policy_at(str(start), approved))[0]
+def _folder_of(start: Path) -> Path:
+    """The folder that the paths of files are relative to: an ingested folder, or that of a file."""
+    return start if start.is_dir() and not start.is_symlink() else start.parent
 
-    def sources_of_others(base: Path, with_foreign: bool) -> set[str] | None:
+
+def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
+    """The manifest of a root: its own, else that of the nearest root above it that has one.
+
+    A part of a root that has options of its own is no root in this sense.
+
+    Return why the root's own does not count if there is none; empty without a reason.
+    """
+    reasons = []
+    above = (outer for outer in roots if is_below(root.location, outer.location))
+    for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
+        folder = _folder_of(anchor)
+        found = run_flags.why_no_manifest(folder) or read_manifest(folder)
+        if isinstance(found, Manifest):
+            return found
+        reasons.append(found)
+    return reasons[0]
+
+
+def _surroundings(corpus: Corpus) -> Surroundings:
+    def sources_of_others(base: Path) -> set[str] | None:
         if source_name(base) in root_storage.sources_below(corpus, str(base)):
             return None
-        return root_storage.sources_outside(corpus, str(base), with_foreign=with_foreign)
+        return root_storage.sources_outside(corpus, str(base))
 
-    def is_foreign(start: Path) -> bool:
-        limits = limits_in(run_flags.flags_at(real_location(start)))
-        origin = limits.get("origin", "internal")
-        return limits.get("trust_tier") == "untrusted" or origin != "internal"
-
-    return Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
+    return Surroundings(_folder_of, sources_of_others, leaves_out)
 
 
 def _find_moves(
@@ -206,8 +215,8 @@ class WalkResult:
 def _walk_visit(
     visit: Visit,
     base: Path,
+    manifest: Manifest | str,
     options: IngestOptions,
-    approved: Mapping[str, str],
     run_flags: RunFlags,
     policy_file: str,
 ) -> WalkResult:
@@ -221,16 +230,12 @@ def _walk_visit(
             "give them again, or --max-trust authoritative if there were none",
         )
     declared = validated({**root.options.meta, **options.flags}, "command line", "bad_flag")
-    policy = run_flags.policy_at(str(start), approved)
-    _, ignored = root_of(start, policy)
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
     # A note on a folder covers what is below it.
     notes = [] if visit.is_nested else run_flags.notes(str(start), location)
-    notes += [
-        Skipped(m.location, "manifest_ignored", f"{m.location}: ignored, because {m.reason}")
-        for m in ignored
-    ]
+    if manifest == "" and not visit.is_nested:
+        notes += _manifests_above(base)
     nested_defaults = {
         str(start).rstrip(os.sep) + relative: defaults_for(run_flags.flags_at(path), declared, root)
         for path, relative in run_flags.nested(location).items()
@@ -238,7 +243,7 @@ def _walk_visit(
     defaults = defaults_for(flags_of_start, declared, root)
     ignore = root.options.ignore
     for entry in walk(
-        base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore
+        base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore
     ):
         if isinstance(entry, FileEntry):
             if policy_file and _is_at(entry, policy_file):
@@ -251,12 +256,24 @@ def _walk_visit(
         else:
             skipped.append(entry)
     unreadable = [str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
-    manifest = read_manifest(base, base, policy)
-    from_manifest = {} if isinstance(manifest, IgnoredManifest) else manifest.chunking
-    chunks = ChunkSettings(**{**from_manifest, **root.options.chunking})
+    chunking = dict(root.options.chunking)
+    if isinstance(manifest, Manifest):
+        chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
+    chunks = ChunkSettings(**chunking)
     size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
     return WalkResult(visit, base, files, skipped, notes, unreadable, settings)
+
+
+def _manifests_above(folder: Path) -> list[Skipped]:
+    """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
+    for parent in folder.parents:
+        path = parent / MANIFEST_NAME
+        if path.is_file():
+            step = f"`rolebundle ingest {quote(str(parent))}` uses it"
+            message = f"{path}: not used, because only that of an ingested folder counts; {step}"
+            return [Skipped(str(path), "manifest_ignored", message)]
+    return []
 
 
 def _is_at(entry: FileEntry, location: str) -> bool:

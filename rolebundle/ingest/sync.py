@@ -31,8 +31,7 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
-from rolebundle.ingest.manifest_file import check_reader
-from rolebundle.ingest.manifests import check_encoding_of
+from rolebundle.ingest.manifests import check_encoding_of, check_reader
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags

@@ -31,8 +31,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "roots move": ("roots", "move", "{}/tree", "{}/moved"),
     "roots remove": ("roots", "remove", "{}/tree", "--yes"),
     "scopes set": ("scopes", "set", "{}/policy.toml"),
-    "trust approve": ("trust", "approve", "{}/new"),
-    "trust revoke": ("trust", "revoke", "{}/approved"),
 }
 
 
@@ -43,9 +41,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = place.folder.parent
     place.folder.mkdir()
     place.write_tree(1)
-    for name in ("new", "approved", "moved"):
-        (folder / name).mkdir()
-        (folder / name / "rolebundle.toml").write_text("", encoding="utf-8")
+    (folder / "moved").mkdir()
     contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "tree/n1.md"\n'
     (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
@@ -54,7 +50,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("decide", "Do not fly drones", *BY),
         ("mark", "tree/n2.md", "--state", "disputed", *BY, "--reason", "old"),
         ("remember", "A fact.", "--source", "n1.md:1-3", *BY),
-        ("trust", "approve", "{}/approved"),
         ("audit", "set", "--mode", "required"),
     ):
         assert run(arguments, place.db, place.db).code == 0

@@ -100,8 +100,7 @@ def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     used_names = {"files", "docs", "docs-2"}
     around = Surroundings(
         base_of=lambda start: start,
-        sources_of_others=lambda _base, _with_foreign: set(used_names),
-        is_foreign=lambda _start: False,
+        sources_of_others=lambda _base: set(used_names),
         leaves_out=lambda _root, _path: False,
     )
     planned = plan([], [Path("/")], {}, around)
@@ -239,15 +238,26 @@ def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
 
 
-def test_ids_follow_a_manifest_above_that_comes_and_goes(world: World) -> None:
-    world.write("docs/a.md")
-    world.ingest("docs")
-    manifest = world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
-    world.ingest("docs")
-    assert world.ids() == ["w/docs/a.md"]
-    manifest.unlink()
-    world.ingest("docs")
-    assert world.ids() == ["docs/a.md"]
+def test_no_manifest_above_a_root_changes_its_ids(world: World) -> None:
+    """But in a corpus of an earlier version, ids may begin with the folder of such a manifest."""
+    world.write("a/docs/x.md")
+    world.write("b/docs/x.md")
+    world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
+    report = world.ingest("a/docs", "b/docs")
+    assert {note.code for note in report.notes} == {"manifest_ignored"}
+    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
+
+    def as_before(corpus: Corpus) -> None:
+        with corpus.writing():
+            known = [
+                root.model_copy(update={"source_id": "w", "prefix": f"{name}/docs"})
+                for name, root in zip("ab", roots.load(corpus), strict=True)
+            ]
+            roots.save(corpus, known)
+
+    world.change(as_before)
+    assert world.update().refused() == []
+    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
 
 
 PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
@@ -258,8 +268,7 @@ def test_a_root_never_changes_its_source(starts: Sequence[str]) -> None:
     """Whatever is ingested later, and every path belongs to one root."""
     surroundings = Surroundings(
         base_of=lambda path: path,
-        sources_of_others=lambda _base, _all: set(),
-        is_foreign=lambda _path: False,
+        sources_of_others=lambda _base: set(),
         leaves_out=lambda _root, _path: False,
     )
     known: list[Root] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rolebundle.contracts.base import writable
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -22,6 +23,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.storage.records.approvals import approvals
 from rolebundle.text.counts import counted
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
@@ -142,18 +144,34 @@ def facts_command(
 
 
 @gate.command("approve")
-@_contract
+@click.argument("contract", required=False, type=click.Path(path_type=Path))
 @click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
 @db_option
-def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
+@json_option
+def approve_command(contract: Path | None, revoke: bool, db: str | None, as_json: bool) -> None:
     """Allow the commands of CONTRACT until its content changes. Read it first.
+
+    Without CONTRACT, list what is approved.
 
     \b
     rolebundle gate approve report.gate.toml
     rolebundle gate approve report.gate.toml --revoke
+    rolebundle gate approve
     """
+    if contract is None and revoke:
+        raise click.UsageError("--revoke: name the contract")
     with admin_for(db) as admin:
-        if revoke:
+        if contract is None:
+            stored = approvals(admin.workspace.corpus)
+            answer = ApprovedContracts(
+                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
+            )
+            lines = (
+                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
+                for file in answer.contracts
+            )
+            print_answer(answer, lines, as_json=as_json, empty="no contract is approved")
+        elif revoke:
             click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
         else:
             location = admin.approvals.approve_contract(contract).location
