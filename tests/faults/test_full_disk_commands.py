@@ -14,6 +14,7 @@ import click
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.backups import create_backup
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -245,7 +246,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")
     assert invoke("pull", *_at(folder, pulled)).code == 0
     with Admin(place.db) as admin:
-        admin.backups.create(place.saved)
+        create_backup(admin.workspace, place.saved)
     bundle = invoke("retrieve", "note", "--format", "json", *_at(folder, LEXICAL)).out
     (folder / "bundle.json").write_text(bundle, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")

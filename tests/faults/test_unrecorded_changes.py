@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_facts
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.location import audit_path
 from support.commands import Outcome, invoke
@@ -64,7 +65,7 @@ def db(base: Path, tmp_path: Path) -> Path:
 
 def run(arguments: tuple[str, ...], base: Path, db: Path) -> Outcome:
     with Admin(db) as admin:
-        fact = admin.facts.all()[0].document_id if "{fact}" in arguments else ""
+        fact = all_facts(admin.workspace)[0].document_id if "{fact}" in arguments else ""
     folder = str(base.parent.parent)
     named = (text.replace("{}", folder).replace("{fact}", fact) for text in arguments)
     return invoke(*named, "--db", db)

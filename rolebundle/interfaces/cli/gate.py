@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.errors import RolebundleError
@@ -78,7 +79,7 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     rolebundle gate start report.gate.toml --restart
     """
     with admin_for(db) as admin:
-        started = admin.gates.start(contract, restart=restart)
+        started = start_gate(admin.workspace, contract, restart=restart)
     restarts = f", restart {started.restarts}" if started.restarts else ""
     line = (
         f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
@@ -172,9 +173,9 @@ def approve_command(contract: Path | None, revoke: bool, db: str | None, as_json
             )
             print_answer(answer, lines, as_json=as_json, empty="no contract is approved")
         elif revoke:
-            click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
+            click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
         else:
-            location = admin.approvals.approve_contract(contract).location
+            location = approve_contract(admin.workspace, contract)
             click.echo(f"{one_line(location)}: approved until its content changes")
 
 
@@ -273,7 +274,7 @@ def hook_command(
         click.echo(writable(_lines(report.facts)))
         if event.is_prompt and report.blocks:
             with admin_for(db) as admin:
-                admin.gates.count_blocks(contract, 0)
+                count_blocks(admin.workspace, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -285,7 +286,7 @@ def hook_command(
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
         with admin_for(db) as admin:
-            admin.gates.count_blocks(contract, answer.blocks)
+            count_blocks(admin.workspace, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:

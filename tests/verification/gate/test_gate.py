@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
@@ -61,12 +62,12 @@ def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = 
     if text is not None:
         contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gates.start(contract, restart=restart)
+        start_gate(admin.workspace, contract, restart=restart)
 
 
 def approve(db: Path, contract: Path) -> None:
     with Admin(db) as admin:
-        admin.approvals.approve_contract(contract)
+        approve_contract(admin.workspace, contract)
 
 
 def codes(report: GateReport) -> list[str]:
@@ -382,9 +383,9 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
 
     contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        assert admin.approvals.revoke_contract(contract) == str(contract)
+        assert revoke_contract(admin.workspace, contract) == str(contract)
         with pytest.raises(UsageError, match="not_approved"):
-            admin.approvals.revoke_contract(contract)
+            revoke_contract(admin.workspace, contract)
     assert codes(check(db, contract)) == ["skipped_criterion"]
 
 
