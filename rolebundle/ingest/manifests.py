@@ -192,11 +192,10 @@ def check_path(path: Path) -> None:
     """Check that a path can be stored.
 
     Raises:
-        ConfigurationError: see :func:`check_encoding_of`.
+        ConfigurationError: see :func:`is_valid_name`.
         UsageError: it contains bytes that are not valid text.
     """
-    check_encoding_of(str(path))
-    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+    if not is_valid_name(str(path)):
         raise UsageError(
             "bad_path_name",
             f"{path}: the path contains bytes that are not valid text",
@@ -204,8 +203,8 @@ def check_path(path: Path) -> None:
         )
 
 
-def check_encoding_of(name: str) -> None:
-    """Check that this process reads the names of files as they are.
+def is_valid_name(name: str) -> bool:
+    """Whether the name of a file is text, as this process reads it.
 
     In a locale with another encoding than UTF-8, other names have other letters here. A document
     would seem to be gone, and another one would seem to be new.
@@ -221,3 +220,5 @@ def check_encoding_of(name: str) -> None:
             f"files as {encoding}",
             "set PYTHONUTF8=1, or leave it unset, and run the same command again",
         )
+    # Python decodes invalid bytes of file names to unpaired surrogates.
+    return not any("\ud800" <= character <= "\udfff" for character in name)

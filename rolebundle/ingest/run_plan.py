@@ -16,7 +16,6 @@ from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import MANIFEST_NAME, Manifest, check_path, read_manifest
-from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions, scan_settings
 from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
@@ -35,7 +34,7 @@ from rolebundle.ingest.roots import (
     real_location,
     source_name,
 )
-from rolebundle.ingest.run_flags import RunFlags, defaults_for
+from rolebundle.ingest.run_flags import RunFlags
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.records import path_flags
@@ -222,25 +221,23 @@ def _walk_visit(
 ) -> WalkResult:
     start, root = visit.start, visit.root
     location = real_location(start)
-    flags_of_start = run_flags.flags_at(location)
-    if LOST in flags_of_start:
+    if LOST in run_flags.flags_at(location):
         raise UsageError(
             "flags_lost",
             f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
             "give them again, or --max-trust authoritative if there were none",
         )
-    declared = validated({**root.options.meta, **options.flags}, "command line", "bad_flag")
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
     # A note on a folder covers what is below it.
-    notes = [] if visit.is_nested else run_flags.notes(str(start), location)
+    notes = [] if visit.is_nested else list(run_flags.notes(str(start), location))
     if manifest == "" and not visit.is_nested:
         notes += _manifests_above(base)
     nested_defaults = {
-        str(start).rstrip(os.sep) + relative: defaults_for(run_flags.flags_at(path), declared, root)
+        str(start).rstrip(os.sep) + relative: run_flags.defaults_at(path, root)
         for path, relative in run_flags.nested(location).items()
     }
-    defaults = defaults_for(flags_of_start, declared, root)
+    defaults = run_flags.defaults_at(location, root)
     ignore = root.options.ignore
     for entry in walk(
         base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore

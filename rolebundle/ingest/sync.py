@@ -31,7 +31,7 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
-from rolebundle.ingest.manifests import check_encoding_of, check_reader
+from rolebundle.ingest.manifests import check_reader, is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
@@ -110,7 +110,7 @@ def update(
             "run `rolebundle ingest PATH` once for each folder",
         )
     for root in roots:
-        check_encoding_of(root.location)  # Otherwise it would seem to be missing.
+        is_valid_name(root.location)  # An error, because it would seem to be missing.
     outer = [root for root in roots if not _has_root_above(root, roots)]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]

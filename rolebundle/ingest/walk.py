@@ -32,12 +32,7 @@ from rolebundle.ingest.ignore import (
     rules_above,
     rules_of,
 )
-from rolebundle.ingest.manifests import (
-    MANIFEST_NAME,
-    FileDefaults,
-    Manifest,
-    check_encoding_of,
-)
+from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.text.globs import matches, suggest_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
@@ -273,7 +268,7 @@ def _walk_folder(
 
 
 def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
-    if not (entry.name.isascii() or _is_valid_text(entry.name)):
+    if not (entry.name.isascii() or is_valid_name(entry.name)):
         return Skipped(path, "bad_name", "its name is not valid text; rename it")
     try:
         return entry.stat(follow_symlinks=False)
@@ -336,12 +331,6 @@ def _link(root: Path, path: Path, relative: str) -> Skipped:
     if target.is_relative_to(root.resolve()):
         return Skipped(relative, "link", "a symbolic link; its target is read under its own path")
     return Skipped(relative, "escapes_root", "a symbolic link to a target outside the folder")
-
-
-def _is_valid_text(name: str) -> bool:
-    check_encoding_of(name)
-    # Python decodes invalid bytes of file names to unpaired surrogates.
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def read_bytes(location: str, path: str, size_cap: int) -> bytes:
