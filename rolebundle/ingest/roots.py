@@ -127,29 +127,15 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
 
 def missing_root(root: Root) -> UsageError:
     """The error for a root that is not there."""
-    return UsageError(
-        "root_missing", f"{root.location}: {_missing(root)}", missing_root_hint(root.location)
-    )
-
-
-def _missing(root: Root) -> str:
-    documents = counted(root.documents, "document")
+    documents, location = counted(root.documents, "document"), quote(root.location)
     is_link = os.path.islink(root.location)  # noqa: PTH114 - a location is a text
     state = "a symbolic link now, which is not followed" if is_link else "missing"
-    return f"this root is {state}; the corpus keeps its {documents}"
-
-
-def missing_root_hint(location: str) -> str:
-    """What to do about a root that is not there."""
-    return (
-        f"if it was moved: `rolebundle roots move {quote(location)} NEW`; "
-        f"if it was deleted: `rolebundle roots remove {quote(location)} --yes`"
+    return UsageError(
+        "root_missing",
+        f"{root.location}: this root is {state}; the corpus keeps its {documents}",
+        f"if it was moved: `rolebundle roots move {location} NEW`; "
+        f"if it was deleted: `rolebundle roots remove {location} --yes`",
     )
-
-
-def missing_root_note(root: Root) -> str:
-    """A remark on a root that is not there."""
-    return f"{root.location}: {_missing(root)}; {missing_root_hint(root.location)}"
 
 
 def holder_of(roots: Iterable[Root], location: str) -> Root | None:

@@ -27,7 +27,7 @@ from rolebundle.ingest.roots import (
     find_moved,
     holder_of,
     is_below,
-    missing_root_note,
+    missing_root,
     moved,
     moved_flags,
     plan,
@@ -35,7 +35,14 @@ from rolebundle.ingest.roots import (
     source_name,
 )
 from rolebundle.ingest.run_flags import RunFlags
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
+from rolebundle.ingest.walk import (
+    DEFAULT_SIZE_CAP,
+    FileEntry,
+    Skipped,
+    leaves_out,
+    skipped_for,
+    walk,
+)
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.records import path_flags
 from rolebundle.storage.records import roots as root_storage
@@ -93,9 +100,7 @@ def plan_run(
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
     surroundings = _surroundings(corpus)
     planned = plan(roots, starts, options.root_options(), surroundings)
-    notes += [
-        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
-    ]
+    notes += [skipped_for(root.location, missing_root(root)) for root in planned.missing]
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.roots import Root
-from rolebundle.errors import DocumentError, with_detail
+from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.ignore import (
     FILE_NAMES,
     HIDDEN_FILE,
@@ -77,8 +77,8 @@ class Skipped:
     message: str
 
 
-def skipped_for(path: str, error: DocumentError) -> Skipped:
-    """The entry for a file that has an error: what is wrong, then what to do."""
+def skipped_for(path: str, error: RolebundleError) -> Skipped:
+    """The entry for a file or root that has an error: what is wrong, then what to do."""
     message = f"{error.message}; {error.hint}" if error.hint else error.message
     return Skipped(path, error.code, message)
 
