@@ -8,7 +8,7 @@ from dataclasses import replace
 from rolebundle.contracts.terms import trust_rank
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.dates import inferred_at
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, Unchanged
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared
 from rolebundle.ingest.report import ERROR_CODES, Grant, IngestReport
 from rolebundle.ingest.walk import Skipped, skipped_for
 from rolebundle.policy.access import deny_matcher
@@ -47,10 +47,7 @@ def store_batch(
     stored_locations: set[str] = set()
     prepared: list[tuple[FileTask, Prepared]] = []
     for task, outcome in batch:
-        if isinstance(outcome, Unchanged):
-            report.unchanged += 1
-            stored_locations.add(outcome.location)
-        elif isinstance(outcome, Skipped):
+        if isinstance(outcome, Skipped):
             report.skipped.append(outcome)
             # A file that could not be read may be unchanged, so its documents stay. If a file was
             # read and rejected, its former documents are removed.
