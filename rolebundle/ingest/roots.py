@@ -23,7 +23,7 @@ from rolebundle.errors import DocumentError, UsageError
 from rolebundle.ingest.manifests import check_path
 from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined, limits_in
 from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.walk import read_bytes
+from rolebundle.ingest.walk import leaves_out, read_bytes
 from rolebundle.text.counts import counted
 
 _GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
@@ -32,6 +32,7 @@ _MOVED_SHARE = 0.5
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
+OtherSources = Callable[[Path], "set[str] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,24 +155,13 @@ def anchor_of(roots: Iterable[Root], root: Root) -> Path:
     return Path(min([*sharing, root.location], key=len))
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What planning asks of the files and of the corpus.
-
-    Attributes:
-        base_of: the folder that the paths of files below a path are relative to.
-        sources_of_others: the sources of documents that do not come from a folder; ``None`` if that
-            folder has documents whose source has its name already.
-        leaves_out: whether a walk of a root leaves out a path.
-    """
-
-    base_of: Callable[[Path], Path]
-    sources_of_others: Callable[[Path], set[str] | None]
-    leaves_out: Callable[[Root, Path], bool]
+def folder_of(start: Path) -> Path:
+    """The folder that the paths of files are relative to: an ingested folder, or that of a file."""
+    return start if start.is_dir() and not start.is_symlink() else start.parent
 
 
 def plan(
-    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, surroundings: Surroundings
+    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, other_sources: OtherSources
 ) -> Plan:
     """What an ingest of some paths visits, and the roots after it.
 
@@ -179,9 +169,10 @@ def plan(
         roots: the roots before.
         starts: existing paths, as :func:`existing_start` spells them.
         new_options: the options of the run. They hold for what is below the paths, too.
-        surroundings: what is asked of the files and of the corpus.
+        other_sources: the sources of documents that do not come from a folder; ``None`` if that
+            folder has documents whose source has its name already.
     """
-    planner = _Planner({root.location: root for root in roots}, new_options, surroundings)
+    planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
         planner.add(start)
     return planner.plan()
@@ -193,7 +184,7 @@ class _Planner:
 
     roots: dict[str, Root]
     new_options: Options
-    surroundings: Surroundings
+    other_sources: OtherSources
     visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     missing: list[Root] = field(default_factory=list)
 
@@ -201,7 +192,7 @@ class _Planner:
         location = str(start)
         holder = holder_of(self.roots.values(), location)
         if holder is None:
-            base = self.surroundings.base_of(start)
+            base = folder_of(start)
             self.roots[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
@@ -234,7 +225,7 @@ class _Planner:
         Then all ids change, and the source is chosen again.
         """
         anchor = self.roots[str(anchor_of(self.roots.values(), root))]
-        base = self.surroundings.base_of(Path(anchor.location))
+        base = folder_of(Path(anchor.location))
         if _prefix(anchor.location, base) == anchor.prefix:
             return base
         sharing = [
@@ -255,7 +246,7 @@ class _Planner:
         options = with_options(holder.options, self.new_options)
         if holder.location == location:
             self.roots[location] = holder.model_copy(update={"options": options})
-        elif _differ(options, holder.options) or self.surroundings.leaves_out(holder, start):
+        elif _differ(options, holder.options) or leaves_out(holder, start):
             self.roots[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
@@ -288,7 +279,7 @@ class _Planner:
             outer is not None
             and outer.source_id == root.source_id
             and not _differ(outer.options, root.options)
-            and not self.surroundings.leaves_out(outer, Path(root.location))
+            and not leaves_out(outer, Path(root.location))
         )
 
     def _source_of(self, base: Path) -> str:
@@ -300,10 +291,10 @@ class _Planner:
         for root in roots:
             if os.path.lexists(root.location):
                 anchor = anchor_of(roots, root)
-                if self.surroundings.base_of(anchor) == base:
+                if folder_of(anchor) == base:
                     return root.source_id
         name = source_name(base)
-        other_sources = self.surroundings.sources_of_others(base)
+        other_sources = self.other_sources(base)
         if other_sources is None:
             return name
         used_names = {source_id.casefold() for source_id in other_sources}

@@ -20,11 +20,11 @@ from rolebundle.ingest.options import IngestOptions, scan_settings
 from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
 from rolebundle.ingest.roots import (
-    Surroundings,
     Visit,
     anchor_of,
     existing_start,
     find_moved,
+    folder_of,
     holder_of,
     is_below,
     missing_root,
@@ -39,7 +39,6 @@ from rolebundle.ingest.walk import (
     DEFAULT_SIZE_CAP,
     FileEntry,
     Skipped,
-    leaves_out,
     skipped_for,
     walk,
 )
@@ -98,22 +97,22 @@ def plan_run(
     for location in locations if command_flags else ():
         check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
-    surroundings = _surroundings(corpus)
-    planned = plan(roots, starts, options.root_options(), surroundings)
+
+    def other_sources(folder: Path) -> set[str] | None:
+        if source_name(folder) in root_storage.sources_below(corpus, str(folder)):
+            return None
+        return root_storage.sources_outside(corpus, str(folder))
+
+    planned = plan(roots, starts, options.root_options(), other_sources)
     notes += [skipped_for(root.location, missing_root(root)) for root in planned.missing]
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []
     for visit in planned.visits:
         manifest = _manifest_of(visit.root, planned.roots, run_flags)
-        base = _folder_of(anchor_of(planned.roots, visit.root))
+        base = folder_of(anchor_of(planned.roots, visit.root))
         walks.append(_walk_visit(visit, base, manifest, options, run_flags, policy_file))
     return RunPlan(planned.roots, walks, run_flags, moves, notes)
-
-
-def _folder_of(start: Path) -> Path:
-    """The folder that the paths of files are relative to: an ingested folder, or that of a file."""
-    return start if start.is_dir() and not start.is_symlink() else start.parent
 
 
 def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
@@ -126,21 +125,12 @@ def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Mani
     reasons = []
     above = (outer for outer in roots if is_below(root.location, outer.location))
     for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
-        folder = _folder_of(anchor)
+        folder = folder_of(anchor)
         found = run_flags.why_no_manifest(folder) or read_manifest(folder)
         if isinstance(found, Manifest):
             return found
         reasons.append(found)
     return reasons[0]
-
-
-def _surroundings(corpus: Corpus) -> Surroundings:
-    def sources_of_others(base: Path) -> set[str] | None:
-        if source_name(base) in root_storage.sources_below(corpus, str(base)):
-            return None
-        return root_storage.sources_outside(corpus, str(base))
-
-    return Surroundings(_folder_of, sources_of_others, leaves_out)
 
 
 def _find_moves(

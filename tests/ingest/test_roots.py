@@ -17,7 +17,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import root_changes, sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
-from rolebundle.ingest.roots import Surroundings, plan
+from rolebundle.ingest.roots import plan
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import path_flags, roots
@@ -96,19 +96,15 @@ def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
 
 
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
-    """As the root of the file system, and `/docs` beside another source `docs`."""
-    used_names = {"files", "docs", "docs-2"}
-    around = Surroundings(
-        base_of=lambda start: start,
-        sources_of_others=lambda _base: set(used_names),
-        leaves_out=lambda _root, _path: False,
-    )
-    planned = plan([], [Path("/")], {}, around)
-    assert [root.source_id for root in planned.roots] == ["files-2"]
-    planned = plan([], [Path("/docs")], {}, around)
-    assert [root.source_id for root in planned.roots] == ["docs-3"]
+    """As the root of the file system, and a folder in it whose name is taken."""
+    used_names = {"files", "usr", "usr-2"}
+    for start, source in (("/", "files-2"), ("/usr", "usr-3")):
+        planned = plan([], [Path(start)], {}, lambda _: set(used_names))
+        assert [root.source_id for root in planned.roots] == [source]
     used_names.clear()
-    assert [root.source_id for root in plan([], [Path("/")], {}, around).roots] == ["files"]
+    assert [root.source_id for root in plan([], [Path("/")], {}, lambda _: set()).roots] == [
+        "files"
+    ]
 
 
 def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
@@ -264,17 +260,17 @@ PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
 
 
 @given(st.lists(st.sampled_from(PLACES), min_size=1, max_size=6))
-def test_a_root_never_changes_its_source(starts: Sequence[str]) -> None:
+def test_a_root_never_changes_its_source(
+    tmp_path_factory: pytest.TempPathFactory, starts: Sequence[str]
+) -> None:
     """Whatever is ingested later, and every path belongs to one root."""
-    surroundings = Surroundings(
-        base_of=lambda path: path,
-        sources_of_others=lambda _base: set(),
-        leaves_out=lambda _root, _path: False,
-    )
+    folder = tmp_path_factory.mktemp("roots")
+    for place in PLACES:
+        (folder / place).mkdir()
     known: list[Root] = []
     sources: dict[str, str] = {}
     for start in starts:
-        planned = plan(known, [Path("/nowhere", start)], {}, surroundings)
+        planned = plan(known, [folder / start], {}, lambda _: set())
         known = planned.roots
         for root in known:
             assert sources.setdefault(root.location, root.source_id) == root.source_id
