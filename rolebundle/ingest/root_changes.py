@@ -142,10 +142,9 @@ def apply_move(corpus: Corpus, old: str, new: str) -> int:
 
 
 def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
-    """Record how many documents the visited roots have, and when the run changed them."""
+    """Record how many documents the roots have, and when the run changed the visited ones."""
     now = iso_utc(datetime.now(UTC))
     complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
-    visited = {visit.root.location for visit in visits}
     before = roots.load(corpus)
     counts = {root.location: roots.count_documents(corpus, root.location) for root in before}
     after = []
@@ -162,7 +161,7 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
         is_new = root.location in changed or not root.synced_at
         if root.location in complete and is_new:
             updates["synced_at"] = now
-        after.append(root.model_copy(update=updates) if root.location in visited else root)
+        after.append(root.model_copy(update=updates))
     if after != before:
         with corpus.writing():
             roots.save(corpus, after)

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.records import roots
 from support.sound import assert_sound
 from support.source_tree import BODY, OWNER, Tree, front
 
@@ -46,6 +47,8 @@ def test_an_id_by_right_is_kept_whatever_the_order(
     reports = [tree.ingest(tree.root / name) for name in order]
     assert [refused.path for report in reports for refused in report.refused()] == [claim.name]
     assert tree.documents().keys() == {"ours/a.md", "theirs/b.md"}
+    with open_reader(tree.db) as corpus:
+        assert [root.documents for root in roots.load(corpus)] == [1, 1]
     assert_sound(tree.db)
     before = tree.documents()
     for name in order:
