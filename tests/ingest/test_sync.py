@@ -382,19 +382,6 @@ def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
     assert report.skipped == []
 
 
-def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
-    parent = World(tmp_path)
-    parent.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
-    parent.write("deep/er/a.md", "A note.\n")
-    parent.ingest()
-    all_contents = contents(parent.db)
-    second_db = tmp_path / "2.db"
-    with open_writer(second_db) as corpus:
-        sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], CountingProvider())
-    assert contents(second_db) == all_contents
-    assert all_contents["documents"][0][0] == "handbook/deep/er/a.md"
-
-
 # -- settings and errors ---------------------------------------------------------------------------
 
 
@@ -410,12 +397,12 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
     before = world.db.read_bytes()
-    bad = tmp_path / "bad" / "deep"
-    bad.mkdir(parents=True)
+    bad = tmp_path / "bad"
+    bad.mkdir()
     (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
     for paths, error in (
         ([world.tree, tmp_path / "none"], UsageError),
-        ([world.tree, bad.parent], ConfigurationError),
+        ([world.tree, bad], ConfigurationError),
     ):
         with pytest.raises(error):
             world.ingest(*paths)
@@ -503,14 +490,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
     path.unlink()
     world.ingest()
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
-
-
-def test_a_folder_ingested_from_above_gets_its_new_paths(world: World) -> None:
-    world.ingest()
-    (world.tree.parent / "rolebundle.toml").write_text("[defaults]\nlanguage = 'en'\n")
-    assert world.ingest().updated == 6
-    assert world.look(paths_in) == {f"notes/n{number}.md" for number in range(6)}
-    assert world.ingest().unchanged == 6
 
 
 def test_known_files(world: World) -> None:

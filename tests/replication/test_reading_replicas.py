@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_decisions, all_facts, all_marks, drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
@@ -99,7 +100,7 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
     complete = ask(db, agent=agent)
     assert complete.rejected_summary["quarantined"] == 1
     with Admin(db) as admin:
-        admin.quarantine.drop("guide/hidden.md")
+        drop_document(admin.workspace, "guide/hidden.md")
     make_replica(db, quarantined=1)
     replica = ask(db, agent=agent)
     assert replica.rejected_summary == complete.rejected_summary
@@ -170,18 +171,16 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
 def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     reads: list[Callable[[Admin], object]] = [
-        lambda admin: admin.documents.listing(ListRequest()),
-        lambda admin: admin.documents.inspect(NOTE),
-        lambda admin: admin.quarantine.documents(),
-        lambda admin: admin.decisions.all(),
-        lambda admin: admin.marks.all(),
-        lambda admin: admin.facts.all(),
-        lambda admin: admin.policy.find_bridges(0.5, 5),
+        lambda admin: all_decisions(admin.workspace),
+        lambda admin: all_marks(admin.workspace),
+        lambda admin: all_facts(admin.workspace),
     ]
     for read in reads:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
             read(admin)
         assert error.value.code == "replica_expired"
+    for command in (("quarantine", "list"), ("bridges",)):
+        assert "[replica_expired]" in invoke(*command, "--db", db).err
 
 
 def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:

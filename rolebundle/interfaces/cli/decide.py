@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import record_decision
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.interfaces.cli.decisions import show_decision
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
@@ -56,4 +57,4 @@ def decide(db: str | None, as_json: bool, about: tuple[str, ...], **values: Any)
     fields = {key: value for key, value in values.items() if value is not None}
     new = parsed(NewDecision, {**fields, "about": words})
     with admin_for(db) as admin:
-        show_decision(admin.decisions.record(new), as_json)
+        show_decision(record_decision(admin.workspace, new), as_json)

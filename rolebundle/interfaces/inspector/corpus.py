@@ -5,15 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import audit_rows
+from rolebundle.admin.records import all_decisions, all_marks
 from rolebundle.contracts.audit import AuditRow, AuditSettings
+from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.doctor import examine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.pages.corpus import MAX_ROWS, Documents, OwnerFacts, corpus_page
 from rolebundle.interfaces.parse import parsed
+from rolebundle.retrieval.lookups.listing import list_documents
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.content import documents
-from rolebundle.storage.content.quarantine import count_flagged
+from rolebundle.storage.content.quarantine import count_flagged, flagged_names
 from rolebundle.storage.records import roots
 
 MAX_DOCUMENTS = 200
@@ -38,7 +43,7 @@ def _documents(app: Inspector, parameters: Parameters) -> Documents:
     request = parsed(ListRequest, {**fields, "limit": MAX_DOCUMENTS})
     admin = app.owner_of(parameters)
     try:
-        listing = admin.documents.listing(request) if admin else app.engine.ls(request)
+        listing = _owners_listing(admin, request) if admin else app.engine.ls(request)
         return Documents(listing, prefix, after)
     except UsageError as error:
         if error.code != "not_found":
@@ -46,23 +51,29 @@ def _documents(app: Inspector, parameters: Parameters) -> Documents:
         return Documents(None, prefix, after, f"{error.message}; {error.hint}")
 
 
+def _owners_listing(admin: Admin, request: ListRequest) -> Listing:
+    """The documents, also those in quarantine, a page at a time."""
+    with admin.workspace.answering_corpus.reading():
+        return list_documents(admin.workspace.corpus, request, ReferenceScope(absolute=True))
+
+
 def _owner_facts(admin: Admin, *, is_checked: bool) -> OwnerFacts:
     settings: AuditSettings | None = None
     records: list[AuditRow] = []
     problem = ""
     try:
-        settings, records = admin.audit.rows(MAX_AUDIT_ROWS)
+        settings, records = audit_rows(admin.workspace, MAX_AUDIT_ROWS)
     except RolebundleError as error:
         problem = error.message
     corpus = admin.workspace.corpus
     return OwnerFacts(
         dates=documents.source_dates(corpus),
         months=documents.documents_by_month(corpus),
-        flagged=admin.quarantine.names(MAX_ROWS),
+        flagged=flagged_names(corpus, "quarantine", MAX_ROWS),
         verdicts=count_flagged(corpus),
         roots=roots.load(corpus),
-        marks=admin.marks.all(),
-        decisions=admin.decisions.all(),
+        marks=all_marks(admin.workspace),
+        decisions=all_decisions(admin.workspace),
         audit=settings,
         audit_problem=problem,
         records=records,

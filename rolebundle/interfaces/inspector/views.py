@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_marks
 from rolebundle.contracts.operation_requests import MAX_ROLES
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.errors import UsageError
@@ -21,7 +22,9 @@ from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.why import why_page
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.lookups.inspection import DocumentInspection
+from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
+from rolebundle.scan.quarantine import flagged_document
 
 MAX_DRAFT_BYTES = 48 << 10
 
@@ -84,19 +87,21 @@ def document(app: Inspector, parameters: Parameters) -> str:
         agent = app.agent_of(parameters)
         inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
         return document_page(inspection, now, site)
-    inspection = admin.documents.inspect(reference, chunk=chunk, first=first)
+    scope = ReferenceScope(absolute=True)
+    with admin.workspace.answering_corpus.reading():
+        inspection = inspect_document(admin.workspace.corpus, reference, chunk, first, scope)
     return document_page(inspection, now, site, _document_facts(admin, inspection))
 
 
 def _document_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
     document_id = inspection.document.document_id
     try:
-        flagged = admin.quarantine.find(document_id)
+        flagged = flagged_document(admin.workspace.answering_corpus, document_id)
     except UsageError:
         flagged = None
     marks = [
         mark
-        for mark in admin.marks.all()
+        for mark in all_marks(admin.workspace)
         if mark.target == document_id or mark.target.startswith(f"{document_id}#")
     ]
     return OwnerFacts(flags_of(admin.workspace.corpus, inspection.location), flagged, marks)

@@ -47,29 +47,36 @@ def put_files(
     corpus: Corpus,
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
     denied: DeniedPatterns = no_denied_patterns,
-    renamed: list[identifiers.Renamed] | None = None,
+    displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing its earlier version.
+
+    A file that declares an id which belongs to another document is refused, and removed if it is
+    stored.
 
     Args:
         corpus: a corpus open for writing.
         files: each file with its documents.
         denied: the deny patterns of the policy that match a file.
-        renamed: gets what declares an id that belongs to another document.
+        displaced: gets the path of each stored file that was removed, with the reason.
 
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
     files = list(files)
     batch = _Batch(corpus, files, denied)
+    refused: dict[str, str] = {}
     if batch.has_contested_ids(files):
-        files, contested = identifiers.settle(corpus, files)
-        if renamed is not None:
-            renamed += contested
+        refused, removed = identifiers.contested(corpus, files)
+        remove_files(corpus, removed)
+        if displaced is not None:
+            displaced += [(path, _taken(name)) for path, name in removed.values()]
         batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         try:
+            if file.location in refused:
+                raise _taken(refused[file.location])
             batch.put(file, documents)
             problems.append(None)
         except DocumentError as problem:
@@ -77,6 +84,14 @@ def put_files(
     batch.insert_new_rows()
     partition.remove_empty(corpus)
     return problems
+
+
+def _taken(name: str) -> DocumentError:
+    return DocumentError(
+        "duplicate_document_id",
+        f"the id {name!r}, which it declares, belongs to another document",
+        "declare another id",
+    )
 
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:

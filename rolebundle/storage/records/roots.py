@@ -140,19 +140,12 @@ def sources_below(corpus: Corpus, location: str) -> set[str]:
     return {source_id for (source_id,) in rows}
 
 
-def sources_outside(corpus: Corpus, location: str, *, with_foreign: bool) -> set[str]:
-    """The sources of documents that do not come from a path, as their owner gave them.
-
-    Args:
-        corpus: the corpus.
-        location: the path.
-        with_foreign: whether untrusted and external documents count.
-    """
+def sources_outside(corpus: Corpus, location: str) -> set[str]:
+    """The sources of documents that do not come from a path, as their owner gave them."""
     rows = corpus.rows(
         "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
-        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE} "
-        "AND (? OR (d.trust_tier <> 'untrusted' AND d.origin = 'internal'))",
-        (*_bounds(location), with_foreign),
+        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
+        _bounds(location),
     )
     return {source_id for (source_id,) in rows}
 

@@ -10,6 +10,8 @@ import pytest
 from lxml import html
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import put_mark, record_decision, set_policy
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -37,9 +39,11 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
     path = build(folder, [*VISIBLE, HIDDEN], HashingProvider(), waiting=1, name="team.db")
     with Admin(path) as admin:
-        admin.audit.set("on", "text")
-        admin.marks.put("plan#0", "disputed", "Ana", f"wrong {HOSTILE}")
-        admin.decisions.record(NewDecision(text="Do not publish the plan", decided_by="Ana"))
+        set_audit(admin.workspace, "on", "text")
+        put_mark(admin.workspace, "plan#0", "disputed", "Ana", f"wrong {HOSTILE}")
+        record_decision(
+            admin.workspace, NewDecision(text="Do not publish the plan", decided_by="Ana")
+        )
     with Engine(path) as engine:
         for task in ("the token plan", "quokka husbandry", "quokka husbandry"):
             engine.retrieve(RetrievalRequest(task=task, agent="ada", lexical_only=True))
@@ -102,7 +106,7 @@ def test_marks_and_decisions_are_listed(app: Inspector) -> None:
 def test_a_damaged_audit_is_a_problem_on_the_page(tmp_path: Path) -> None:
     path = build(tmp_path, VISIBLE)
     with Admin(path) as admin:
-        admin.audit.set("on")
+        set_audit(admin.workspace, "on")
     Path(f"{path}.audit").write_bytes(b"no audit")
     with Engine(path) as engine:
         page = page_of(Inspector(engine, "/token/", VIEWS, FORMS))
@@ -143,7 +147,7 @@ def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path
         path = build(tmp_path / name, documents, HashingProvider(), name="team.db")
         with Admin(path) as admin:
             rule = {"scopes": ["shared"], "access_level": "internal"}
-            admin.policy.set(json.dumps({"ada": rule}), "json")
+            set_policy(admin.workspace, json.dumps({"ada": rule}), "json")
         with Engine(path, agent="ada") as engine:
             app = Inspector(engine, "/token/", VIEWS, FORMS)
             queries = (

@@ -11,6 +11,7 @@ import pytest
 from lxml import html
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import FORMS, VIEWS
@@ -57,7 +58,7 @@ DOCUMENTS = [
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = build(tmp_path_factory.mktemp("look"), DOCUMENTS, HashingProvider(), name="team.db")
     with Admin(path) as admin:
-        admin.marks.put("old#1", "disputed", "Ana", "the figures are of 2019")
+        put_mark(admin.workspace, "old#1", "disputed", "Ana", "the figures are of 2019")
     return path
 
 
@@ -159,7 +160,7 @@ def test_without_an_index_the_page_says_so(tmp_path: Path) -> None:
 def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:
     path = build(tmp_path, DOCUMENTS)
     with Admin(path) as admin:
-        admin.policy.set('{"ada": {"scopes": [], "access_level": "internal"}}', "json")
+        set_policy(admin.workspace, '{"ada": {"scopes": [], "access_level": "internal"}}', "json")
     with Engine(path) as engine:
         app = Inspector(engine, "/token/", VIEWS, FORMS)
         assert "/docs/old.md" in section(page_of(app, id="old"), "use")

@@ -13,6 +13,7 @@ import pytest
 from lxml import html
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
 from rolebundle.contracts.request import MAX_TASK_CHARACTERS
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
@@ -277,7 +278,7 @@ def test_the_tasks_are_those_of_the_address_or_of_the_golden_set(app: Inspector,
     assert tasks() == [*GENERAL_TASKS]
     assert tasks("one", "two") == ["one", "two"]
     with Admin(db) as admin:
-        admin.audit.set("on", "text")
+        set_audit(admin.workspace, "on", "text")
     page_of(app.answer("answer", Parameters([("task", "asked"), ("role", "releaser")])))
     assert tasks() == ["asked"]
     folder = db.parent / "roles"
