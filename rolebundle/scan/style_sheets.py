@@ -35,7 +35,6 @@ class Rule(NamedTuple):
     Attributes:
         steps: the compounds of the selector from left to right, such as ``p.note``, each as the
             combinator before it and an XPath to all elements that match it.
-        names: the classes and ids in it, as far as every selected element needs them.
         specificity: how many ids, classes and tags it has.
         applies: when the rule applies.
         normal: the declarations that are not ``!important``.
@@ -43,7 +42,6 @@ class Rule(NamedTuple):
     """
 
     steps: tuple[tuple[str, str], ...]
-    names: frozenset[str]
     specificity: tuple[int, int, int]
     applies: Applies
     normal: Declarations
@@ -151,7 +149,6 @@ _STATE = (
     r":(?:hover|focus-within|target(?:-within)?|checked|visited|open|invalid|valid|disabled"
     r"|enabled|indeterminate|fullscreen|popover-open|modal)(?![\w-])"
 )
-_NAME = re.compile(r"[.#]([\w-]+)")
 _TRANSLATOR = cssselect.HTMLTranslator()
 
 
@@ -170,8 +167,7 @@ def _rules(selectors: str, block: Iterable[Any], applies: Applies) -> Iterator[R
             continue  # What is not known here is not known to most browsers.
         if selector.pseudo_element is None:
             when = max(applies, 2 if positive else 1 if negated else 0)
-            names = frozenset(() if re.search(r"[\\(\[]", text) else _NAME.findall(text))
-            yield Rule(steps, names, selector.specificity(), when, normal, important)
+            yield Rule(steps, selector.specificity(), when, normal, important)
 
 
 def _steps(tree: Any) -> Iterator[tuple[str, str]]:

@@ -37,8 +37,6 @@ _HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
-# A class or id with a character reference.
-_ENCODED_NAME = rb"(?i)(?:class|id)[\s\v]*=[\s\v]*(?:\"[^\"]*&|'[^']*&|[^\s\v\"'>]*&)"
 _STYLE_ELEMENT = re.compile(rb"<style([^>]*)>(.*?)(?:</style|\Z)", re.IGNORECASE | re.DOTALL)
 _MEDIA = re.compile(r"\bmedia\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
 _SHEET_HINT = rb"(?i)<style[\s>]"
@@ -105,7 +103,7 @@ Sheets = tuple[tuple[str, str], ...]
 
 
 def hiding_sheets(source: bytes) -> Sheets:
-    """The style sheets in the source of a page, unless none of them can hide anything on it."""
+    """The style sheets in the source of a page, unless none of them can hide anything."""
     if byte_pattern(_SHEET_HINT).search(source) is None:
         return ()
     sheets = []
@@ -114,14 +112,9 @@ def hiding_sheets(source: bytes) -> Sheets:
         value = next(filter(None, media.groups()), "") if media else ""
         sheets.append((css.decode("utf-8", "replace"), value))
     try:
-        suspects = _suspects(tuple(sheets))
+        return tuple(sheets) if _suspects(tuple(sheets)) else ()
     except StyleTooLargeError:
         return tuple(sheets)
-    body = _STYLE_ELEMENT.sub(b"", source)
-    is_encoded = bool(suspects) and byte_pattern(_ENCODED_NAME).search(body) is not None
-    if is_encoded or any(all(n.encode() in body for n in rule.names) for rule in suspects):
-        return tuple(sheets)
-    return ()
 
 
 @lru_cache(maxsize=64)
