@@ -25,8 +25,8 @@ Applies = int
 at rest, but in print or under the pointer, for example."""
 
 
-class StyleTooLargeError(Exception):
-    """A style sheet is too large, or nested too deeply, to be evaluated."""
+class UnreadableStyleError(Exception):
+    """A style sheet cannot be evaluated, because it is too large or nested too deeply."""
 
 
 class Rule(NamedTuple):
@@ -62,10 +62,10 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         media: its ``media`` attribute.
 
     Raises:
-        StyleTooLargeError: the sheet is too large or nested too deeply.
+        UnreadableStyleError: the sheet is too large or nested too deeply.
     """
     if len(sheet) > _MAX_SHEET_CHARS:
-        raise StyleTooLargeError
+        raise UnreadableStyleError
     try:
         nodes = tinycss2.parse_stylesheet(without_long_numbers(sheet))
         rules = tuple(
@@ -79,9 +79,9 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
             )
         )
     except RecursionError:
-        raise StyleTooLargeError from None
+        raise UnreadableStyleError from None
     if len(rules) > _MAX_RULES:
-        raise StyleTooLargeError
+        raise UnreadableStyleError
     return rules
 
 
@@ -93,7 +93,7 @@ def _blocks(
     ``outer`` is the selectors of the rule around, for nested rules.
     """
     if depth > _MAX_DEPTH:
-        raise StyleTooLargeError
+        raise UnreadableStyleError
     for node in nodes:
         if node.type == "qualified-rule":
             selectors, when = _nested(css_text(node.prelude), outer), applies
@@ -117,7 +117,7 @@ def _nested(selectors: str, outer: str) -> str:
     pairs = [(parent, child) for parent in _split(outer) for child in _split(selectors)]
     found = [c.replace("&", p) if "&" in c else f"{p} {c}" for p, c in pairs]
     if sum(map(len, found)) > _MAX_NESTED_CHARS:
-        raise StyleTooLargeError
+        raise UnreadableStyleError
     return ",".join(found)
 
 
@@ -159,7 +159,7 @@ def _rules(selectors: str, block: Iterable[Any], applies: Applies) -> Iterator[R
         text, negated = _without(rf":not\(\s*{_STATE}\s*\)", part)
         text, positive = _without(_STATE, text)
         if len(text) > _MAX_SELECTOR_CHARS:
-            raise StyleTooLargeError
+            raise UnreadableStyleError
         try:
             (selector,) = cssselect.parse(text)
             steps = tuple(_steps(selector.parsed_tree))

@@ -239,6 +239,7 @@ def test_long_style_sheets_take_linear_time(piece: str, length: int) -> None:
         pytest.param("[a=b" + " " * 50_000 + "{display:none}", id="spaces"),
         pytest.param(".a:nth-child(" + "9" * 5_000 + "){display:none}", id="index"),
         pytest.param("@media (min-width: 1.2.3px){.a{display:none}}", id="width"),
+        pytest.param("svg|a{display:none} [x|y]{display:none}", id="namespace"),
         pytest.param(
             "".join(
                 f"p{{background-color:#{n:06x}}}p{{color:#{2 * n + 1:06x}}}" for n in range(2_000)

@@ -30,7 +30,7 @@ from rolebundle.scan.hidden_style import (
     hiding,
     style_layers,
 )
-from rolebundle.scan.style_sheets import Rule, StyleTooLargeError, rules_of
+from rolebundle.scan.style_sheets import Rule, UnreadableStyleError, rules_of
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
 _HINT = (
@@ -113,7 +113,7 @@ def hiding_sheets(source: bytes) -> Sheets:
         sheets.append((css.decode("utf-8", "replace"), value))
     try:
         return tuple(sheets) if _suspects(tuple(sheets)) else ()
-    except StyleTooLargeError:
+    except UnreadableStyleError:
         return tuple(sheets)
 
 
@@ -180,7 +180,7 @@ class _Page:
         self._is_cut = False
         try:
             self._select(sheets)
-        except StyleTooLargeError:
+        except UnreadableStyleError:
             self._is_cut = True
             self._selected.clear()
             self._rules.clear()
@@ -361,7 +361,7 @@ class _Work:
         """The elements of a rule.
 
         Raises:
-            StyleTooLargeError: this would take too long.
+            UnreadableStyleError: this would take too long, or a name has control characters.
         """
         found: list[Any] = []
         for number, (combinator, path) in enumerate(rule.steps):
@@ -373,14 +373,19 @@ class _Work:
         if path not in self._found:
             # Conditions such as :nth-child look at all siblings of each element.
             self._count(len(self._order) + path.count("sibling::") * self._pairs)
-            self._found[path] = _xpath(path)(self._root)
+            try:
+                self._found[path] = _xpath(path)(self._root)
+            except etree.XPathError:
+                self._found[path] = []  # The namespace of no element.
+            except ValueError:
+                raise UnreadableStyleError from None  # XPaths have no control characters.
         self._count(len(self._found[path]))
         return self._found[path]
 
     def _count(self, work: int) -> None:
         self._left -= work
         if self._left < 0:
-            raise StyleTooLargeError
+            raise UnreadableStyleError
 
     def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
         """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
