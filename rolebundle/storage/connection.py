@@ -91,14 +91,14 @@ class Corpus(SqliteFile):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One write transaction, which ends with a new seal. Inside another one: the same one."""
+        """One write transaction, which ends with new seals. Inside another one: the same one."""
         if self.db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             yield
             return
         with SqliteFile.writing(self):
-            intact = seal.compare(self)
+            damaged = seal.broken(self)
             yield
-            seal.write(self, intact)
+            seal.write(self, damaged)
 
     # -- interruption --------------------------------------------------------------------------
 

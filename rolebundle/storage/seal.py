@@ -1,21 +1,20 @@
-"""The seal: digests of all rows of the small tables, which decide who may see what.
+"""Seals: a digest of all rows of each small table, which decide who may see what.
 
-It also covers the small records of the indexes' own tables that no other check compares. Each
-write transaction ends with writing it.
+The schema and the small records of the indexes' own tables have seals, too. Each write transaction
+ends with writing those that changed.
 """
 
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.files.stored_values import DAMAGE_HINT
 from rolebundle.storage.row_digest import row_digest
 
-_TABLES = (
+TABLES = (
     "corpus_state",
     "compartment",
     "policy",
@@ -33,32 +32,17 @@ _TABLES = (
     "publication",
     "replica",
 )
-_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in _TABLES)
+_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in TABLES)
 """One statement instead of one for each table, because most of them are empty."""
+# SQLite makes sqlite_sequence with the first vec0 table, and VACUUM drops it if it is empty.
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE name <> 'sqlite_sequence'"
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
-# FTS5's record of its averages is row 1, that of its segments row 10; all other rows are compared
-# with the chunks by FTS5's own check.
-_RECORDS = {
-    "fts5": ("{}_config", "{}_data WHERE id <= 10"),
-    "vec0": ("{}_info",),
-    "vec1": ("{}_config", "{}_model", "{}_meta"),
-}
+_RECORDS = {"fts5": ("config",), "vec0": ("info",), "vec1": ("config", "model", "meta")}
 
 
-class Intact(NamedTuple):
-    """Whether the two parts of what is sealed are what was stored."""
-
-    tables: bool
-    indexes: bool
-
-
-_SOUND = Intact(True, True)
-
-
-def compare(file: SqliteFile) -> Intact:
-    """Compare what is sealed with the seal."""
-    tables, indexes = _stored(file)
-    return Intact(tables == _digest_of_tables(file), indexes == _digest_of_indexes(file))
+def broken(file: SqliteFile) -> set[str]:
+    """The names of all that is not what was sealed."""
+    return _differences(file, _selections(file))
 
 
 def verify(file: SqliteFile) -> None:
@@ -67,82 +51,64 @@ def verify(file: SqliteFile) -> None:
     Raises:
         CorpusCorrupt: they are not what was stored.
     """
-    if _stored(file)[0] != _digest_of_tables(file):
+    damaged = sorted(_differences(file, _tables_with_rows(file)) & {*TABLES})
+    if damaged:
         raise CorpusCorrupt(
             "seal_broken",
-            f"{file.path}: the corpus is damaged: its own records are not what was stored",
+            f"{file.path}: the corpus is damaged: {', '.join(damaged)} is not what was stored",
             DAMAGE_HINT,
         )
 
 
-def write(file: SqliteFile, before: Intact = _SOUND) -> None:
+def is_intact(file: SqliteFile, table: str) -> bool:
+    """Whether one of the small tables is what was sealed."""
+    rows = file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
+    stored = file.value("SELECT digest FROM main.seal WHERE name = ?", (table,))
+    return stored == row_digest(rows) if rows else stored is None
+
+
+def write(file: SqliteFile, damaged: Collection[str] = ()) -> None:
     """Seal what is stored now. Call it at the end of a write transaction.
 
     Args:
         file: the corpus.
-        before: the comparison when the transaction began. A part that was damaged then keeps its
-            seal, so that the damage is still found.
+        damaged: what was broken when the transaction began. It keeps its seal, so that the damage
+            is still found.
     """
-    for name, module in _virtual_tables(file):
-        if module == "fts5":
-            # FTS5 would write its records only when the transaction is committed.
-            file.run(f"INSERT INTO {name} ({name}) VALUES ('flush')")
-    if before.tables:
-        _store(file, "tables", _digest_of_tables(file))
-    if before.indexes:
-        _store(file, "indexes", _digest_of_indexes(file))
+    selections = _selections(file)
+    for name in _differences(file, selections).difference(damaged):
+        if name in selections:
+            digest = _digest(file, selections[name])
+            file.run("INSERT OR REPLACE INTO seal (name, digest) VALUES (?, ?)", (name, digest))
+        else:
+            file.run("DELETE FROM seal WHERE name = ?", (name,))
 
 
-def _store(file: SqliteFile, part: str, digest: bytes) -> None:
-    file.run(
-        f"INSERT INTO seal (only_row, {part}) VALUES (1, ?) "
-        f"ON CONFLICT DO UPDATE SET {part} = excluded.{part}",
-        (digest,),
-    )
+def _differences(file: SqliteFile, selections: dict[str, str]) -> set[str]:
+    stored: dict[str, object] = dict(file.rows("SELECT name, digest FROM main.seal"))
+    actual = {name: _digest(file, select) for name, select in selections.items()}
+    return {name for name in stored.keys() | actual if stored.get(name) != actual.get(name)}
 
 
-def _stored(file: SqliteFile) -> tuple[object, object]:
-    rows = file.rows("SELECT tables, indexes FROM main.seal")
-    return rows[0] if rows else (None, None)
+def _digest(file: SqliteFile, select: str) -> bytes:
+    return row_digest(file.rows(f"{select} ORDER BY 1, 2"))
 
 
-def _digest_of_tables(file: SqliteFile) -> bytes:
+def _tables_with_rows(file: SqliteFile) -> dict[str, str]:
     [have_rows] = file.rows(_HAVE_ROWS)
-    return row_digest(
-        [
-            _sorted_rows(file, table) if has_rows else []
-            for table, has_rows in zip(_TABLES, have_rows, strict=True)
-        ]
-    )
+    pairs = zip(TABLES, have_rows, strict=True)
+    return {name: f"SELECT * FROM main.{name}" for name, has_rows in pairs if has_rows}
 
 
-def _digest_of_indexes(file: SqliteFile) -> bytes:
-    tables = [
-        record.format(name) for name, module in _virtual_tables(file) for record in _RECORDS[module]
-    ]
-    # SQLite's own table: made with the first AUTOINCREMENT, and dropped by VACUUM if it is empty.
-    if file.rows("SELECT 1 FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"):
-        tables.append("sqlite_sequence")
-    records = ([table, _sorted_rows(file, table)] for table in tables)
-    return row_digest([record for record in records if record[1]])
+def _selections(file: SqliteFile) -> dict[str, str]:
+    """The name of all that is sealed now, and the statement for its rows."""
+    records = {name: f"SELECT * FROM main.{name}" for name in _records(file)}
+    return {"sqlite_schema": _SCHEMA} | _tables_with_rows(file) | records
 
 
-def _sorted_rows(file: SqliteFile, table: str) -> list[tuple[object, ...]]:
-    rows = file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
-    if table == "publication":
-        # What it carried may have megabytes, and every reader compares the seal.
-        return [tuple(map(_shortened, row)) for row in rows]
-    return rows
-
-
-def _shortened(value: object) -> object:
-    return blake2b(value, digest_size=16).digest() if isinstance(value, bytes) else value
-
-
-def _virtual_tables(file: SqliteFile) -> list[tuple[str, str]]:
-    """The name and the module of each virtual table, ordered by name."""
-    statements = file.rows(
-        "SELECT sql FROM main.sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE %' ORDER BY name"
-    )
-    matches = (_VIRTUAL.match(str(sql)) for (sql,) in statements)
-    return [(match[1], match[2]) for match in matches if match]
+def _records(file: SqliteFile) -> Iterator[str]:
+    """The small tables in which the indexes have their settings."""
+    for _, name, _, sql in file.rows(_SCHEMA):
+        match = _VIRTUAL.match(str(sql))
+        if match:
+            yield from (f"{name}_{record}" for record in _RECORDS[match[2]])

@@ -201,10 +201,8 @@ def _renamed_document(document: StoredDocument, path: str) -> StoredDocument:
 
 
 def _rename_stored_chunks(corpus: Corpus, changes: Sequence[tuple[str, int]]) -> None:
-    rows = [row for _, row in changes]
-    intact = [row.rowid for row in digests.checked_chunks(corpus, rows) if row.is_intact]
-    corpus.run_many("UPDATE chunk SET chunk_id = ? WHERE id = ?", changes)
-    digests.write(corpus, "chunk", digests.checked_chunks(corpus, intact))
+    with digests.renewing(corpus, [], chunk=[row for _, row in changes]):
+        corpus.run_many("UPDATE chunk SET chunk_id = ? WHERE id = ?", changes)
 
 
 def _json(values: Iterable[str]) -> str:

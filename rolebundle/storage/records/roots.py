@@ -164,17 +164,15 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
     """
     chosen = (json.dumps(sorted(moves)),)
     is_moved = "f.location IN (SELECT value FROM json_each(?))"
-    files = [row for (row,) in corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)]
+    files = corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)
     documents = corpus.rows(
         f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {is_moved}", chosen
     )
-    intact = [row.rowid for row in digests.checked_rows(corpus, "file", files) if row.is_intact]
-    with digests.renewing(corpus, [row for (row,) in documents]):
+    with digests.renewing(corpus, [row for (row,) in documents], file=[row for (row,) in files]):
         corpus.run_many(
             "UPDATE file SET location = ? WHERE location = ?",
             ((new, old) for old, new in moves.items()),
         )
-        digests.write(corpus, "file", digests.checked_rows(corpus, "file", intact))
 
 
 def _bounds(location: str) -> tuple[str, str, str]:

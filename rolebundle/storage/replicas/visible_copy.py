@@ -175,13 +175,10 @@ def _put_documents(
     insert_chunks(replica, new_chunks)
     for number, index in indexes.items():
         _put_vectors(source, replica, rows, number, index)
-    for table in ("scanned", "remembered"):
-        digests.write(replica, table, digests.checked_rows(replica, table, written))
     files = replica.rows(f"SELECT file FROM document WHERE id {IN_LIST}", (json.dumps(written),))
-    digests.write(
-        replica, "file", digests.checked_rows(replica, "file", sorted({file for (file,) in files}))
-    )
-    digests.write(replica, "document", digests.checked_documents(replica, written))
+    digests.write(replica, "file", [file for (file,) in files])
+    for table in ("scanned", "remembered", "document"):
+        digests.write(replica, table, written)
 
 
 def _remove_stale_chunks(
