@@ -180,7 +180,7 @@ def damage(db: Path, image: bytes, chance: random.Random) -> str:
 def _key(table: str) -> str:
     return {
         "scanned": "document", "supersession": "newer", "embedded": "chunk",
-        "embedding_share": "compartment", "corpus_state": "only_row", "seal": "only_row",
+        "embedding_share": "compartment", "corpus_state": "only_row", "seal": "name",
     }.get(table, "id")  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_types, parse_strings
+from rolebundle.storage.files.stored_values import records, typed
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
 
@@ -30,9 +29,6 @@ _COLUMNS = (
     "coalesce(scanned.verdict, ''), coalesce(scanned.kinds, '[]'), "
     "c.id, c.chunk_id, c.content, f.path || ':' || c.start_line || '-' || c.end_line"
 )
-_TYPES = [int, str, str, str, int, str, str, str, *[str] * 7, int, str, str, str]
-_FLAGS = 6
-"""The place of the flags after those of the record."""
 _FACTS = (
     f"SELECT {_COLUMNS} FROM remembered r JOIN document d ON d.id = r.document "
     "JOIN file f ON f.id = d.file JOIN chunk c ON c.document = d.id "
@@ -90,12 +86,12 @@ class Fact(NamedTuple):
 
 def all_facts(corpus: Corpus) -> list[Fact]:
     """Every fact, the last filed first."""
-    return _facts(corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
+    return records(Fact, corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
 
 
 def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
     """The fact with this document id, or ``None``."""
-    facts = _facts(corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
+    facts = records(Fact, corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
     return facts[0] if facts else None
 
 
@@ -105,12 +101,13 @@ def fact_with(corpus: Corpus, fact_hash: str, document_id: str, address: str) ->
     The source is a document, or an address if ``document_id`` is empty.
     """
     # The plus keeps SQLite from the index of sources, because many facts may have one source.
-    facts = _facts(
+    facts = records(
+        Fact,
         corpus.rows(
             f"{_FACTS} WHERE r.fact_hash = ? AND +r.source_document = ? "
             "AND (r.source_document <> '' OR d.uri = ?) ORDER BY d.id LIMIT 1",
             (fact_hash, document_id, address),
-        )
+        ),
     )
     return facts[0] if facts else None
 
@@ -122,8 +119,7 @@ def location_of(corpus: Corpus, chunk: int) -> str:
         "JOIN file f ON f.id = d.file WHERE c.id = ?",
         (chunk,),
     )
-    check_types((location,), (str,), "a file")
-    return str(location)
+    return typed([(location,)], str)[0][0]  # type: ignore[no-any-return]
 
 
 def put_fact(
@@ -155,7 +151,7 @@ def put_fact(
     )
     _put_record(corpus, row, record)
     increment_generation(corpus)
-    [fact] = _facts(corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
+    [fact] = records(Fact, corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
     return fact
 
 
@@ -231,13 +227,3 @@ def _put_record(corpus: Corpus, row: int, record: Record) -> None:
         f"REPLACE INTO remembered ({_RECORD}, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*values, row_digest(values)),
     )
-
-
-def _facts(rows: Sequence[Row]) -> list[Fact]:
-    facts = []
-    for row in rows:
-        check_types(row, _TYPES, "a remembered fact")
-        number, record, values = row[0], Record(*row[1:8]), list(row[8:])
-        values[_FLAGS] = parse_strings(values[_FLAGS], "a fact's flags")
-        facts.append(Fact(number, record, *values))
-    return facts

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.files.stored_values import parse_strings
+from rolebundle.storage.files.stored_values import typed
 
 Files = list[tuple[StoredFile, Sequence[StoredDocument]]]
 
@@ -80,7 +80,7 @@ def _settle_stored_documents(
         "JOIN source s ON s.id = d.source WHERE d.document_id IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(names)),),
     ):
-        own = parse_strings(declared, "a list of a document")
+        [(own, refused_before)] = typed([(declared, refused)], tuple[str, ...], tuple[str, ...])
         is_claim = _is_foreign(tier, origin) or _claims(own, document_id, source_id, path)
         if not is_claim or held.get(document_id, location) == location:
             found[document_id] = _Stored(row, location, is_claim)
@@ -88,7 +88,7 @@ def _settle_stored_documents(
         claim = f"document_id: {document_id}"
         renamed.append(Renamed(path, claim))
         new_id = _fallback(document_id, source_id, path)
-        claims = (*parse_strings(refused, "a list of a document"), claim)
+        claims = (*refused_before, claim)
         with digests.renewing(corpus, [row]):
             corpus.run(
                 "UPDATE document SET document_id = ?, self_declared = ?, refused_claims = ? "

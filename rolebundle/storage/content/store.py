@@ -25,7 +25,7 @@ from rolebundle.storage.content.stored_document import (
 )
 from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_digest, file_digest
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, json_array, json_object
+from rolebundle.storage.files.stored_values import json_array, json_object, typed
 from rolebundle.storage.indexes import compartments, partition
 from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.row_digest import row_digest
@@ -39,8 +39,8 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
         "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
         (f"{REMEMBERED}%",),
     )
-    check_rows(rows, (str, str, str, str), "a file")
-    return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
+    files = typed(rows, str, str, str, str)
+    return {location: (path, digest, recipe) for location, path, digest, recipe in files}
 
 
 def put_files(

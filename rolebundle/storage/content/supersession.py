@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows
+from rolebundle.storage.files.stored_values import records
 
 
 def superseders(
@@ -64,8 +64,7 @@ def claims_of(corpus: Corpus, document: int) -> list[Claim]:
         "WHERE claim.newer = ? ORDER BY old.document_id",
         (document,),
     )
-    check_rows(rows, (int, str, str), "a supersession")
-    return [Claim(*row) for row in rows]
+    return records(Claim, rows)
 
 
 def _counts(claim: str, new: str, old: str) -> str:

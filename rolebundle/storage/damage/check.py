@@ -15,7 +15,7 @@ from rolebundle.storage.content import facts
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import approximate_index, lexical_index, vector_index
 from rolebundle.storage.indexes.approximate_index import IndexPart
-from rolebundle.storage.indexes.compartments import visible_compartments, wrong_counts
+from rolebundle.storage.indexes.compartments import visible_compartments
 from rolebundle.storage.indexes.partition import DeniedPatterns
 
 
@@ -74,18 +74,24 @@ def _seal_problems(corpus: Corpus) -> Iterator[Problem]:
         yield Problem(code, f"the records in {name} are not what was stored")
 
 
+_COUNTS = (
+    "SELECT 'the corpus', documents, chunks, (SELECT count(*) FROM document), "
+    "(SELECT count(*) FROM chunk) FROM corpus_state UNION ALL "
+    "SELECT 'compartment ' || id, documents, chunks, "
+    "(SELECT count(*) FROM document d WHERE d.compartment = k.id), "
+    "(SELECT count(*) FROM document d JOIN chunk c ON c.document = d.id "
+    "WHERE d.compartment = k.id) FROM compartment k"
+)
+
+
 def _count_problems(corpus: Corpus) -> Iterator[Problem]:
-    for table, column in (("document", "documents"), ("chunk", "chunks")):
-        recorded = corpus.value(f"SELECT {column} FROM corpus_state")
-        actual = corpus.value(f"SELECT count(*) FROM {table}")
+    for name, *counts in corpus.rows(_COUNTS):
+        recorded, actual = counts[:2], counts[2:]
         if recorded != actual:
-            yield Problem("miscounted", f"the corpus records {recorded} {column}, and has {actual}")
-    for wrong in wrong_counts(corpus):
-        yield Problem(
-            "miscounted",
-            f"compartment {wrong.compartment} records {wrong.recorded} {wrong.name}, "
-            f"and has {wrong.actual}",
-        )
+            yield Problem(
+                "miscounted",
+                f"{name} records {recorded} documents and chunks, and has {actual}",
+            )
 
 
 def _row_problems(corpus: Corpus) -> Iterator[Problem]:

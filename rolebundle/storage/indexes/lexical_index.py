@@ -370,8 +370,12 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
             return False
         # FTS5 would write its averages only when the transaction is committed.
         corpus.run("INSERT INTO temp.expected (expected) VALUES ('flush')")
-        averages = (f"SELECT block FROM {table}_data WHERE id = 1" for table in ("expected", name))
-        return len({corpus.value(select) for select in averages}) == 1
+        expected, actual = (
+            _varints(corpus.value(f"SELECT block FROM {table}_data WHERE id = 1"))
+            for table in ("temp.expected", f"main.{name}")
+        )
+        # Without chunks, there may be no numbers or zeroes.
+        return expected == actual or not any(expected + actual)
     finally:
         for table in reversed(temporary):
             corpus.run(f"DROP TABLE IF EXISTS {table}")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, check_types
+from rolebundle.storage.files.stored_values import records, typed
 from rolebundle.storage.indexes import approximate_index, compartments
 from rolebundle.storage.indexes.approximate_index import IndexPart
 
@@ -24,8 +24,7 @@ _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
     "normalization, active, reach, started_at, noise_floor, related_cosine"
 )
-_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
-_NOISE_TYPES = (float, float)
+_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +75,19 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    columns, noise = row[: len(_INDEX_TYPES)], row[len(_INDEX_TYPES) :]
-    check_types(columns, _INDEX_TYPES, "the embedding index")
-    if noise != (None, None):
-        check_types(noise, _NOISE_TYPES, "the embedding index")
+    *columns, floor, related = row
+    [columns] = typed([columns], *_INDEX_TYPES)
     index_id, *model, chunker, normalization, active, connection, started_at = columns
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
+    noise = (floor, related)
     return EmbeddingIndex(
         index_id,
         identity,
         _parts(corpus, index_id, identity.model.dimensions),
-        bool(active),
+        active,
         connection,
         started_at,
-        None if noise == (None, None) else Noise(*noise),
+        None if noise == (None, None) else records(Noise, [noise])[0],
     )
 
 
@@ -99,10 +97,9 @@ def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, .
         "ORDER BY compartment",
         (index_id,),
     )
-    check_rows(rows, (int, int, str), "the embedding index")
     return tuple(
         IndexPart(index_id, compartment, dimensions, vectors, approximate)
-        for compartment, vectors, approximate in rows
+        for compartment, vectors, approximate in typed(rows, int, int, str)
     )
 
 
@@ -218,8 +215,7 @@ def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> 
         "AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, json.dumps(list(rowids))),
     )
-    check_rows(rows, (int, bytes), "a vector")
-    return dict(rows)
+    return dict(typed(rows, int, bytes))
 
 
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:

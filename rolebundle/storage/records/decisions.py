@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from rolebundle.contracts.terms import ACTIONS, DEFAULT_SCOPE, Action, Authority, DecisionEffect
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Action, Authority, DecisionEffect
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows, check_types, damaged, parse_strings
+from rolebundle.storage.files.stored_values import records, typed
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
@@ -22,7 +22,6 @@ _COLUMNS = (
     "scope, number, content, reason, status, effect, action, about, supersedes, decided_by, "
     "authority, valid_from, valid_until, recorded_at"
 )
-_TYPES = [str, int, *[str] * 10]
 _OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
 ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
 ENDS_OF_SCOPES = (
@@ -93,45 +92,14 @@ def decisions(corpus: Corpus, scopes: Collection[str] | None = None) -> list[Sto
         f"{ROWS_OF_SCOPES} ORDER BY scope, number",
         (None if scopes is None else json.dumps(sorted(scopes)),),
     )
-    stored = []
-    for row in rows:
-        valid_until = row[12]
-        check_types((*row[:12], row[13]), [*_TYPES, str], "a decision")
-        supersedes = parse_strings(row[8], "a decision")
-        if (
-            row[5] not in get_args(DecisionEffect)
-            or (row[6] and row[6] not in ACTIONS)
-            or row[10] not in get_args(Authority)
-            or not isinstance(valid_until, str | None)
-            or not all(number.isdecimal() for number in supersedes)
-        ):
-            raise damaged("a decision")
-        stored.append(
-            StoredDecision(
-                scope=row[0],
-                number=row[1],
-                content=row[2],
-                reason=row[3],
-                status=row[4],
-                effect=row[5],
-                action=row[6] or None,
-                about=parse_strings(row[7], "a decision"),
-                supersedes=tuple(map(int, supersedes)),
-                decided_by=row[9],
-                authority=row[10],
-                valid_from=row[11],
-                valid_until=valid_until,
-                recorded_at=row[13],
-            )
-        )
-    return stored
+    return records(StoredDecision, ((*row[:6], row[6] or None, *row[7:]) for row in rows))
 
 
 def ends(corpus: Corpus) -> dict[DecisionKey, StoredEnd]:
     """The ends of decisions."""
     rows = corpus.rows("SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end")
-    check_rows(rows, [str, int, str, str, str], "the end of a decision")
-    return {(row[0], row[1]): StoredEnd(*row[2:]) for row in rows}
+    found = typed(rows, str, int, str, str, str)
+    return {(scope, number): StoredEnd(*end) for scope, number, *end in found}
 
 
 def next_number(corpus: Corpus, scope: str) -> int:

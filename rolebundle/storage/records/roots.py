@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from rolebundle.contracts.roots import Root, RootOptions
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import DAMAGE_HINT, check_types
+from rolebundle.storage.files.stored_values import damaged, typed
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
@@ -29,14 +28,14 @@ def load(corpus: Corpus) -> list[Root]:
         CorpusCorrupt: a row is not what is stored.
     """
     roots = []
-    for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location"):
-        check_types(row, (str, str, str, str, int, str), "a root")
-        location, prefix, source_id, options, documents, synced_at = row
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
+    for location, prefix, source_id, options, documents, synced_at in typed(
+        rows, str, str, str, str, int, str
+    ):
         try:
             settings = RootOptions.model_validate(json.loads(options))
         except (ValueError, ValidationError) as error:
-            message = f"{corpus.path}: the options of a root are not what is stored"
-            raise CorpusCorrupt("bad_row", message, DAMAGE_HINT) from error
+            raise damaged("the options of a root") from error
         roots.append(
             Root(
                 location=location,
