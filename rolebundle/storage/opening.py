@@ -277,10 +277,8 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
         if version < _DIGESTS:
-            from rolebundle.storage import purge
-
             vector_index.rehash(corpus)
-            purge.overwrite_remains(corpus)
+            vector_index.rebuild(corpus)
             digests.write_all(corpus)
         if version < latest:
             seal.write(corpus)

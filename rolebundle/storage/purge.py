@@ -109,7 +109,6 @@ def erase(
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.
         lexical_index.rebuild(corpus, compartment.id)
-    overwrite_remains(corpus)
     increment_generation(corpus)
     raised = raise_purge_generations(corpus, names_of(documents, decided))
     receipt = uuid4().hex
@@ -172,55 +171,6 @@ def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
 def _unchanged(part: IndexPart) -> bool:
     state = ApproximateState.read(part.approximate)
     return state is not None and state.changed == 0
-
-
-def overwrite_remains(corpus: Corpus) -> None:
-    """Rebuild each vec0 table of which a free place holds bytes. Call it inside a transaction.
-
-    sqlite-vec 0.1.9 writes zeroes over a deleted vector. Earlier versions left its bytes until
-    another vector took the place.
-    """
-    for index in vector_index.all_indexes(corpus):
-        for part in index.parts:
-            blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
-            if any(_has_remains(corpus, part, block) for (block,) in blocks):
-                _rebuild_table(corpus, part)
-
-
-def _rebuild_table(corpus: Corpus, part: IndexPart) -> None:
-    corpus.load_vectors()
-    corpus.run(f"DROP TABLE {part.table}")
-    vector_index.create_table(corpus, part)
-    corpus.run(
-        f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector FROM embedded e "
-        "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
-        "WHERE e.index_id = ? AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
-        (part.index_id, part.compartment, 4 * part.dimensions),
-    )
-
-
-def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
-    """Whether a block has bytes in a place without a vector, or cannot be read."""
-    rows = corpus.rows(
-        f"SELECT c.size, c.validity, v.vectors FROM {part.table}_chunks c "
-        f"LEFT JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id WHERE c.chunk_id = ?",
-        (block,),
-    )
-    size, validity, vectors = rows[0]
-    width = 4 * part.dimensions
-    if not (
-        isinstance(validity, bytes)
-        and isinstance(vectors, bytes)
-        and len(validity) * 8 == size
-        and len(vectors) == size * width
-    ):
-        return True
-    empty = bytes(width)
-    return any(
-        not validity[place // 8] >> place % 8 & 1
-        and vectors[place * width : (place + 1) * width] != empty
-        for place in range(size)
-    )
 
 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:

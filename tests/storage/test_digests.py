@@ -80,9 +80,7 @@ def corpus(image: bytes, tmp_path: Path) -> Iterator[Corpus]:
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_change_of_any_column_is_found(
-    corpus: Corpus, step: int
-) -> None:
+def test_a_change_of_any_column_is_found(corpus: Corpus, step: int) -> None:
     """Behind SQLite's back, so that no constraint prevents it. By default every fifth column."""
     corpus.run("PRAGMA foreign_keys = OFF")
     tables = corpus.rows(

@@ -271,26 +271,6 @@ def test_everything_can_be_purged(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def test_bytes_that_vec0_left_in_its_blocks_are_erased(tmp_path: Path) -> None:
-    """As a version of sqlite-vec that does not write zeroes over what it deletes."""
-    texts = [document(f"d{number}", [f"text {number}"]) for number in range(30)]
-    db = build(tmp_path, texts, PROVIDER)
-    with apsw.Connection(str(db)) as plain:
-        table = "vectors_1_1_vector_chunks00"
-        [(row, vectors)] = plain.execute(f"SELECT rowid, vectors FROM {table}").fetchall()
-        leftover = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
-        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (leftover, row))
-    plain.close()
-    with open_writer(db) as corpus:
-        assert [problem.code for problem in find_problems(corpus)] == ["vectors_damaged"]
-    before = contents(db)["vectors"]
-    assert found_in(files_of(db), {b"xqzjkvwp"})
-    purged(db, PurgeSelection(["d5"]))
-    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
-    assert [pair for pair in before if pair[0] != "d5#0"] == contents(db)["vectors"]
-    assert_sound(db)
-
-
 def build_approximate_index(corpus: Corpus, part: approximate_index.IndexPart) -> None:
     if part.vectors < 10:
         return  # too few to train on

@@ -75,11 +75,10 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    *columns, floor, related = row
-    [columns] = typed([columns], *_INDEX_TYPES)
+    [columns] = typed([row[:-2]], *_INDEX_TYPES)
     index_id, *model, chunker, normalization, active, connection, started_at = columns
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-    noise = (floor, related)
+    noise = row[-2:]
     return EmbeddingIndex(
         index_id,
         identity,
@@ -257,6 +256,22 @@ def rehash(corpus: Corpus) -> None:
         if blake2b(vector, digest_size=8).hexdigest() == stored
     ]
     corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
+
+
+def rebuild(corpus: Corpus) -> None:
+    """Make every vec0 table again: before 0.1.9, sqlite-vec left the bytes of deleted vectors."""
+    for index in all_indexes(corpus):
+        for part in index.parts:
+            corpus.load_vectors()
+            corpus.run(f"DROP TABLE {part.table}")
+            create_table(corpus, part)
+            corpus.run(
+                f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector "
+                "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
+                "CROSS JOIN document d ON d.id = c.document WHERE e.index_id = ? "
+                "AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
+                (part.index_id, part.compartment, 4 * part.dimensions),
+            )
 
 
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
