@@ -176,10 +176,8 @@ def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str
         notes.append(
             "the policy cannot be trusted: every agent is denied until `rolebundle scopes set FILE`"
         )
-    if "audit_state" in distrusted:
-        required = salvage.first_value(old, "SELECT required FROM main.audit_state")
-        if required or _requires_records(path):
-            save_stored_audit(new, StoredAudit(True))
+    if "audit_state" in distrusted and (salvage.required_records(old) or _requires_records(path)):
+        save_stored_audit(new, StoredAudit(True))
     if "path_flags" in distrusted:
         path_flags.save(new, ALL_LOST)
         notes.append(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.row_digest import row_digest
@@ -22,12 +23,9 @@ UNINDEXED_COLUMNS = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
     "excluded_roles, anchor"
 )
-DOCUMENT_COLUMNS = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, inferred_at, "
-    "valid_from, valid_until, language, source_kind, sensitivity, origin, scope, tags, "
-    "applicable_roles, excluded_roles, retrieval_hints, supersedes, contradicts, self_declared, "
-    "refused_claims, attributes, compartment"
-)
+OWN_COLUMNS = ", ".join(DocumentMetadata._fields[2:-1])
+"""The columns of a document that are named like its metadata, in the same order."""
+DOCUMENT_COLUMNS = f"file, source, {OWN_COLUMNS}, compartment"
 """All columns of a document but its ids and its digest."""
 FILE_ROW = "id, location, path, content_hash, recipe, size, modified_ns"
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"

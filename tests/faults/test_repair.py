@@ -359,6 +359,37 @@ class TestNothingIsWeakened:
         assert "[flags_lost]" in invoke("ingest", tree.parent, "--db", db).err
 
 
+def test_what_people_added_is_kept(tmp_path: Path, image: bytes, tree: Path) -> None:
+    """Decisions, marks and facts; of these tables only one that is damaged is lost."""
+    db = tmp_path / "c.db"
+    db.write_bytes(image)
+    note = "notes/n05.md"
+    for command in (
+        ("decide", "No release on Fridays.", "--by", "Ana"),
+        ("mark", "notes/n04.md", "--state", "disputed", "--by", "Ana", "--reason", "old"),
+        ("remember", "The kernel review is on Mondays.", "--source", note, "--by", "Ana"),
+    ):
+        outcome = invoke(*command, "--db", db)
+        assert outcome.code == 0, outcome.err
+    (tree / "n05.md").rename(tmp_path / "gone.md")
+    try:
+        raw(db, "UPDATE corpus_state SET generation = 7")
+        raw(db, "UPDATE document SET title = 'forged' WHERE document_id = 'notes/n04.md'")
+        report = repair(db)
+        assert report.notes == ["not taken over, because it is not what was stored: corpus_state"]
+        assert [lost.document_id for lost in report.lost] == ["notes/n04.md"]
+        assert invoke("get", note, "--db", db).code == 0
+    finally:
+        (tmp_path / "gone.md").rename(tree / "n05.md")
+    assert "No release on Fridays" in invoke("decisions", "list", "--db", db).out
+    assert "Mondays" in invoke("retrieve", "kernel review Mondays", "--db", db).out
+    with open_reader(db) as corpus:
+        assert corpus.rows("SELECT target, state FROM mark") == [("notes/n04.md", "disputed")]
+    raw(db, "UPDATE mark SET state = 'rejected'")
+    assert repair(db).notes == ["not taken over, because it is not what was stored: mark"]
+    assert "No release on Fridays" in invoke("decisions", "list", "--db", db).out
+
+
 def test_files_of_others_are_left_alone(tmp_path: Path, image: bytes) -> None:
     foreign = tmp_path / "other.db"
     raw(foreign, "CREATE TABLE t (a)")

@@ -27,6 +27,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, key_id
 from rolebundle.replication.transports.blocks import BLOCKS, DATABASE, MANIFEST, digests_of
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import latest_version
 from support.commands import CODED, invoke
 from support.replication_site import names_in
 from support.sound import contents
@@ -256,8 +257,12 @@ CASES: dict[str, Case] = {
             ),
         }
     ),
-    "newer schema": offered(lambda w: w.signed_again(w.site.key, schema_version=11)),
-    "older schema": offered(lambda w: w.signed_again(w.site.key, schema_version=9)),
+    "newer schema": offered(
+        lambda w: w.signed_again(w.site.key, schema_version=latest_version() + 1)
+    ),
+    "older schema": offered(
+        lambda w: w.signed_again(w.site.key, schema_version=latest_version() - 1)
+    ),
     "expired": offered(lambda w: w.signed_again(w.site.key, expires_at="2026-01-01T00:00:00Z")),
     "file digest inside": offered(lambda w: w.signed_again(w.site.key, file_digest="0" * 64)),
     "corpus in place": offered(lambda w: {**w.new, DATABASE: w.site.db.read_bytes()}),

@@ -10,17 +10,12 @@ from typing import Literal, NamedTuple
 from rolebundle.contracts.document import Attributes, DocumentMetadata, attribute_lines
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.digests import OWN_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import damaged, records, typed
 from rolebundle.storage.records.replica import PUBLISHED
 
-METADATA_COLUMNS = (
-    "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
-    "d.updated_at, d.inferred_at, d.valid_from, d.valid_until, d.language, d.source_kind, "
-    "d.sensitivity, d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, "
-    "d.retrieval_hints, d.supersedes, d.contradicts, d.self_declared, d.refused_claims, "
-    "d.attributes"
-)
+METADATA_COLUMNS = f"d.document_id, s.source_id, d.{OWN_COLUMNS.replace(', ', ', d.')}"
 DocumentField = Literal[
     "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
 ]

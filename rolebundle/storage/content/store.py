@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
@@ -322,15 +323,7 @@ def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
-    values = (
-        row,
-        file.location,
-        file.path,
-        file.content_hash,
-        file.recipe,
-        file.size,
-        file.modified_ns,
-    )
+    values = (row, *astuple(file))
     return (*values, file_digest(values))
 
 
@@ -341,34 +334,9 @@ def _with_digest(row: Row) -> Row:
 def _document_columns(
     file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
 ) -> Row:
-    return (
-        file_row,
-        source_row,
-        metadata.title,
-        metadata.uri,
-        metadata.document_type,
-        metadata.domain,
-        metadata.trust_tier,
-        metadata.updated_at,
-        metadata.inferred_at,
-        metadata.valid_from,
-        metadata.valid_until,
-        metadata.language,
-        metadata.source_kind,
-        metadata.sensitivity,
-        metadata.origin,
-        metadata.scope,
-        json_array(metadata.tags),
-        json_array(metadata.applicable_roles),
-        json_array(metadata.excluded_roles),
-        json_array(metadata.retrieval_hints),
-        json_array(metadata.supersedes),
-        json_array(metadata.contradicts),
-        json_array(metadata.self_declared),
-        json_array(metadata.refused_claims),
-        json_object(metadata.attributes),
-        compartment,
-    )
+    values = (json_array(value) if isinstance(value, tuple) else value for value in metadata[2:-2])
+    attributes = json_object(metadata.attributes)
+    return (file_row, source_row, *values, attributes, compartment)
 
 
 def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:

@@ -167,8 +167,8 @@ def deny_everyone(new: Corpus, set_at: str) -> None:
     new.run("UPDATE policy SET digest = ''")
 
 
-def first_value(old: SqliteFile, select: str) -> object:
-    """The value of a statement; ``None`` also if it cannot be read."""
+def required_records(old: SqliteFile) -> bool:
+    """Whether records in the audit were required, as far as that can be read."""
     with suppress(RolebundleError):
-        return old.value(select)
-    return None
+        return bool(old.value("SELECT required FROM main.audit_state"))
+    return False

@@ -18,16 +18,6 @@ DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
 
 _MAX_DIGITS = 10
-_COLUMNS = (
-    "scope, number, content, reason, status, effect, action, about, supersedes, decided_by, "
-    "authority, valid_from, valid_until, recorded_at"
-)
-_OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
-ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
-ENDS_OF_SCOPES = (
-    f"SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end {_OF_SCOPES}"
-)
-"""The rows of the scopes that are given as JSON, or of all if NULL is given."""
 
 
 class StoredDecision(NamedTuple):
@@ -51,6 +41,15 @@ class StoredDecision(NamedTuple):
     valid_from: str
     valid_until: str | None
     recorded_at: str
+
+
+_COLUMNS = ", ".join(StoredDecision._fields)
+_OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
+ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
+ENDS_OF_SCOPES = (
+    f"SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end {_OF_SCOPES}"
+)
+"""The rows of the scopes that are given as JSON, or of all if NULL is given."""
 
 
 class StoredEnd(NamedTuple):

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_COLUMNS = (
-    "target, agent, visibility, publisher, key_id, generation, purge_generation, content_digest, "
-    "file_digest, published_at, refuses_at, published_purges, carried"
-)
 _HASH_SIZE = 8
 
 
@@ -43,6 +39,9 @@ class Publication(NamedTuple):
     def is_outdated(self) -> bool:
         """Whether the last replica that was published may hold something that was purged."""
         return self.published_purges < self.purge_generation
+
+
+_COLUMNS = ", ".join(Publication._fields)
 
 
 def publications(corpus: Corpus) -> list[Publication]:

@@ -17,6 +17,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.chunks import insert_chunks, remove_chunks, update_chunks
 from rolebundle.storage.content.rows import assignments
+from rolebundle.storage.digests import OWN_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import compartments, partition, vector_cache, vector_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
@@ -24,7 +25,6 @@ from rolebundle.storage.replicas.visible_content import (
     CHUNK_COLUMNS,
     IN_LIST,
     MARK_COLUMNS,
-    OWN_COLUMNS,
     REMEMBERED_COLUMNS,
     SCANNED_COLUMNS,
     Pseudonym,
