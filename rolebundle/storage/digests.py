@@ -173,10 +173,10 @@ def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> 
     key, columns, compute, tables, name = _TABLES[table]
     digest = "d.digest" if tables else "digest"
     select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables or table}"
-    chosen: tuple[str, ...] = ()
+    chosen: tuple[list[int], ...] = ()
     if rowids is not None:
         select += f" WHERE {key} IN (SELECT value FROM json_each(?))"
-        chosen = (json.dumps([*rowids]),)
+        chosen = ([*rowids],)
     for rowid, label, stored, *row in corpus.iterate(select, chosen):
         try:
             expected = compute(tuple(row))

@@ -71,7 +71,7 @@ class Erased(NamedTuple):
 
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     """How much is purged with these documents. Vectors of all embedding indexes count."""
-    chosen = (json.dumps(list(documents)),)
+    chosen = ([*documents],)
     chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_IN_LIST}", chosen)
     vectors = corpus.value(
         "SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk "
@@ -126,11 +126,12 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
 
 
 def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
-    rows = corpus.rows(
-        f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
-        (json.dumps(list(documents)),),
+    return set(
+        corpus.column(
+            f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
+            ([*documents],),
+        )
     )
-    return {compartment for (compartment,) in rows}
 
 
 def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
@@ -176,7 +177,7 @@ def _unchanged(part: IndexPart) -> bool:
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     corpus.run(
         f"DELETE FROM file WHERE location {_IN_LIST} AND id NOT IN (SELECT file FROM document)",
-        (json.dumps(sorted({document.location for document in documents})),),
+        (sorted({document.location for document in documents}),),
     )
     # The location of a root may be that of a purged file.
     roots.forget_empty(corpus, sorted({document.location for document in documents}))
@@ -186,10 +187,10 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     """Remove purged documents from what other documents claim to replace or to contradict."""
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}
-    names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
+    names -= set(corpus.column("SELECT path FROM file"))
     # A refused claim has its key before its value.
     names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
-    chosen = (json.dumps(sorted(names)),)
+    chosen = (sorted(names),)
     have_claims = " OR ".join(
         f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})"
         for column in _CLAIMS
@@ -203,7 +204,7 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
         _delete_claims(corpus, names, chosen)
 
 
-def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
+def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[list[str]]) -> None:
     for column in _CLAIMS:
         claims = corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
@@ -243,7 +244,7 @@ def receipts(corpus: Corpus) -> list[Receipt]:
 
 def purge_ids(corpus: Corpus) -> set[str]:
     """The ids of all purges."""
-    return {receipt for (receipt,) in corpus.rows("SELECT id FROM purge")}
+    return set(corpus.column("SELECT id FROM purge"))
 
 
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
@@ -295,15 +296,12 @@ def _log_emptied(corpus: Corpus) -> bool:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    rows = corpus.rows(f"SELECT id FROM purge WHERE state {_IN_LIST}", (json.dumps(states),))
-    return [receipt for (receipt,) in rows]
+    return corpus.column(f"SELECT id FROM purge WHERE state {_IN_LIST}", ([*states],))
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
-        corpus.run(
-            f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, json.dumps(list(purges)))
-        )
+        corpus.run(f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, [*purges]))
 
 
 @contextmanager

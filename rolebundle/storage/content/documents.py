@@ -35,11 +35,10 @@ _TYPES: dict[str, tuple[object, ...]] = {"tags": (tuple[str, ...],), "attributes
 
 def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     """The rowids of the documents of these chunks."""
-    rows = corpus.rows(
+    return corpus.column(
         "SELECT DISTINCT document FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
-    return [document for (document,) in rows]
 
 
 class DocumentName(NamedTuple):
@@ -85,7 +84,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
         ("f.path", [name]),
     ):
         condition = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY d.document_id"
-        rows = corpus.rows(f"{_NAMES} WHERE {condition}", (json.dumps([*names]),)) if names else []
+        rows = corpus.rows(f"{_NAMES} WHERE {condition}", ([*names],)) if names else []
         if rows:
             return records(DocumentName, rows)
     return []
@@ -112,7 +111,7 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
         "JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
         "WHERE c.chunk_id IN (SELECT value FROM json_each(?)) "
         "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY c.chunk_id",
-        (json.dumps([*chunk_ids]),),
+        ([*chunk_ids],),
     )
     files = records(SourceFile, rows)
     return [file for file in files if not file.location.startswith(PUBLISHED)]
@@ -127,7 +126,7 @@ def listed_documents(
         f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {METADATA_COLUMNS} "
         "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
         "WHERE d.id IN (SELECT value FROM json_each(?)) ORDER BY d.document_id",
-        (json.dumps([*rowids]),),
+        ([*rowids],),
     )
     names = records(DocumentName, (row[:5] for row in rows))
     return [(name, parse_metadata(row[6:]), row[5]) for name, row in zip(names, rows, strict=True)]

@@ -7,7 +7,6 @@ with the location of the source. So deny patterns that match the source also mat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -195,30 +194,29 @@ def forget(corpus: Corpus, fact: Fact) -> None:
 
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
     """The rows of the facts whose source is one of these documents."""
-    rows = corpus.rows(
-        "SELECT document FROM remembered WHERE source_document IN (SELECT value FROM json_each(?))",
-        (json.dumps([name for name in document_ids if name]),),
-    )
-    return {row for (row,) in rows}
+    chosen = "source_document IN (SELECT value FROM json_each(?)) AND source_document <> ''"
+    return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", ([*document_ids],)))
 
 
 def missing_sources(corpus: Corpus) -> set[str]:
     """The ids of documents that facts cite and that the corpus has no more."""
-    rows = corpus.rows(
-        "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
-        "AND source_document NOT IN (SELECT document_id FROM document)"
+    return set(
+        corpus.column(
+            "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
+            "AND source_document NOT IN (SELECT document_id FROM document)"
+        )
     )
-    return {name for (name,) in rows}
 
 
 def without_record(corpus: Corpus) -> set[int]:
     """The rows of documents that are facts, and of which nothing else is known."""
-    rows = corpus.rows(
-        "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
-        "AND d.id NOT IN (SELECT document FROM remembered)",
-        (f"{REMEMBERED}%",),
+    return set(
+        corpus.column(
+            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
+            "AND d.id NOT IN (SELECT document FROM remembered)",
+            (f"{REMEMBERED}%",),
+        )
     )
-    return {row for (row,) in rows}
 
 
 def _put_record(corpus: Corpus, row: int, record: Record) -> None:

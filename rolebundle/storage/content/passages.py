@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,9 +35,7 @@ def passages_sql(condition: str) -> str:
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    rows = corpus.rows(
-        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
-    )
+    rows = corpus.rows(passages_sql("c.id IN (SELECT value FROM json_each(?))"), ([*rowids],))
     return {passage.rowid: passage for passage in _passages(corpus, rows)}
 
 
@@ -47,7 +44,7 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     rows = corpus.rows(
         "SELECT chunk_id, content_hash FROM chunk "
         "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        (json.dumps(list(chunk_ids)),),
+        ([*chunk_ids],),
     )
     return dict(typed(rows, str, str))
 
@@ -66,7 +63,7 @@ def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, 
     """Rowid → the words under which a chunk is found besides its text; they are not shown."""
     rows = corpus.rows(
         "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
     return dict(typed(rows, int, tuple[str, ...]))
 
@@ -76,7 +73,7 @@ def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     rows = corpus.rows(
         "SELECT id, title, headings, content, tags FROM chunk "
         "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
     return records(ChunkText, rows)
 
@@ -99,7 +96,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
     """The chunks with these ids, by document and place; only those that the corpus has."""
     condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
-    return _passages(corpus, corpus.rows(passages_sql(condition), (json.dumps(list(chunk_ids)),)))
+    return _passages(corpus, corpus.rows(passages_sql(condition), ([*chunk_ids],)))
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
@@ -135,7 +132,7 @@ def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[Pla
     rows = corpus.rows(
         "SELECT document, id, start_line, end_line, content FROM chunk "
         "WHERE document IN (SELECT value FROM json_each(?)) ORDER BY document, ordinal",
-        (json.dumps([*documents]),),
+        ([*documents],),
     )
     texts: dict[int, list[PlacedText]] = {}
     for document, *placed in typed(rows, int, int, int, int, str):
@@ -147,7 +144,7 @@ def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
     """Rowid → position of the chunk in its document, counted from 1."""
     rows = corpus.rows(
         "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
     return dict(typed(rows, int, int))
 
@@ -169,7 +166,7 @@ def passages_of_documents(
         passages_sql(
             "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
         ),
-        (json.dumps([*rowids]), end_line, start_line),
+        ([*rowids], end_line, start_line),
     )
     return _passages(corpus, rows)
 

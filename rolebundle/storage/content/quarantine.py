@@ -96,7 +96,7 @@ def quarantined_named(
         f"SELECT {_COLUMNS} WHERE s.verdict = 'quarantine' AND (d.document_id = ? OR f.path = ? OR "
         "f.location IN (SELECT value FROM json_each(?)) OR "
         "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?)) ORDER BY d.document_id LIMIT 1",
-        (document, document, json.dumps([*locations]), reference),
+        (document, document, [*locations], reference),
     )
     return next(iter(records(Flagged, rows)), None)
 

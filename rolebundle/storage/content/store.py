@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
@@ -317,9 +316,7 @@ class _Batch:
 def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
     """The rows of ``select`` whose first column is among ``names``."""
     column = select.split()[1].rstrip(",")
-    return corpus.rows(
-        f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
-    )
+    return corpus.rows(f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", ([*names],))
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
@@ -343,7 +340,7 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     """Remove documents with their chunks; their files stay."""
     if not document_rows:
         return
-    chosen = json.dumps(list(document_rows))
+    chosen = [*document_rows]
     chunk_rows = corpus.rows(
         "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ def superseders(
         f"WHERE {_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
         "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
-        (json.dumps(sorted(documents)),),
+        (sorted(documents),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, tuple[str, ...]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -194,7 +193,7 @@ def _intact_vectors(
             "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, e.vector, e.input_hash, "
             f"e.vector_hash FROM {part.table}_rowids r JOIN embedded e ON e.index_id = ? "
             "AND e.chunk = r.rowid WHERE r.rowid IN (SELECT value FROM json_each(?))",
-            (part.index_id, json.dumps(numbers)),
+            (part.index_id, [*numbers]),
         )
     }
     count = 0

@@ -6,7 +6,6 @@ but what its agent may see (docs/decisions/0011). `partition.py` assigns documen
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -64,7 +63,7 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
     for rowid, compartment in corpus.rows(
         "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
         "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     ):
         by_compartment.setdefault(compartment, []).append(rowid)
     return by_compartment

@@ -6,7 +6,6 @@ little-endian float32 blobs of unit length.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -212,7 +211,7 @@ def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> 
     rows = corpus.rows(
         "SELECT chunk, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
-        (index.id, json.dumps(list(rowids))),
+        (index.id, [*rowids]),
     )
     return dict(typed(rows, int, bytes))
 
@@ -313,7 +312,7 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     # Imported here: readers never need it.
     from rolebundle.storage.indexes.vector_cache import cache_vectors
 
-    chosen = json.dumps(list(rowids))
+    chosen = [*rowids]
     stored = corpus.rows(
         "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
@@ -344,7 +343,7 @@ def move(
     vectors = corpus.rows(
         "SELECT chunk, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk",
-        (index.id, json.dumps(list(rowids))),
+        (index.id, [*rowids]),
     )
     if not vectors:
         return
@@ -370,12 +369,11 @@ def chunks_without_vector(
     corpus: Corpus, index: EmbeddingIndex, after: int, limit: int
 ) -> list[int]:
     """Rowids over ``after`` of chunks that have no vector in this index yet, in order."""
-    rows = corpus.rows(
+    return corpus.column(
         "SELECT id FROM chunk WHERE id > ? AND NOT EXISTS "
         "(SELECT 1 FROM embedded WHERE index_id = ? AND chunk = chunk.id) ORDER BY id LIMIT ?",
         (after, index.id, limit),
     )
-    return [rowid for (rowid,) in rows]
 
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal, NamedTuple
@@ -65,7 +64,7 @@ def forget_marks(corpus: Corpus, document_ids: Sequence[str]) -> None:
         "EXISTS (SELECT 1 FROM json_each(?1) WHERE substr(target, 1, length(value) + 1) "
         "= value || '#') OR target IN (SELECT c.chunk_id FROM chunk c JOIN document d "
         "ON d.id = c.document WHERE d.document_id IN (SELECT value FROM json_each(?1))))",
-        (json.dumps(document_ids),),
+        ([*document_ids],),
     )
 
 
@@ -124,6 +123,6 @@ def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[st
     rows = corpus.rows(
         f"SELECT {_COLUMNS} FROM mark WHERE kind = ? "
         "AND target IN (SELECT value FROM json_each(?))",
-        (kind, json.dumps(targets)),
+        (kind, [*targets]),
     )
     return {marked.target: marked for marked in records(StoredMark, rows)}

@@ -76,7 +76,7 @@ def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
     above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
     rows = corpus.rows(
         f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
-        (json.dumps(list(locations)), os.sep),
+        ([*locations], os.sep),
     )
     corpus.run_many(
         "DELETE FROM root WHERE location = ?",
@@ -94,8 +94,7 @@ def content_hashes(corpus: Corpus, location: str) -> dict[str, str]:
 
 def files_below(corpus: Corpus, location: str) -> list[str]:
     """The locations of the files at and below a path."""
-    rows = corpus.rows(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
-    return [file for (file,) in rows]
+    return corpus.column(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
 
 
 def count_documents(corpus: Corpus, location: str) -> int:
@@ -114,7 +113,7 @@ def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
         corpus.value(
             "SELECT count(*) FROM file f JOIN document d ON d.file = f.id "
             "WHERE f.location IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(locations)),),
+            ([*locations],),
         )
     )
 
@@ -124,19 +123,20 @@ def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple
     rows = corpus.rows(
         "SELECT location, size, modified_ns FROM file "
         "WHERE location IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(locations)),),
+        ([*locations],),
     )
     return {location: (size, modified_ns) for location, size, modified_ns in rows}
 
 
 def sources_below(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents from files at and below a path, as their owner gave them."""
-    rows = corpus.rows(
-        "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-        f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
-        _bounds(location),
+    return set(
+        corpus.column(
+            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+            f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
+            _bounds(location),
+        )
     )
-    return {source_id for (source_id,) in rows}
 
 
 def sources_outside(corpus: Corpus, location: str, *, with_foreign: bool) -> set[str]:
@@ -147,13 +147,14 @@ def sources_outside(corpus: Corpus, location: str, *, with_foreign: bool) -> set
         location: the path.
         with_foreign: whether untrusted and external documents count.
     """
-    rows = corpus.rows(
-        "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
-        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE} "
-        "AND (? OR (d.trust_tier <> 'untrusted' AND d.origin = 'internal'))",
-        (*_bounds(location), with_foreign),
+    return set(
+        corpus.column(
+            "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
+            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE} "
+            "AND (? OR (d.trust_tier <> 'untrusted' AND d.origin = 'internal'))",
+            (*_bounds(location), with_foreign),
+        )
     )
-    return {source_id for (source_id,) in rows}
 
 
 def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
@@ -161,7 +162,7 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
 
     Call it inside a write transaction. No file has one of the new locations.
     """
-    chosen = (json.dumps(sorted(moves)),)
+    chosen = (sorted(moves),)
     is_moved = "f.location IN (SELECT value FROM json_each(?))"
     files = corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)
     documents = corpus.rows(
