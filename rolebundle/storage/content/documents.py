@@ -129,7 +129,8 @@ def listed_documents(
         ([*rowids],),
     )
     names = records(DocumentName, (row[:5] for row in rows))
-    return [(name, parse_metadata(row[6:]), row[5]) for name, row in zip(names, rows, strict=True)]
+    documents = metadata_of(row[6:] for row in rows)
+    return list(zip(names, documents, (row[5] for row in rows), strict=True))
 
 
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
@@ -138,7 +139,7 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
         f"SELECT d.id, {METADATA_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
-    return [(rowid, parse_metadata(columns)) for rowid, *columns in rows]
+    return list(zip((row[0] for row in rows), metadata_of(row[1:] for row in rows), strict=True))
 
 
 class DocumentKind(NamedTuple):
@@ -241,9 +242,10 @@ def document_groups(
         "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
     )
     lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
+    documents = metadata_of(row[3:] for row in rows)
     groups = [
-        DocumentGroup(parse_metadata(row[3:]), "", roles, kinds, json.loads(row[0]))
-        for row, (roles, kinds) in zip(rows, lists, strict=True)
+        DocumentGroup(document, "", roles, kinds, json.loads(row[0]))
+        for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
     ]
     return _divided(corpus, groups, by_path) if by_path else groups
 
@@ -310,20 +312,23 @@ def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
     return sorted(present)
 
 
-def parse_metadata(columns: Sequence[object]) -> DocumentMetadata:
-    """The metadata of a document as it is stored.
-
-    Args:
-        columns: the values of ``METADATA_COLUMNS``.
+def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
+    """The metadata of documents, each from the values of ``METADATA_COLUMNS``.
 
     Raises:
         CorpusCorrupt: they are something else.
     """
-    [document] = records(DocumentMetadata, [(*columns, "source")])
-    moments = (document.updated_at, document.inferred_at, document.valid_from, document.valid_until)
-    if not all(moment is None or _is_moment(moment) for moment in moments):
-        raise damaged(f"the document {document.document_id!r}")
-    return document
+    documents = records(DocumentMetadata, ((*row, "source") for row in rows))
+    for document in documents:
+        moments = (
+            document.updated_at,
+            document.inferred_at,
+            document.valid_from,
+            document.valid_until,
+        )
+        if not all(moment is None or _is_moment(moment) for moment in moments):
+            raise damaged(f"the document {document.document_id!r}")
+    return documents
 
 
 def _is_moment(text: str) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import ContentType
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import METADATA_COLUMNS, parse_metadata
+from rolebundle.storage.content.documents import METADATA_COLUMNS, metadata_of
 from rolebundle.storage.content.supersession import superseders
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import records, typed
@@ -198,18 +198,15 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     numbers = [row[width] for row in rows]
     newer, ignored = superseders(corpus, set(numbers))
     marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
-    documents: dict[int, DocumentMetadata] = {}
-    passages = []
-    for chunk, number, row in zip(chunks, numbers, rows, strict=True):
-        if number not in documents:
-            documents[number] = parse_metadata(row[width + 1 :])
-        passages.append(
-            Passage(
-                **chunk._asdict(),
-                document=documents[number],
-                superseded_by=newer.get(number, ()),
-                ignored_claims=ignored.get(number, ()),
-                mark=marked.get(chunk.chunk_id),
-            )
+    columns = {row[width]: row[width + 1 :] for row in rows}
+    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
+    return [
+        Passage(
+            **chunk._asdict(),
+            document=documents[number],
+            superseded_by=newer.get(number, ()),
+            ignored_claims=ignored.get(number, ()),
+            mark=marked.get(chunk.chunk_id),
         )
-    return passages
+        for chunk, number in zip(chunks, numbers, strict=True)
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
@@ -320,7 +319,7 @@ def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
-    values = (row, *astuple(file))
+    values = (row, *file)
     return (*values, file_digest(values))
 
 

@@ -244,6 +244,8 @@ class SqliteFile:
 
 
 def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
+    if list not in map(type, bindings):
+        return tuple(bindings)
     return tuple(json.dumps(value) if type(value) is list else value for value in bindings)
 
 

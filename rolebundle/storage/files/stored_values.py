@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
-from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from rolebundle.contracts.document import Attributes
 from rolebundle.errors import CorpusCorrupt
@@ -20,8 +19,6 @@ DAMAGE_HINT = (
 )
 
 R = TypeVar("R", bound=tuple[Any, ...])
-_Reader = Callable[[Any], Any]
-"""Turns the value of a column into that of a field. It raises ValueError or TypeError."""
 
 
 def damaged(subject: str) -> CorpusCorrupt:
@@ -43,67 +40,90 @@ def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
     Raises:
         CorpusCorrupt: a row holds something else.
     """
-    read = _record_reader(kind)
-    try:
-        return [read(iter(row)) for row in rows]
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise damaged(f"a value for {kind.__name__}") from error
+    named: Any = kind
+    columns = _columns(named)
+    if len(columns) == len(named._fields):
+        return list(map(named._make, typed(rows, *columns)))
+    return [_build(named, iter(row)) for row in typed(rows, *columns)]
 
 
-def typed(rows: Iterable[Sequence[object]], *types: object) -> list[tuple[Any, ...]]:
+def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[Any, ...]]:
     """Rows whose columns hold what these annotations say; see :func:`records`.
 
     Raises:
         CorpusCorrupt: a row holds something else.
     """
-    readers = [_reader(annotation) for annotation in types]
+    columns = [_column(annotation) for annotation in annotations]
+    conversions = [(n, column.convert) for n, column in enumerate(columns) if column.convert]
+    # Most rows have the same types, so they are looked at once.
+    accepted: set[tuple[type, ...]] = set()
+    result = []
     try:
-        return [
-            tuple(read(value) for read, value in zip(readers, row, strict=True)) for row in rows
-        ]
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise damaged("a row of the corpus") from error
+        for row in rows:
+            found = tuple(map(type, row))
+            if found not in accepted:
+                for kind, column in zip(found, columns, strict=True):
+                    if kind not in column.types:
+                        raise TypeError(kind.__name__)
+                accepted.add(found)
+            values = list(row)
+            for number, convert in conversions:
+                values[number] = convert(values[number])
+            result.append(tuple(values))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise damaged("a stored value") from error
+    return result
+
+
+class _Column(NamedTuple):
+    """The types that a column has in SQLite, and how its values are converted, if they are."""
+
+    types: tuple[type, ...]
+    convert: Callable[[Any], Any] | None = None
+
+
+def _is_record(annotation: object) -> bool:
+    return hasattr(annotation, "_fields")
 
 
 @cache
-def _record_reader(kind: type[Any]) -> Callable[[Iterator[object]], Any]:
-    fields = [
-        _record_reader(annotation)
-        if hasattr(annotation, "_fields")
-        else _column_reader(_reader(annotation))
+def _columns(kind: type[Any]) -> tuple[object, ...]:
+    columns: list[object] = []
+    for annotation in get_type_hints(kind).values():
+        columns += _columns(annotation) if _is_record(annotation) else (annotation,)
+    return tuple(columns)
+
+
+def _build(kind: type[Any], values: Iterator[object]) -> Any:
+    return kind._make(
+        _build(annotation, values) if _is_record(annotation) else next(values)
         for annotation in get_type_hints(kind).values()
-    ]
-    return lambda columns: kind(*[read(columns) for read in fields])
-
-
-def _column_reader(read: _Reader) -> Callable[[Iterator[object]], Any]:
-    return lambda columns: read(next(columns))
+    )
 
 
 @cache
-def _reader(annotation: Any) -> _Reader:
+def _column(annotation: Any) -> _Column:
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation == Attributes:
-        return _attributes
+        return _Column((str,), _attributes)
     if origin is tuple:
-        return _strings if inner[0] is str else lambda text: tuple(map(int, _strings(text)))
+        return _Column((str,), _strings if inner[0] is str else _numbers)
     if origin is Literal:
-        return lambda value: inner[inner.index(value)]
-    if origin is UnionType or origin is not None:
-        [read] = [_reader(other) for other in inner if other is not type(None)]
-        return lambda value: None if value is None else read(value)
-    if annotation is bool:
-        return lambda value: bool((0, 1).index(value))
-    return _plain(annotation)
+        return _Column((str,), {word: word for word in inner}.__getitem__)
+    if origin is not None:  # or None
+        [column] = [_column(other) for other in inner if other is not type(None)]
+        convert = column.convert
+        either = (lambda value: None if value is None else convert(value)) if convert else None
+        return _Column((*column.types, type(None)), either)
+    return (
+        _Column((int,), {0: False, 1: True}.__getitem__)
+        if annotation is bool
+        else _Column((annotation,))
+    )
 
 
-def _plain(kind: type[Any]) -> _Reader:
-    def read(value: object) -> object:
-        if type(value) is not kind:
-            raise TypeError(type(value).__name__)
-        return value
-
-    return read
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, _strings(text)))
 
 
 def _strings(text: str) -> tuple[str, ...]:
