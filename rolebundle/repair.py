@@ -127,7 +127,7 @@ def _repair(path: Path) -> RepairReport:
     if old is None:
         raise CorpusCorrupt(
             "beyond_repair",
-            f"{path}: nothing can be read from it; it was not changed",
+            f"{path}: nothing that this version stored can be read from it; it was not changed",
             "run `rolebundle restore BACKUP`, or move it away and ingest the documents again",
         )
     with old, partial_file(path) as partial:

@@ -151,6 +151,7 @@ EMPTIED = (
 CHANGED = (
     "UPDATE document SET scope = 'shared', compartment = 1 WHERE id % 7 = 0",
     "UPDATE document SET trust_tier = 'authoritative' WHERE id % 5 = 0",
+    "ALTER TABLE chunk ADD COLUMN forged TEXT",
     "UPDATE chunk SET content = 'forged' WHERE id % 11 = 0",
     "UPDATE scanned SET verdict = 'released'",
     "UPDATE file SET path = 'elsewhere.md' WHERE id = 3",

@@ -236,7 +236,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     db = build(tmp_path, [])
     pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
     with open_writer(db) as corpus, corpus.writing():
-        put_file(corpus, replace(file_of("both"), path="both.md"), pair)
+        put_file(corpus, file_of("both")._replace(path="both.md"), pair)
     purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]

@@ -21,7 +21,7 @@ from rolebundle.storage.content import facts
 from rolebundle.storage.files.sqlite_file import Row, SqliteFile, harden, is_missing_or_empty
 from rolebundle.storage.indexes import partition
 from rolebundle.storage.indexes.partition import DeniedPatterns
-from rolebundle.storage.opening import APPLICATION_ID, corpus_format
+from rolebundle.storage.opening import APPLICATION_ID, corpus_format, latest_version
 from rolebundle.storage.records import stored_policy
 
 _CONTENT = ("source", "supersession", *digests.DIGESTED)
@@ -44,7 +44,8 @@ def open_damaged(path: Path) -> SqliteFile | None:
         # Also a schema that is not complete. The connection cannot write.
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         db.pragma("writable_schema", True)
-        if db.pragma("application_id") == APPLICATION_ID:
+        identity = (db.pragma("application_id"), db.pragma("user_version"))
+        if identity == (APPLICATION_ID, latest_version()):
             return SqliteFile(path, db, False, corpus_format())
     except apsw.Error:
         pass
@@ -98,8 +99,10 @@ def copy_rows(old: SqliteFile, new: Corpus) -> set[str]:
         distrusted.add("decision_end")
     for table in (*_CONTENT, *sorted({*seal.TABLES} - distrusted - _DERIVED)):
         for row in _readable_rows(old, f"SELECT * FROM main.{table}"):
-            # A damaged row may have a value that its column does not allow.
-            with suppress(apsw.ConstraintError, apsw.MismatchError, UnicodeEncodeError):
+            # A damaged row may have a value that its column does not allow, or more values.
+            with suppress(
+                apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, UnicodeEncodeError
+            ):
                 places = ", ".join("?" * len(row))
                 new.db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row)
     if "corpus_state" not in distrusted:
