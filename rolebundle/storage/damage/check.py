@@ -13,7 +13,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import approximate_index, lexical_index, vector_index
-from rolebundle.storage.indexes.approximate_index import IndexPart
+from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.indexes.compartments import visible_compartments
 from rolebundle.storage.indexes.partition import DeniedPatterns
 
@@ -50,7 +50,7 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
             problems.append(Problem("unreadable", error.message))
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, struct.error) as error:
             # A damaged page may return any type.
             problems.append(Problem("unreadable", f"a value cannot be what was stored ({error})"))
         if {problem.code for problem in problems} & {"file_damaged", "orphan", "schema_changed"}:
@@ -216,11 +216,45 @@ def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
     """Whether vec1's table does not have exactly the vectors of a part."""
     if not approximate_index.is_available(corpus):
         return False
-    table = part.approximate_table
-    intact = corpus.value(
-        f"SELECT count(*) FROM {table} f JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid "
-        "WHERE f.vec = e.vector",
+    count = 0
+    for is_same in corpus.iterate(
+        f"SELECT f.vec = e.vector FROM {part.approximate_table} f "
+        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
         (part.index_id,),
+    ):
+        if not is_same[0]:
+            return True
+        count += 1
+    values = f"{part.approximate_table}_idx"
+    if corpus.value(f"SELECT count(*) FROM {values} WHERE typeof(val) <> 'blob'"):
+        return True
+    stored = corpus.value(f"SELECT count(*) FROM {part.approximate_table}_base")
+    if not count == stored == part.vectors:
+        return True
+    return _has_damaged_buckets(corpus, part, count)
+
+
+def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
+    """Whether the head of a bucket is damaged; False for a format that is not known here.
+
+    vec1 of apsw 3.54: 2 if the rowids are in order, else 0; how many vectors there are; how many of
+    them are deleted; then 4 bytes for each rowid, and the vectors.
+    """
+    heads = [
+        (*struct.unpack(">3I", head), length)
+        for head, length in corpus.iterate(
+            f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
+        )
+    ]
+    is_whole = [
+        length == 12 + vectors * 4 * (1 + part.dimensions) for _, vectors, _, length in heads
+    ]
+    if not any(is_whole):
+        return False
+    state = ApproximateState.read(part.approximate)
+    orders = {2} if state and not state.changed else {0, 2}
+    return (
+        not all(is_whole)
+        or any(order not in orders for order, *_ in heads)
+        or sum(vectors - deleted for _, vectors, deleted, _ in heads) != count
     )
-    stored = corpus.value(f"SELECT count(*) FROM {table}_base")
-    return not intact == stored == part.vectors
