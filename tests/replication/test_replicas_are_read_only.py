@@ -227,7 +227,7 @@ def _damage_content(db: Path) -> None:
 
 def _damage_seal(db: Path) -> None:
     with sqlite3.connect(db) as raw:
-        raw.execute("UPDATE seal SET tables = x'00'")
+        raw.execute("UPDATE seal SET digest = x'00'")
     raw.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
     with open_writer(path) as corpus:
         with corpus.writing():
             for place, stored in DOCUMENTS:
-                file = replace(file_of(place), path=place)
+                file = file_of(place)._replace(path=place)
                 put_file(corpus, file, [stored])
         fill(corpus, [], PROVIDER)
     with open_reader(path) as corpus:

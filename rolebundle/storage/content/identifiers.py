@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.files.stored_values import parse_strings
+from rolebundle.storage.files.stored_values import typed
 
 Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
 
@@ -71,7 +71,7 @@ def _stored(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, st
             chosen,
         ),
     ]:
-        own = parse_strings(declared, "a list of a document")
+        [(own,)] = typed([(declared,)], tuple[str, ...])
         is_right = not _is_claim(own, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"{document_id}#")
         yield name, location, path, is_right and is_own
