@@ -197,7 +197,9 @@ def _why(answer: Values) -> str:
     if answer.get("notes"):
         lines.append(f"notes: {_on_one_line(answer['notes'])}")
     lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
-    lines += [f"to be selected: {_on_one_line(need)}" for need in answer.get("needs", ())]
+    score = answer["score"]
+    if score.get("to_beat"):
+        lines.append(f"final score {score['scores']['final']}, to beat: {score['to_beat']}")
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
