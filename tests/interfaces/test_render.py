@@ -6,10 +6,10 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rolebundle.interfaces.markdown import markdown
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.interfaces.markdown import markdown
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
 

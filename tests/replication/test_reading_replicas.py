@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from rolebundle.interfaces.markdown import markdown
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -22,7 +23,6 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
-from rolebundle.interfaces.markdown import markdown
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
