@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from rolebundle.interfaces.markdown import markdown
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -52,7 +51,6 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     }
     expected = "from a replica of docs-team, generation 12, published 3 hours ago"
     assert expected in text(bundle).splitlines()
-    assert expected in markdown(bundle)
     assert expected in answer_page(bundle)
     replica = json.loads(bundle.to_json())["corpus"]["replica"]
     assert shaped_bundle(bundle, "compact")["corpus"]["replica"] == replica
@@ -61,7 +59,7 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
 
 def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
     bundle = ask(db)
-    output = bundle.to_json() + text(bundle) + markdown(bundle) + answer_page(bundle)
+    output = bundle.to_json() + text(bundle) + answer_page(bundle)
     assert "replica" not in output
 
 
