@@ -47,7 +47,7 @@ def answer_text(method: str, answer: Values) -> str:
         case "why":
             return _why(answer)
         case "compare":
-            return _comparison(answer)
+            return "\n".join(comparison_lines(answer))
         case "check":
             return _check(answer)
         case "verify":
@@ -207,7 +207,8 @@ def _why(answer: Values) -> str:
     return "\n".join(lines)
 
 
-def _comparison(answer: Values) -> str:
+def comparison_lines(answer: Values) -> list[str]:
+    """A comparison: a line for each role, then each passage with what each role makes of it."""
     lines = []
     for role in answer["roles"]:
         about = (
@@ -218,9 +219,11 @@ def _comparison(answer: Values) -> str:
         lines.append(f"{role['role_id']}: {'; '.join(filter(None, about))}")
     for passage in answer["passages"]:
         title = one_line(passage.get("title") or passage["document_id"])
-        lines.append(f"- {title} ({place_of(passage)}; chunk {shown_id(passage['chunk_id'])})")
+        chunk = f"chunk {shown_id(passage['chunk_id'])}"
+        notes = filter(None, (place_of(passage), chunk, flag_note(passage.get("flags"))))
+        lines.append(f"- {title} ({'; '.join(notes)})")
         lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
-    return "\n".join(lines)
+    return lines
 
 
 def _standing(standing: Values) -> str:
