@@ -61,7 +61,7 @@ def compare(
     rolebundle compare "Plan release 3.0" --roles technical-writer,incident-responder --json
     rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
 
-    The page of --html also has the answer without a role, and what each role changes against it.
+    The page of --html also has the answer without a role.
     """
     role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
     if len(role_ids) < 2:

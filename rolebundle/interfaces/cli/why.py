@@ -84,7 +84,7 @@ def why(
 
 
 def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
-    """The answer for a person: the verdict, each step, and what would have to be different."""
+    """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)

@@ -93,7 +93,6 @@ class Placement:
         rank: its rank in the selection, from 1; ``None`` if it is rejected.
         code: the code of its rejection; ``None`` if it is selected.
         is_hypothetical: whether the candidate was not ranked when the request was answered.
-        withheld: why nothing is selected; empty if something is.
     """
 
     own: Candidate
@@ -104,7 +103,6 @@ class Placement:
     rank: int | None
     code: RejectionCode | None
     is_hypothetical: bool
-    withheld: str = ""
 
     @classmethod
     def of(
@@ -129,7 +127,6 @@ class Placement:
             rank=positions(selection.selected).get(chunk_id),
             code=codes.get(chunk_id),
             is_hypothetical=is_hypothetical,
-            withheld=withheld,
         )
 
 
