@@ -23,7 +23,6 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
-from rolebundle.interfaces.markdown import markdown
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
@@ -53,7 +52,6 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     }
     expected = "from a replica of docs-team, generation 12, published 3 hours ago"
     assert expected in text(bundle).splitlines()
-    assert expected in markdown(bundle)
     assert expected in answer_page(bundle)
     replica = json.loads(bundle.to_json())["corpus"]["replica"]
     assert shaped_bundle(bundle, "compact")["corpus"]["replica"] == replica
@@ -62,7 +60,7 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
 
 def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
     bundle = ask(db)
-    output = bundle.to_json() + text(bundle) + markdown(bundle) + answer_page(bundle)
+    output = bundle.to_json() + text(bundle) + answer_page(bundle)
     assert "replica" not in output
 
 

@@ -156,15 +156,6 @@ def test_passages_show_their_mark(db: Path) -> None:
     assert "× 0.625 in metadata and vocabulary" in why
 
 
-def test_why_says_how_a_rejected_passage_would_be_selected(db: Path) -> None:
-    put(db, "limits", "rejected")
-    why = invoke(
-        "why", "limits#0", "the token limit", "--lexical-only", "--json", "--db", db
-    ).json()
-    assert why["code"] == "rejected_by_mark"
-    assert any("rolebundle mark remove 'limits#0'," in need for need in why["needs"])
-
-
 def test_a_mark_of_a_document_is_for_each_of_its_passages(db: Path) -> None:
     put(db, "limits", "rejected")
     assert bundle_for(db).selected == []

@@ -378,38 +378,6 @@ def has_trusted(corpus: Corpus) -> bool:
     return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
 
 
-class SourceDates(NamedTuple):
-    """The dates of one source's documents, ISO 8601; empty if none has a date.
-
-    The date of a document is the declared one, or else that of its file.
-    """
-
-    source_id: str
-    oldest: str
-    newest: str
-    undated: int
-
-
-def source_dates(corpus: Corpus) -> list[SourceDates]:
-    """The dates of all sources, ordered by source."""
-    rows = corpus.rows(
-        "SELECT s.source_id, coalesce(min(date), ''), coalesce(max(date), ''), "
-        "count(*) - count(date) FROM "
-        "(SELECT source, coalesce(updated_at, inferred_at) AS date FROM document) "
-        "JOIN source s ON s.id = source GROUP BY s.source_id ORDER BY s.source_id"
-    )
-    return records(SourceDates, rows)
-
-
-def documents_by_month(corpus: Corpus) -> dict[str, int]:
-    """Month, as ``2026-03`` → number of documents of that date; empty for those without a date."""
-    rows = corpus.rows(
-        "SELECT substr(coalesce(updated_at, inferred_at, ''), 1, 7) AS month, count(*) "
-        "FROM document GROUP BY month ORDER BY month"
-    )
-    return dict(typed(rows, str, int))
-
-
 class SelfDeclared(NamedTuple):
     """A document whose authority is its own declaration, and the keys of that declaration."""
 

@@ -14,7 +14,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.retrieval.lookups.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
@@ -153,7 +153,7 @@ def test_a_bad_page_number_is_refused(app: Inspector, first: str) -> None:
 
 def test_without_an_index_the_page_says_so(tmp_path: Path) -> None:
     with Engine(build(tmp_path, DOCUMENTS[:2])) as engine:
-        page = page_of(Inspector(engine, "/token/", VIEWS, FORMS), id="old")
+        page = page_of(Inspector(engine, "/token/", VIEWS), id="old")
     assert "Not searched: there is no embedding index" in section(page, "neighbours")
 
 
@@ -162,7 +162,7 @@ def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:
     with Admin(path) as admin:
         set_policy(admin.workspace, '{"ada": {"scopes": [], "access_level": "internal"}}', "json")
     with Engine(path) as engine:
-        app = Inspector(engine, "/token/", VIEWS, FORMS)
+        app = Inspector(engine, "/token/", VIEWS)
         assert "/docs/old.md" in section(page_of(app, id="old"), "use")
         assert "/docs/" not in text_of(page_of(app, id="old", agent="ada"))
         refused = app.answer("document", Parameters([("id", "old"), ("agent", "eve")]))
