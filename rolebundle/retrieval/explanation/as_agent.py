@@ -35,7 +35,7 @@ RULES: dict[str, HidingRule] = {
 }
 """The rules that reject what an agent sees, by the code of the rejection."""
 _NEXT: dict[HidingRule, str] = {
-    "role": "`rolebundle overlay show ROLE` has the rule; change the overlay, or ask in another role",
+    "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
     "mark": "`rolebundle mark list`",
     "trust": "raise its trust tier, or the policy's trust table, or approve the action",
     "validity": "change its dates, or what the overlay does with stale documents",
