@@ -86,7 +86,7 @@ def against_corpus(engine: Engine, draft: str) -> tuple[int, float, float]:
     """
     count, single, against_all = 0, 0.0, 0.0
     for paragraph in draft.split("\n\n"):
-        checked = [s.text for s in parse_draft(paragraph).sentences if s.has_content]
+        checked = [s.text for s in parse_draft(paragraph) if s.has_content]
         lexical = [RetrievalRequest(task=text, lexical_only=True, now=_NOW) for text in checked]
         request = VerifyRequest(draft=paragraph, now=_NOW)
         count += len(checked)

@@ -49,10 +49,6 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     "lift of exact words": ("rolebundle.retrieval.rank.EXACT_FIRST", sys.maxsize),
     "lift of the best without a role": ("rolebundle.retrieval.rank.KEPT_FIRST", sys.maxsize),
     "copies": ("rolebundle.retrieval.rank.mark_duplicates", list),
-    "prefer_newest": (
-        "rolebundle.retrieval.select._Selecting._conflicts_of",
-        lambda selecting, candidate: [],
-    ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
     "the role's vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
     "the role": ("rolebundle.retrieval.pipeline.role_share", lambda policy, specificity: 0.0),

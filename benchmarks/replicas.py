@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin.purges import PurgeSelection, purge_documents
+from rolebundle.admin.replicas import publish_replica
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
@@ -50,7 +51,9 @@ def measure(documents: Path, place: Path) -> None:
             "first": ingest,
             "nothing changed": ingest,
             "one more document": add,
-            "after a purge": lambda: admin.purges.purge(PurgeSelection(["one-more.md"])),
+            "after a purge": lambda: purge_documents(
+                admin.workspace, PurgeSelection(["one-more.md"])
+            ),
         }
         print(f"{'step':20}{'target':12}{'publish s':>10}{'moved':>14}{'pull s':>10}{'moved':>14}")
         for step, work in steps.items():
@@ -58,7 +61,9 @@ def measure(documents: Path, place: Path) -> None:
             for name, target in targets.items():
                 transport = open_transport(target)
                 start = process_time()
-                published = admin.replicas.publish(transport, key, _OPTIONS, level="internal")
+                published = publish_replica(
+                    admin.workspace, transport, key, _OPTIONS, level="internal"
+                )
                 middle = process_time()
                 pulled = pull(transport, place / f"{name}.db", key.public_key())
                 print(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
@@ -25,6 +25,24 @@ if TYPE_CHECKING:
     from rolebundle.contracts.document import Passage
     from rolebundle.contracts.terms import WriteKind
     from rolebundle.retrieval.lookups.lookup import ReferenceScope
+
+
+class Writing(NamedTuple):
+    """A transaction in which an agent writes.
+
+    Attributes:
+        name: of the agent.
+        corpus: open for writing.
+        seen: the corpus as the agent sees it, in a snapshot of the same state.
+        view: what holds for the agent.
+        details: of the record in the audit, to be filled in.
+    """
+
+    name: str
+    corpus: Corpus
+    seen: Corpus
+    view: AgentView
+    details: dict[str, Any]
 
 
 class AccessControl:
@@ -171,6 +189,29 @@ class AccessControl:
                 f"the policy does not allow this agent to {kind}",
                 f'the owner can allow it: may_write = ["{kind}"] in the agent\'s rule',
             )
+
+    @contextmanager
+    def writing(self, agent: str | None, kind: WriteKind) -> Iterator[Writing]:
+        """One recorded write transaction in which an agent that may do so writes.
+
+        Its view is taken while no other process can write. So a policy that is set, or a passage
+        that is purged, in the meantime cannot be missed.
+
+        Raises:
+            AccessDenied: the policy does not allow it.
+            CorpusBusy, StorageError: nothing was written.
+        """
+        agent = self.resolve_agent(agent)
+        with self.open_view(agent) as (_, view):
+            # Before the lock, which others would wait for.
+            self.check_write(view, kind)
+        with (
+            self.workspace.open_writer() as corpus,
+            self.workspace.recorder.change(corpus, kind, agent=agent) as details,
+            self.open_view(agent) as (seen, view),
+        ):
+            self.check_write(view, kind)
+            yield Writing(agent or "agent", corpus, seen, view, details)
 
     def may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
         """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.

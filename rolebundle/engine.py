@@ -16,7 +16,7 @@ from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.errors import CorpusCorrupt
+from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.workspace import Workspace
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
-    from rolebundle.contracts.why import Why
+    from rolebundle.contracts.why import Why, WhyAsAgent
     from rolebundle.retrieval.lookups.inspection import DocumentInspection
     from rolebundle.verification.draft.judge import Judge
-    from rolebundle.verification.gate.check import Output
 
 
 class Engine:
@@ -113,9 +112,7 @@ class Engine:
         """
         with self.access.call(request.agent, request.role):
             bundle = self.answering.answer(request, overlay)
-            agent = self.access.resolve_agent(request.agent)
-            recorder = self.workspace.recorder
-            recorder.answer(self.workspace.corpus, bundle, agent, request.action)
+            self._record_answer(request, bundle)
             return bundle
 
     def why(
@@ -153,6 +150,45 @@ class Engine:
                 )
             self._record("why", request.agent, role=request.role, query=request.task, allowed=1)
             return explanation
+
+    def why_as_agent(
+        self, request: RetrievalRequest, reference: str, overlay: ResolvedOverlay | None = None
+    ) -> WhyAsAgent:
+        """Tell the owner what keeps a passage from an agent. No interface for agents has this.
+
+        Args:
+            request: the task, and in ``agent`` the agent in question.
+            reference: as for :meth:`why`.
+            overlay: used instead of the overlay of ``request.role``.
+
+        Raises:
+            AccessDenied: this engine answers for an agent.
+            UsageError: nothing in the whole corpus has this reference, or no agent was named.
+        """
+        from rolebundle.policy.access import access_denied, check_agent
+        from rolebundle.retrieval.explanation.as_agent import why_hidden, with_answer
+        from rolebundle.retrieval.explanation.explain import explain
+        from rolebundle.retrieval.lookups.lookup import ReferenceScope
+
+        agent = request.agent or ""
+        if self.agent is not None:
+            raise access_denied()
+        check_agent(agent)
+        scope = ReferenceScope(absolute=True, folder=self.access.folder)
+        why = why_hidden(self.workspace.answering_corpus, reference, scope, agent)
+        if not why.hidden:
+            try:
+                with self.answering.inputs(request, overlay) as inputs:
+                    answer = explain(
+                        inputs.corpus, inputs.request, reference, scope, inputs.provider
+                    )
+            except AccessDenied as error:
+                why = with_answer(why, error)
+            else:
+                why = with_answer(why, answer)
+        details = {"as_agent": agent, "rule": why.hidden[0].rule if why.hidden else ""}
+        self._record("why", None, role=request.role, query=request.task, details=details)
+        return why
 
     def replay(
         self,
@@ -366,7 +402,7 @@ class Engine:
             return found
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
-        """Compare what an agent is about to do with what was decided. The answer is advice.
+        """Find the decisions that may apply to what an agent is about to do. It is advice.
 
         Args:
             request: the intent.
@@ -381,8 +417,9 @@ class Engine:
         """
         from rolebundle.verification.decisions.check import check_intent
 
+        text = request.intent or request.command or ""
         reading = RetrievalRequest(
-            task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
+            task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.call(request.agent, request.role):
             with self.answering.inputs(reading, None) as inputs:
@@ -394,7 +431,7 @@ class Engine:
                 request.agent,
                 role=request.role,
                 action=request.action or "",
-                query=request.intent,
+                query=text,
                 details={
                     "verdict": answer.verdict,
                     "decisions": sum(item.locator is None for item in answer.decisions),
@@ -437,8 +474,6 @@ class Engine:
         contract: Path,
         agent: str | None = None,
         *,
-        stop_reason: str | None = None,
-        output: Output | None = None,
         no_command: str = "",
     ) -> GateReport:
         """Judge whether the work of a contract is done; see :mod:`rolebundle.verification.gate`.
@@ -446,8 +481,6 @@ class Engine:
         Args:
             contract: the contract's file.
             agent: the agent whose view answers the criteria about the corpus.
-            stop_reason: why the model stopped, if that is known.
-            output: what the work printed or answered, if that is known.
             no_command: why commands of the contract are not run; empty if those of an approved
                 contract are.
 
@@ -456,8 +489,9 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.verification.gate.check import check
+        from rolebundle.verification.gate.comparison import Comparison
         from rolebundle.verification.gate.contract import load_contract
-        from rolebundle.verification.gate.criteria import CorpusAnswers
+        from rolebundle.verification.gate.criteria import Context
         from rolebundle.verification.gate.files import WorkFolder
         from rolebundle.verification.gate.start import StoredState, stored_state
 
@@ -469,19 +503,16 @@ class Engine:
                 stored = stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
             stored = StoredState(damage=self.access.conceal_paths(error.message))
-        report = check(
-            loaded,
-            stored,
-            WorkFolder(loaded.path, self.workspace.path),
-            CorpusAnswers(
-                retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
-                check=lambda request: self.check(request.model_copy(update={"agent": agent})),
-                verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
-            ),
+        if not no_command and stored.approved_hash != loaded.content_hash:
+            no_command = "commands are run only if the contract is approved (`gate approve`)"
+        context = Context(
+            work=WorkFolder(loaded.path, self.workspace.path),
+            comparison=Comparison(stored.baseline) if stored.baseline else None,
             no_command=no_command,
-            stop_reason=stop_reason,
-            output=output,
+            retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
+            verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
         )
+        report = check(loaded, stored, context)
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
             with self.access.call(agent):
@@ -534,24 +565,20 @@ class Engine:
             )
             return answer
 
-    def remember(
-        self, request: RememberRequest, remembered_by: str | None = None
-    ) -> RememberedFact:
+    def remember(self, request: RememberRequest) -> RememberedFact:
         """File a fact with its source, as an agent that may do so.
 
-        Args:
-            request: the fact and its source.
-            remembered_by: the name that is stored. Default: the agent.
-
         Raises:
-            AccessDenied: the policy does not allow the agent to remember, or not in that scope.
-            UsageError: the source is unknown, or the agent may not see it; or the scope is needed.
+            AccessDenied: the policy does not allow the agent to remember, or not in that scope; or
+                the agent has reached its quota for the day.
+            UsageError: the source is unknown, the agent may not see it, or it does not say the
+                fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
         from rolebundle.verification.remember import remember_as_agent
 
         with self.access.call(request.agent):
-            return remember_as_agent(self.access, request, remembered_by)
+            return remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.
@@ -570,6 +597,18 @@ class Engine:
                 return status
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
+
+    def _record_answer(self, request: RetrievalRequest, bundle: RetrievalBundle) -> None:
+        """Record an answer, and what the policy kept from the agent."""
+        agent = self.access.resolve_agent(request.agent)
+        corpus = self.workspace.corpus
+
+        def hidden() -> dict[str, int]:
+            from rolebundle.retrieval.explanation.as_agent import hidden_candidates
+
+            return hidden_candidates(corpus, agent, request.task)
+
+        self.workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
 
     def _record(self, kind: AuditKind, agent: str | None, **fields: Any) -> None:
         """Record a call; the fields are those of :meth:`Recorder.note`."""

@@ -35,7 +35,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "security" / "tokens.md").write_text(TOKENS)
     db = folder / "team.db"
     assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
-    decision = ("Do not post automatically", "--by", "Ana", "--about", "publish, curl")
+    about = ("--about", "publish, curl", "--effect", "require_approval")
+    decision = ("Do not post automatically", "--by", "Ana", *about)
     assert invoke("decide", *decision, "--db", db).code == 0
     return db
 

@@ -81,7 +81,9 @@ class AuditEntry(Contract):
             settings require.
         bundle_digest: digest of the answer without timings; empty if there was no bundle.
         allowed: number of selected passages.
-        blocked: number of rejected candidates by rejection code.
+        blocked: number of rejected candidates by rejection code; and, for the owner alone, the
+            number of passages with the task's words that ``scope``, ``access_level`` and
+            ``deny_pattern`` kept from the agent, at most 100 of each kind of document.
         details: other small, plain values.
     """
 

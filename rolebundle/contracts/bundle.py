@@ -24,6 +24,7 @@ from rolebundle.contracts.terms import (
     Fusion,
     Lane,
     MarkState,
+    MatchKind,
     RejectionCode,
     TaskSupport,
     TrustPosture,
@@ -475,25 +476,29 @@ class ScoreWeights(Contract):
 
 
 class Constraint(Contract):
-    """An active decision that a task or an intent is about.
+    """An active decision that may apply to a task or an intent.
 
     Attributes:
         id: ``SCOPE-NUMBER``, or the id of the document that has the decision.
         text: the decision, quoted.
-        effect: what it does to an intent that it is about.
+        effect: what it does at most.
+        verdict: what follows here; missing if nothing does, and the decision is for information.
+        match: by what it was found: a command pattern, a word of ``about``, or a likeness.
         action: the action that it is about; missing for every action.
         decided_by: who decided it; missing for a document.
         decided_at: when, ISO 8601 in UTC; missing for a document without a date.
         valid_until: the last second at which it applies.
         chunk_id: the passage that has the decision; missing if it is no document.
         locator: its place, ``path:start-end``.
-        strength: how much of the decision is in the task or intent, in [0, 1].
-        words: the words that they have in common.
+        strength: how sure the match is, in [0, 1]; 1 for a pattern and a word of ``about``.
+        words: the pattern, the entries of ``about``, or the words in common.
     """
 
     id: str
     text: str
     effect: DecisionEffect
+    verdict: DecisionEffect | None = None
+    match: MatchKind | None = None
     reason: str | None = None
     action: Action | None = None
     decided_by: str | None = None
@@ -501,7 +506,7 @@ class Constraint(Contract):
     valid_until: str | None = None
     chunk_id: str | None = None
     locator: str | None = None
-    strength: float
+    strength: float = 0.0
     words: list[str] = []
 
 

@@ -1,15 +1,15 @@
 """Decisions: what is recorded, the lists of them, and the request and answer of `check`."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.marks import PersonName, Statement, one_line
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import AGENT_DESCRIPTION, Name
+from rolebundle.contracts.request import AGENT_DESCRIPTION, MAX_ALSO, Name
 from rolebundle.contracts.terms import (
     DEFAULT_SCOPE,
     Action,
@@ -26,6 +26,7 @@ DecisionState = Literal[
 MAX_INTENT_CHARACTERS = 100_000
 MAX_ABOUT = 50
 
+IntentText = Annotated[str, StringConstraints(max_length=MAX_INTENT_CHARACTERS, pattern=r"\S")]
 Scope = Annotated[ShortLine, AfterValidator(one_line)]
 AboutWords = Annotated[
     list[Annotated[ShortLine, AfterValidator(one_line)]], Field(max_length=MAX_ABOUT)
@@ -44,16 +45,20 @@ class NewDecision(Contract):
     )
     effect: DecisionEffect | None = Field(
         None,
-        description="What it does to an intent that it is about. Default: block if the text is a "
-        "prohibition (do not, never, no …, must not, stop …), else warn.",
+        description="What it does at most: block only for a command that matches, require_approval "
+        "for a word of about, warn for a likeness. Default: block with commands, else warn.",
     )
     action: Action | None = Field(
         None, description="The only action that it is about. Default: every action."
     )
     about: AboutWords = Field(
         [],
-        description="Further words of the intents that it is about: synonyms, products, tools, "
-        "separated by commas.",
+        description="The words by which other people may name the thing, separated by commas; any "
+        "one of them triggers the reminder. Example: spam filter, junk mail, rspamd",
+    )
+    commands: AboutWords = Field(
+        [],
+        description="A glob pattern over a shell command, as in 'restic forget*'; * is any text.",
     )
     reason: Statement | None = Field(None, description="Why it was decided.")
     valid_from: UtcText | None = Field(None, description="ISO 8601. Default: now.")
@@ -92,6 +97,7 @@ class DecisionRecord(Contract):
     effect: DecisionEffect
     action: Action | None = None
     about: list[str]
+    commands: list[str]
     reason: str
     supersedes: list[str]
     decided_by: str
@@ -111,24 +117,31 @@ class DecisionList(Contract):
 
 
 class CheckRequest(Contract):
-    """A request to compare an intent with what was decided."""
+    """A request to find the decisions that may apply to what somebody is about to do."""
 
-    intent: Annotated[str, StringConstraints(max_length=MAX_INTENT_CHARACTERS, pattern=r"\S")] = (
-        Field(description="What you are about to do, in one or two sentences.")
+    intent: IntentText | None = Field(None, description="What you will do, in a sentence or two.")
+    command: IntentText | None = Field(None, description="The shell command, if it is one.")
+    also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
+        [], description="Other wordings of it."
     )
     action: Action | None = Field(
         None,
-        description="The kind of action: execute changes something, external_send leaves the "
-        "organization.",
+        description="execute changes something, external_send leaves the organization.",
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     role: RoleId | None = Field(
         None,
-        description="The role that you work in. Documents that it forbids count as no decision.",
+        description="Your role. Documents that it forbids do not count.",
     )
 
+    @model_validator(mode="after")
+    def _has_an_intent(self) -> Self:
+        if self.intent is None and self.command is None:
+            raise ValueError("give intent or command")
+        return self
 
-CheckVerdict = Literal["pass", "warn", "require_approval", "block"]
+
+CheckVerdict = Literal["none_found", "warn", "require_approval", "block"]
 CHECK_VERDICTS: tuple[CheckVerdict, ...] = get_args(CheckVerdict)
 """The mildest first."""
 
@@ -150,11 +163,11 @@ class CheckAnswer(Contract):
     """The answer to `check`. It is advice: rolebundle does not see what is done.
 
     Attributes:
-        verdict: the strictest of what follows.
+        verdict: the strictest of what follows; none_found says nothing of what is allowed.
         message: the verdict in words, and the next step.
-        decisions: the active decisions that the intent is about, the strictest first.
+        decisions: the active decisions that may apply, the strictest first. Those without a verdict
+            are about the same thing, and for information.
         policies: what the trust table says of the action; empty if the request names none.
-        unchecked: ids of decisions in another language, which could not be compared.
         degraded: why only words were compared, and no meanings; missing if both were.
         advisory: says that this is advice.
         checked_at: the time of the answer, ISO 8601 in UTC.
@@ -164,7 +177,6 @@ class CheckAnswer(Contract):
     message: str
     decisions: list[Constraint]
     policies: list[ActionRule]
-    unchecked: list[str] = []
     degraded: str | None = None
     advisory: str
     checked_at: str

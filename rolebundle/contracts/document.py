@@ -103,6 +103,11 @@ class Mark(NamedTuple):
     reason: str
     marked_at: str
 
+    @property
+    def ruling(self) -> MarkState | None:
+        """The state that changes answers: that of the owner. An agent's is only shown."""
+        return self.state if self.authority == "owner" else None
+
 
 class Passage(NamedTuple):
     """A chunk with the metadata of its document.

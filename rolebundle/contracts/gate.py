@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import TaskText
-from rolebundle.contracts.terms import Action, TrustPosture
+from rolebundle.contracts.terms import TrustPosture
 from rolebundle.contracts.verification import Check
 
 MAX_CRITERIA = 200
@@ -19,34 +19,33 @@ Level = Literal["must", "should"]
 CriterionKind = Literal[
     "exists",
     "changed",
+    "moved_from",
+    "restored",
     "not_empty",
     "min_bytes",
+    "max_bytes",
     "matches",
     "schema",
     "sha256",
     "verify",
     "posture",
-    "decisions",
     "command",
 ]
-Result = Literal["met", "not_met", "skipped", "unknown"]
-GateVerdict = Literal["success", "failed", "suspect"]
-SuspicionCode = Literal[
+Result = Literal["met", "not_met", "unknown"]
+GateVerdict = Literal["success", "failed", "unknown"]
+Allowed = Literal["placeholder", "error", "empty", "copy"]
+"""A finding about the content of a file that a contract may allow."""
+FindingCode = Literal[
+    "placeholder",
+    "error",
+    "empty",
+    "copy",
+    "wrong_kind",
+    "no_work",
     "no_baseline",
     "edited_baseline",
     "edited_contract",
     "edited_input",
-    "unapproved_contract",
-    "no_work",
-    "substituted_file",
-    "empty_output",
-    "stale_output",
-    "error_output",
-    "refusal",
-    "placeholder",
-    "stop_reason",
-    "skipped_criterion",
-    "unknown_result",
 ]
 
 _OUTSIDE = re.compile(r"^(?:[A-Za-z]:|/)|\\|[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|$)")
@@ -73,19 +72,21 @@ Argument = Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*
 _FILE = ("file",)
 FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "exists": (_FILE, ()),
-    "changed": (_FILE, ()),
+    "changed": (_FILE, ("exact",)),
+    "moved_from": (("file", "from"), ()),
+    "restored": (_FILE, ()),
     "not_empty": (_FILE, ()),
     "min_bytes": (("file", "bytes"), ()),
+    "max_bytes": (("file", "bytes"), ()),
     "matches": (("file", "pattern"), ()),
     "schema": (("file", "schema_file"), ()),
     "sha256": (("file", "sha256"), ()),
     "verify": (_FILE, ("bundle", "role", "require", "publish")),
     "posture": (("task", "trust"), ("role",)),
-    "decisions": (("intent",), ("action", "role")),
     "command": (("command",), ("exit_code", "seconds")),
 }
 """The fields that a kind of criterion needs, and those that it may have."""
-_COMMON = ("id", "level", "check")
+_COMMON = ("id", "level", "check", "allow")
 
 
 class Criterion(Contract):
@@ -97,7 +98,10 @@ class Criterion(Contract):
         check: what is checked. It decides which of the other fields there are.
         file: path or glob relative to the contract's folder. A glob needs at least one match.
             ``changed`` needs one match that is new or changed, every other check needs all.
-        bytes: the least size.
+        allow: findings about the content of ``file`` that do not count.
+        exact: any other byte is a change.
+        from_: key ``from``: the path of the file at the start.
+        bytes: the least or the largest size.
         pattern: an RE2 regular expression that the file's text contains.
         schema_file: path of a JSON Schema. It must not change after the start.
         sha256: the digest of the file's bytes.
@@ -106,8 +110,6 @@ class Criterion(Contract):
         require: the checks of `verify` whose failures count.
         publish: whether the draft must be fit to leave the machine.
         task: the task whose bundle must have at least the posture ``trust``.
-        intent: what is about to be done; no active decision may stand against it.
-        action: the action of the intent.
         command: a program and its arguments. It is run without a shell, in the contract's folder,
             and only if the contract was approved.
         exit_code: the exit code that it must end with.
@@ -118,6 +120,9 @@ class Criterion(Contract):
     level: Level = "must"
     check: CriterionKind
     file: WorkGlob | None = None
+    allow: list[Allowed] = []
+    exact: bool | None = None
+    from_: WorkPath | None = Field(None, alias="from")
     bytes: Annotated[int, Field(ge=1)] | None = None
     pattern: Pattern | None = None
     schema_file: WorkPath | None = None
@@ -128,8 +133,6 @@ class Criterion(Contract):
     publish: bool | None = None
     task: TaskText | None = None
     trust: TrustPosture | None = None
-    intent: TaskText | None = None
-    action: Action | None = None
     command: Annotated[list[Argument], Field(min_length=1, max_length=100)] | None = None
     exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
     seconds: Annotated[float, Field(gt=0, le=MAX_COMMAND_SECONDS)] | None = None
@@ -137,7 +140,8 @@ class Criterion(Contract):
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
         needed, optional = FIELDS[self.check]
-        named_fields = {name for name, value in self if value is not None} - set(_COMMON)
+        named_fields = {name.rstrip("_") for name, value in self if value is not None}
+        named_fields -= set(_COMMON)
         for name in needed:
             if name not in named_fields:
                 raise ValueError(f"check {self.check} needs the key {name}")
@@ -153,11 +157,13 @@ class GateContract(Contract):
         purpose: what the work is, for people.
         watch: globs of further files that the work may change. If nothing that the contract names
             has changed, no work was done.
+        allow: findings about the content of all files that do not count.
         criteria: the conditions.
     """
 
     purpose: Annotated[str, StringConstraints(max_length=1000)] = ""
     watch: Annotated[list[WorkGlob], Field(max_length=100)] = []
+    allow: list[Allowed] = []
     criteria: Annotated[list[Criterion], Field(min_length=1, max_length=MAX_CRITERIA)]
 
     @model_validator(mode="after")
@@ -176,22 +182,23 @@ class GateContract(Contract):
         return self
 
 
-class BaselineFile(Contract):
-    """A file at the start of a gate.
+class FileState(Contract):
+    """A file at one moment.
 
     Attributes:
         path: relative to the contract's folder.
-        mtime_ns: time of the last change, in nanoseconds since 1970.
         sha256: of its bytes.
-        content: the same, whatever its line ends, blank lines and spaces within a line. It decides
-            whether the file has changed.
+        substance: digest of its content without what is no change, such as line ends; empty if
+            there is no content.
+        body: the same without headings, so that a copy under another title is known.
+        placeholders: how many placeholders it has.
     """
 
     path: str
-    size: int
-    mtime_ns: int
     sha256: str
-    content: str
+    substance: str
+    body: str
+    placeholders: int = 0
 
 
 class Baseline(Contract):
@@ -200,17 +207,15 @@ class Baseline(Contract):
     Attributes:
         files: the files that the contract names.
         inputs: files that decide the result, such as a JSON Schema. They must not change.
-        others: path → ``content`` of the other files in the contract's folder, so that a copy of
-            one is not taken for work.
-        others_complete: whether ``others`` has all of them. There is a bound.
+        others: the other files in the contract's folder, within bounds, so that a copy of one is
+            not taken for work.
         restarts: how often the baseline was replaced.
         blocks: how often a hook has blocked since the start or the last prompt.
     """
 
-    files: list[BaselineFile]
-    inputs: list[BaselineFile] = []
-    others: dict[str, str] = {}
-    others_complete: bool = True
+    files: list[FileState]
+    inputs: list[FileState] = []
+    others: list[FileState] = []
     restarts: int = 0
     blocks: int = 0
 
@@ -229,7 +234,6 @@ class GateStart(Contract):
     started_at: str
     files: int
     others: int
-    others_complete: bool
     restarts: int
     approved: bool
 
@@ -244,10 +248,10 @@ class CriterionResult(Contract):
     reason: str
 
 
-class Suspicion(Contract):
-    """Why the result cannot be trusted. ``file`` is relative to the contract's folder."""
+class GateFinding(Contract):
+    """Why the work is no success whatever the criteria say. ``file`` is relative to the folder."""
 
-    code: SuspicionCode
+    code: FindingCode
     message: str
     file: str | None = None
 
@@ -256,15 +260,15 @@ class GateReport(Contract):
     """The answer to `gate check`.
 
     Attributes:
-        verdict: ``failed``: a ``must`` criterion is not met. ``suspect``: none is known to be
-            unmet, but the result cannot be trusted. ``success``: neither.
+        verdict: ``failed``: a ``must`` criterion is not met, or a file has no result. ``unknown``:
+            a ``must`` criterion could not be checked, or what is checked by was changed.
+            ``success``: neither.
         message: the verdict and its first reason, in one line.
         contract: file name of the contract.
         started_at: time of the baseline, ISO 8601 in UTC; missing if there is none.
         restarts: how often the baseline was replaced.
         blocks: how often a hook has blocked since the start or the last prompt.
         must: number of ``must`` criteria; ``must_met``: how many of them are met.
-        changed: the named files that are new or changed since the start, at most 100.
         facts: the state in short lines for the next turn.
     """
 
@@ -277,6 +281,25 @@ class GateReport(Contract):
     must: int
     must_met: int
     criteria: list[CriterionResult]
-    suspicions: list[Suspicion] = []
-    changed: list[str] = []
+    findings: list[GateFinding] = []
     facts: list[str] = []
+
+
+class ApprovedContract(Contract):
+    """A contract whose commands may be run.
+
+    Attributes:
+        location: absolute path.
+        content_hash: SHA-256 of its content, hexadecimal. It is approved while this is the same.
+        approved_at: time of the approval, ISO 8601 in UTC.
+    """
+
+    location: str
+    content_hash: str
+    approved_at: str
+
+
+class ApprovedContracts(Contract):
+    """`gate approve` without a contract."""
+
+    contracts: list[ApprovedContract]

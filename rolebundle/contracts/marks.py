@@ -40,9 +40,8 @@ class MarkRequest(Contract):
         description="path:start-end, path, chunk_id or document_id, from an answer."
     )
     state: MarkState | Literal["unverified"] = Field(
-        description="disputed (it may be wrong), rejected (it is wrong and must not be used) or "
-        "unverified (removes your own mark). Only the owner marks what is verified: tool_verified, "
-        "supervisor_verified."
+        description="disputed (it may be wrong) or unverified (removes your own mark). Only a "
+        "person marks what is rejected or verified: rejected, tool_verified, supervisor_verified."
     )
     reason: Statement = Field(description="Why, in a sentence. Other readers see it.")
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)

@@ -134,7 +134,7 @@ class RetrievalPolicy(Contract):
     If a file gives one to three of the weights, the others share what is left of 1, in proportion
     to their inherited or default values.
 
-    ``min_score``, ``fusion``, ``expansion_weight``, ``prefer_newest``, ``diversity`` and
+    ``min_score``, ``fusion``, ``expansion_weight``, ``diversity`` and
     ``evidence`` are not part of Knowledge Core's format.
 
     Attributes:
@@ -167,9 +167,6 @@ class RetrievalPolicy(Contract):
             weighted. Example: "rrf"
         expansion_weight: share of the vocabulary score that the BM25 of the role's terms makes up,
             0 to 1; the role's phrases make up the rest. Default: 0.2. Example: 0.3
-        prefer_newest: whether of two dated passages of equal trust that state the same thing
-            differently the older one is rejected as `conflict_downrank`. Default: true. Example:
-            false
     """
 
     max_selected_chunks: Count = 10
@@ -186,7 +183,6 @@ class RetrievalPolicy(Contract):
     min_score: Annotated[float, Field(ge=0, le=2)] = 0.1
     fusion: Fusion = "weighted"
     expansion_weight: Fraction = 0.2
-    prefer_newest: bool = True
     evidence: EvidenceNeed = "optional"
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
-from rolebundle.contracts.terms import AccessLevel, Action, Origin, WriteKind
+from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, Action, Origin, WriteKind
 
 MAX_ENTRIES = 1000
 
@@ -47,6 +47,7 @@ class AgentRule(Contract):
         roles: the roles that it may use; if missing, every role.
         role_required: whether it must name a role; if missing, true for a rule with ``roles``.
         may_write: what it may write.
+        facts_per_day: how many new facts it may file on a day (in UTC).
         show_paths: whether it learns where the files that it sees lie on this machine.
     """
 
@@ -58,6 +59,7 @@ class AgentRule(Contract):
     may_write: Annotated[
         tuple[WriteKind, ...], Field(strict=False), AfterValidator(_without_repeats)
     ] = ()
+    facts_per_day: Annotated[int, Field(ge=0, le=100_000)] = FACTS_PER_DAY
     show_paths: bool = False
 
     @model_validator(mode="before")

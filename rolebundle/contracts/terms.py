@@ -17,10 +17,24 @@ WriteKind = Literal["mark", "remember"]
 """What a policy can allow an agent to write."""
 MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
 """What a mark says of a passage. A passage without a mark is unverified."""
+HidingRule = Literal[
+    "agent",
+    "scope",
+    "access_level",
+    "deny_pattern",
+    "quarantine",
+    "role",
+    "trust",
+    "mark",
+    "validity",
+]
+"""What keeps a passage from an agent. The first five hide that it exists."""
 Authority = Literal["owner", "agent"]
 """Who states something about the corpus: its owner, or an agent whose policy allows it."""
 DecisionEffect = Literal["warn", "require_approval", "block"]
-"""What a decision does to an intent that it is about, the mildest first."""
+"""What a decision does at most to an intent that it applies to, the mildest first."""
+MatchKind = Literal["command", "about", "likeness", "near"]
+"""By what a decision was found; what is only near is quoted, and nothing follows."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak", "undeclared"]
@@ -121,6 +135,9 @@ DEFAULT_SCOPE = "shared"
 
 DEFAULT_MAX_AGE_DAYS = 365
 """Maximum age of a chunk in days, if the overlay has none."""
+
+FACTS_PER_DAY = 100
+"""How many new facts an agent may file on a day, unless its rule says otherwise."""
 
 
 def trust_rank(tier: TrustTier) -> int:

@@ -17,9 +17,11 @@ from rolebundle.contracts.request import (
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
-Check = Literal["quotes", "citations", "figures", "coverage"]
+Check = Literal["quotes", "citations", "figures", "names", "coverage", "judge"]
 """A check that a request can require."""
-CheckName = Literal["quotes", "citations", "figures", "coverage", "sources", "publish", "deadline"]
+CheckName = Literal[
+    "quotes", "citations", "figures", "names", "coverage", "judge", "sources", "publish", "deadline"
+]
 FindingCode = Literal[
     "exact",
     "normalized",
@@ -30,13 +32,18 @@ FindingCode = Literal[
     "unknown_citation",
     "wrong_place",
     "unrelated_citation",
-    "uncited",
+    "unchecked_language",
     "figure_found",
+    "rounded",
+    "computed",
     "should_cite",
     "unsupported_figure",
+    "unknown_name",
+    "wrong_name",
     "covered",
     "uncovered",
-    "unchecked_language",
+    "differs",
+    "judged_unsupported",
     "unknown_passage",
     "changed_passage",
     "superseded_source",
@@ -51,7 +58,7 @@ FindingCode = Literal[
     "unsendable_origin",
     "not_checked",
 ]
-Verdict = Literal["pass", "fail", "nothing_to_verify"]
+Verdict = Literal["failed", "nothing_wrong_found", "nothing_to_check"]
 VerifyDetail = Literal["compact", "full"]
 
 
@@ -79,9 +86,9 @@ class VerifyRequest(Contract):
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
     require: list[Check] | None = Field(
         None,
-        description="The checks whose failures make the verdict `fail`: quotes, citations (each "
-        "sentence needs one), figures, coverage. Default: quotes, figures, coverage. A false "
-        "citation always fails.",
+        description="The checks whose failures make the verdict `failed`: quotes, citations, "
+        "figures, names, coverage (each sentence has its words in a passage), judge (two answers "
+        "`no`). Default: quotes, citations, figures, names.",
     )
     publish: bool = Field(
         False,
@@ -128,7 +135,7 @@ class Finding(Contract):
     Attributes:
         check: the check.
         code: the outcome.
-        fails: whether it makes the verdict ``fail``.
+        fails: whether it makes the verdict ``failed``.
         span: where in the draft.
         text: the draft's text there; at most 300 characters; empty for secrets and personal data.
         chunk_id: the passage that it was checked against; missing if there is none.
@@ -159,7 +166,7 @@ class CheckedPassage(Contract):
 
 
 class JudgeOpinion(Contract):
-    """What a model thinks of a covered sentence. It never changes the verdict."""
+    """What a model thinks of a covered sentence. It counts only if `judge` is required."""
 
     span: Span
     supported: bool | None
@@ -170,8 +177,10 @@ class Verification(Contract):
     """The answer to `verify`.
 
     Attributes:
-        verdict: ``nothing_to_verify`` is not a pass: the draft has nothing that can be checked.
-        message: the verdict in words, and what to do.
+        verdict: ``failed``: something that was checked is wrong. ``nothing_wrong_found``: something
+            was checked, and held; that proves nothing about the rest. ``nothing_to_check``: there
+            was nothing to check, or nothing to check it against.
+        message: what was checked, and what was not.
         counts: number of findings by code.
         findings: in the order of the draft.
         uncited_sentences: sentences with content and without a citation.

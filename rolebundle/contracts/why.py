@@ -17,7 +17,7 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
 )
 from rolebundle.contracts.lookup import LookupKind
-from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode
+from rolebundle.contracts.terms import FreshnessStatus, Fusion, HidingRule, Lane, RejectionCode
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
 Step = Literal["where", "lanes", "filter", "cut"]
@@ -91,6 +91,8 @@ class ScoreTrace(Contract):
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
+        to_beat: the final score that the passage lacks: that of the last selected passage, or the
+            minimum score if that is higher or there is still room; missing if it lacks none.
         supposed: whether the passage was not ranked, so that these are the values that it would
             have if it had been proposed and allowed.
     """
@@ -105,6 +107,7 @@ class ScoreTrace(Contract):
     of: int
     rank: int | None = None
     code: RejectionCode | None = None
+    to_beat: float | None = None
     supposed: bool
 
 
@@ -155,8 +158,6 @@ class Why(Contract):
         min_score: final score that a passage must have to be selected.
         lost_to: passages that were preferred: the last selected ones, a better copy of the passage,
             or a newer version.
-        needs: what would have to be different for the passage to be selected. All items are needed
-            together; one item may name alternatives. Empty if the passage is selected.
     """
 
     reference: str
@@ -188,9 +189,37 @@ class Why(Contract):
     min_score: float
     selected_count: int
     lost_to: list[Rival]
-    needs: list[str]
     fusion: Fusion
     request: RequestEcho
     overlay: OverlayRef | None = None
     corpus: CorpusState
     generated_at: str
+
+
+class Hidden(Contract):
+    """A rule that keeps a passage from an agent.
+
+    Attributes:
+        note: why it does.
+        next: what the owner can look at or change.
+    """
+
+    rule: HidingRule
+    note: str
+    next: str
+
+
+class WhyAsAgent(Contract):
+    """What keeps a passage from an agent, as the owner asks.
+
+    Attributes:
+        hidden: the rules, the first to apply comes first; empty if none keeps it from the agent.
+        why: the steps of the agent's answer; missing if the agent does not see the passage.
+    """
+
+    agent: str
+    reference: str
+    document_id: str
+    locator: str
+    hidden: list[Hidden]
+    why: Why | None = None

@@ -156,6 +156,7 @@ def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | No
         rule.scopes,
         None if rule.access_level == "denied" else rule.access_level,
         rule.show_paths,
+        rule.facts_per_day,
     )
 
 

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.audit import (
@@ -25,6 +26,7 @@ from rolebundle.contracts.audit import (
     AuditSettings,
     AuditVerification,
 )
+from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.policy.audit_verification import verify_file
 from rolebundle.storage.audits import audit
@@ -339,6 +341,7 @@ def entry_of_bundle(
     *,
     agent: str,
     action: str,
+    hidden: Mapping[str, int] = MappingProxyType({}),
     details: Mapping[str, Any] | None,
 ) -> AuditEntry:
     """The entry for an answer: counts and digests, and the query as the settings allow it.
@@ -347,6 +350,7 @@ def entry_of_bundle(
         bundle: the answer.
         agent: who asked.
         action: the action that was asked for.
+        hidden: how many passages each rule of the policy kept from the agent.
         details: small, plain values, such as names of approvals. No ids or texts of documents.
     """
     return AuditEntry(
@@ -357,7 +361,8 @@ def entry_of_bundle(
         query=bundle.query.task_text,
         bundle_digest=bundle_digest(bundle),
         allowed=len(bundle.selected),
-        blocked={code: count for code, count in bundle.rejected_summary.items() if count},
+        blocked={code: count for code, count in bundle.rejected_summary.items() if count}
+        | dict(hidden),
         details=dict(details or {}),
     )
 
@@ -433,4 +438,7 @@ class _OwnNumbering:
 
 
 def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
-    return AuditRow(**(row.model_dump() | {"seq": number, "previous": "", "hash": ""}))
+    # What the policy keeps from an agent, it must not learn of here either.
+    blocked = {code: count for code, count in row.blocked.items() if code in REJECTION_CODES}
+    shown = {"seq": number, "previous": "", "hash": "", "blocked": blocked}
+    return AuditRow(**(row.model_dump() | shown))

@@ -58,9 +58,21 @@ class Recorder:
             self._warned = warning
 
     def answer(
-        self, corpus: Corpus, bundle: RetrievalBundle, agent: str | None, action: str | None
+        self,
+        corpus: Corpus,
+        bundle: RetrievalBundle,
+        agent: str | None,
+        action: str | None,
+        hidden: Callable[[], Mapping[str, int]],
     ) -> None:
         """Record an answer, and the approvals that it needed.
+
+        Args:
+            corpus: an open corpus.
+            bundle: the answer.
+            agent: who asked.
+            action: the action that was asked for.
+            hidden: how many passages each rule of the policy kept from the agent.
 
         Raises:
             StorageError: as for :meth:`record`.
@@ -74,6 +86,7 @@ class Recorder:
                 bundle,
                 agent=agent or "",
                 action=action or "read",
+                hidden=hidden(),
                 details={"approved_by": approved} if approved else None,
             )
 

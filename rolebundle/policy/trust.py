@@ -32,6 +32,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
+    FACTS_PER_DAY,
     ORIGINS,
     Action,
     Origin,
@@ -278,6 +279,7 @@ class AgentView(NamedTuple):
         scopes: the agent's scopes; empty for every scope.
         access_level: the highest sensitivity that the agent sees; ``None`` without a policy.
         show_paths: whether the agent learns where files lie on this machine, and may name them so.
+        facts_per_day: how many new facts the agent may file on a day.
     """
 
     trust: TrustTable = DEFAULT_TABLE
@@ -289,6 +291,7 @@ class AgentView(NamedTuple):
     scopes: tuple[str, ...] = ()
     access_level: Sensitivity | None = None
     show_paths: bool = True
+    facts_per_day: int = FACTS_PER_DAY
 
     def allows_role(self, role: str | None) -> bool:
         """Whether the agent may ask with this role, or without one."""

@@ -143,4 +143,5 @@ def _problem(corpus: Corpus, stored: str, signed: SignedManifest) -> str:
     # Before SQLite's check, which runs the code of extensions on what is in the file.
     if replica_file.content_digest(corpus) != manifest.content_digest:
         return "its rows are not those that were signed"
-    return page_problem(corpus) or ("" if all(seal.compare(corpus)) else "its seal is broken")
+    seal.verify(corpus)
+    return page_problem(corpus)

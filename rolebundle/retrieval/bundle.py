@@ -32,53 +32,50 @@ from rolebundle.retrieval.request import ResolvedRequest
 
 def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
     """The bundle of a retrieval that took so many seconds."""
-    selection = retrieval.selection
+    documents = _selected_chunks(1, request, retrieval)
     supports = [
-        retrieval.evidence.support(candidate.passage.rowid) for candidate in selection.selected
+        retrieval.evidence.support(candidate.passage.rowid)
+        for candidate in retrieval.selection.selected
     ]
-    selected = [
-        selected_chunk(
-            rank, candidate, request, support, copies_of(candidate.chunk_id, retrieval.ranked)
-        )
-        for rank, (candidate, support) in enumerate(
-            zip(selection.selected, supports, strict=True), start=1
-        )
-    ]
-    # By code. Within a code in the order of the step that rejected: the nearest miss comes first.
-    rejected = sorted(
-        (*retrieval.rejected, *selection.rejected),
-        key=lambda rejection: REJECTION_CODES.index(rejection.code),
-    )
-    ranked = {rejection.candidate.chunk_id for rejection in selection.rejected}
+    rejected = _by_code(retrieval)
+    document_codes = Counter(rejection.code for rejection in rejected)
+    # What agents filed changes no verdict about documents: these come first.
+    warnings = warnings_for(documents, document_codes, request, retrieval)
+    fallback = decide_fallback(documents, rejected, warnings, request, retrieval)
+    found, selected = [retrieval], documents
+    if retrieval.facts is not None:
+        found.append(retrieval.facts)
+        selected = [*documents, *_selected_chunks(len(documents) + 1, request, retrieval.facts)]
+        rejected = sorted([*rejected, *_by_code(retrieval.facts)], key=_code_order)
+    ranked = {one.candidate.chunk_id for part in found for one in part.selection.rejected}
     codes = Counter(rejection.code for rejection in rejected)
-    warnings = warnings_for(selected, codes, request, retrieval)
     return RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
         query=_query_trace(request, retrieval),
-        summary=_summary(selected, codes, request, retrieval),
+        summary=_summary(selected, codes, request, found),
         selected=selected,
         rejected=[
             _rejection(rejection, is_ranked=rejection.candidate.chunk_id in ranked)
             for rejection in rejected
         ],
         rejected_summary=_rejected_summary(codes, request.quarantined),
-        approvals=_approvals(selection.selected, request),
+        approvals=_approvals([one for part in found for one in part.selection.selected], request),
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
             trust_posture=trust_posture(
                 [
                     chunk
-                    for chunk, support in zip(selected, supports, strict=True)
+                    for chunk, support in zip(documents, supports, strict=True)
                     if support.is_for_task
                 ],
                 is_declared=retrieval.declares_trust,
             ),
-            freshness_posture=freshness_posture(selected),
+            freshness_posture=freshness_posture(documents),
         ),
         warnings=warnings,
-        fallback=decide_fallback(selected, rejected, warnings, request, retrieval),
+        fallback=fallback,
         request=request.echo,
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
@@ -86,8 +83,32 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         weights=score_weights(retrieval.weights),
         fusion=request.fusion,
         rerank=retrieval.rerank.state if retrieval.rerank else None,
-        diagnostics=_diagnostics(codes, retrieval, seconds),
+        diagnostics=_diagnostics(codes, found, seconds),
     )
+
+
+def _selected_chunks(
+    first_rank: int, request: ResolvedRequest, retrieval: Retrieval
+) -> list[SelectedChunk]:
+    return [
+        selected_chunk(
+            rank,
+            candidate,
+            request,
+            retrieval.evidence.support(candidate.passage.rowid),
+            copies_of(candidate.chunk_id, retrieval.ranked),
+        )
+        for rank, candidate in enumerate(retrieval.selection.selected, start=first_rank)
+    ]
+
+
+def _by_code(retrieval: Retrieval) -> list[RejectedCandidate]:
+    """By code. Within a code in the order of the step that rejected: the nearest miss is first."""
+    return sorted((*retrieval.rejected, *retrieval.selection.rejected), key=_code_order)
+
+
+def _code_order(rejection: RejectedCandidate) -> int:
+    return REJECTION_CODES.index(rejection.code)
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
@@ -138,16 +159,17 @@ def _summary(
     selected: Sequence[SelectedChunk],
     codes: Counter[RejectionCode],
     request: ResolvedRequest,
-    retrieval: Retrieval,
+    found: Sequence[Retrieval],
 ) -> Summary:
+    rerank = found[0].rerank
     tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
     sources = Counter(chunk.source_id for chunk in selected)
     stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if retrieval.rerank and retrieval.rerank.state else ""
+    strategy += "-contextual" if rerank and rerank.state else ""
     return Summary.model_construct(
-        total_candidates=len(retrieval.candidates),
+        total_candidates=sum(len(part.candidates) for part in found),
         selected_count=len(selected),
         stale_count=stale + codes["stale"],
         forbidden_hits=codes["forbidden_source"],
@@ -180,13 +202,13 @@ def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[
 
 
 def _diagnostics(
-    codes: Counter[RejectionCode], retrieval: Retrieval, seconds: float
+    codes: Counter[RejectionCode], found: Sequence[Retrieval], seconds: float
 ) -> Diagnostics:
-    pool, rerank = retrieval.pool, retrieval.rerank
+    pool, rerank = found[0].pool, found[0].rerank
     return Diagnostics.model_construct(
         latency_ms=round(seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
-        candidate_pool_size=len(retrieval.candidates),
+        candidate_pool_size=sum(len(part.candidates) for part in found),
         deduped_count=codes["duplicate"],
         dropped_forbidden_count=codes["forbidden_source"],
         dropped_stale_count=codes["stale"],

@@ -52,16 +52,12 @@ def _text_of(passage: Passage) -> tuple[str, ...]:
     return tuple(" ".join(text.split()) for text in (*passage.headings, passage.content))
 
 
-def _order(passage: Passage) -> tuple[bool, int, bool, str, int, str]:
-    """The sort key of copies: the one that stands for the others comes first.
-
-    What an agent filed never stands for what others wrote.
-    """
+def _order(passage: Passage) -> tuple[int, bool, str, int, str]:
+    """The sort key of copies: the one that stands for the others comes first."""
     document = passage.document
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
     return (
-        document.origin == "agent",
         TRUST_TIERS.index(document.trust_tier),
         bool(_COPY_PATH.search(passage.path)),
         date or chr(0x10FFFF),

@@ -139,7 +139,7 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
         if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
             roles = ", ".join(governed.applicable_roles)
             yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
-    if governed.mark is not None and governed.mark.state == "rejected":
+    if governed.mark is not None and governed.mark.ruling == "rejected":
         yield "rejected_by_mark", f"rejected by {governed.mark.marked_by}: {governed.mark.reason}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust

@@ -34,9 +34,8 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.passages import content_hashes, passages_by_rowid
-from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
-from rolebundle.storage.indexes import vector_index, vector_search
+from rolebundle.storage.indexes import compartments, vector_index, vector_search
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 
@@ -74,6 +73,7 @@ class Lanes:
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
+        facts: whether they search remembered facts, and not documents.
     """
 
     corpus: Corpus
@@ -85,6 +85,7 @@ class Lanes:
     noise: Noise | None = None
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
+    facts: bool = False
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
@@ -102,12 +103,18 @@ class Lanes:
         # What an earlier search found keeps its hits, so that it keeps its score.
         semantic = {**{hit.rowid: hit for hit in nearest}, **pool.semantic}
         proposals = lexical.propose(
-            self.corpus, self.query, depth, within, [hit.rowid for hit in nearest], self.exact
+            self.corpus,
+            self.query,
+            depth,
+            within,
+            [hit.rowid for hit in nearest],
+            self.exact,
+            facts=self.facts,
         )
         rowids = sorted(
             proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
         )
-        scored = lexical.score(self.corpus, self.query, proposals, rowids)
+        scored = lexical.score(self.corpus, self.query, proposals, rowids, facts=self.facts)
         lexical_hits = {**{hit.rowid: hit for hit in scored}, **pool.lexical}
         lexical_seconds = perf_counter() - started
 
@@ -138,7 +145,7 @@ class Lanes:
         """The true scores of passages that no lane proposed, by rowid. Some may have no score."""
         rowids = [passage.rowid for passage in passages]
         no_proposals = lexical.LexicalProposals()
-        hits = lexical.score(self.corpus, self.query, no_proposals, rowids)
+        hits = lexical.score(self.corpus, self.query, no_proposals, rowids, facts=self.facts)
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
 
     def weigh_evidence(self, pool: Pool) -> Evidence:
@@ -149,7 +156,7 @@ class Lanes:
         cosines = {
             rowid: pool.semantic[rowid].cosine for rowid in ordered if rowid in pool.semantic
         }
-        words = lexical.task_words(self.corpus, self.query, best_by_words(bm25))
+        words = lexical.task_words(self.corpus, self.query, best_by_words(bm25), facts=self.facts)
         return weigh_evidence(bm25, cosines, words, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
@@ -217,8 +224,8 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
-    def semantic_report(self, request: ResolvedRequest, chunks: int) -> SemanticReport:
-        """How the semantic lane ran, for a corpus of so many chunks."""
+    def semantic_report(self, request: ResolvedRequest) -> SemanticReport:
+        """How the semantic lane ran."""
         if self.index is None:
             return SemanticReport(degraded=self.degraded)
         rules: tuple[str, ...] = ()
@@ -226,7 +233,7 @@ class Lanes:
             rules = (f"semantic:confidence({self.confidence:.2f})",)
         return SemanticReport(
             substitute=self._substitute,
-            waiting=chunks - vector_index.count_vectors(self.corpus, self.index),
+            waiting=_waiting(self.corpus, self.index, facts=self.facts),
             doubt=vector_index.stale_reason(self.corpus, self.index),
             applied_rules=rules,
         )
@@ -241,7 +248,9 @@ class Lanes:
     def _nearest(self, depth: int, within: Sequence[int] | None) -> list[SemanticHit]:
         if self.index is None:
             return []
-        nearest = vector_search.search(self.corpus, self.index, self.vector, depth, within)
+        nearest = vector_search.search(
+            self.corpus, self.index, self.vector, depth, within, facts=self.facts
+        )
         return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
 
     def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:
@@ -302,12 +311,17 @@ def _semantic_lanes(words_only: Lanes, provider: EmbeddingProvider, index: Embed
         index=index,
         vector=query_vector(query, provider),
         confidence=query_confidence(query, provider),
-        noise=_noise(index, provider),
+        noise=noise_for(index, provider),
     )
 
 
-def _noise(index: EmbeddingIndex, provider: EmbeddingProvider) -> Noise:
-    if index.noise is not None:
+def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Noise:
+    """What a provider's cosines mean: as the index of its model knows it, or measured now.
+
+    Raises:
+        EmbedderError: it could not be measured.
+    """
+    if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
     # Imported here: the index has it, unless it was not measured yet.
     from rolebundle.embedding.noise import noise_of
@@ -321,11 +335,20 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
     Raises:
         EmbedderError: the model is not available.
     """
-    model, chunks = provider.identity, corpus_counts(corpus).chunks
     for index in vector_index.all_indexes(corpus):
-        if index.identity.model == model and index.vectors == chunks:
+        if index.identity.model == provider.identity and not _waiting(corpus, index):
             return index
     return None
+
+
+def _waiting(corpus: Corpus, index: EmbeddingIndex, *, facts: bool = False) -> int:
+    """How many chunks of documents, or of remembered facts, have no vector in an index."""
+    vectors = {part.compartment: part.vectors for part in vector_index.current_parts(corpus, index)}
+    return sum(
+        compartment.chunks - vectors.get(compartment.id, 0)
+        for compartment in compartments.searchable_compartments(corpus, facts=True)
+        if compartment.has_facts is facts
+    )
 
 
 def first_depth(seen: int) -> int:

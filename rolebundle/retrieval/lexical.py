@@ -98,6 +98,8 @@ def propose(
     within: Sequence[int] | None = None,
     also: Sequence[int] = (),
     exact: Sequence[str] = (),
+    *,
+    facts: bool = False,
 ) -> LexicalProposals:
     """The chunks that match the task's terms best, and those that match the role's terms best.
 
@@ -109,15 +111,14 @@ def propose(
         also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
             score them in the same pass.
         exact: words and phrases; the best chunks with each are proposed, too.
+        facts: propose remembered facts, by the statistics of documents and facts.
     """
-    visible = compartments.searchable_compartments(corpus)
-    having = [
-        rowid
-        for words in exact
-        for rowid in _best(corpus, visible, [Term(words)], EXACT_PROPOSED, within).best
-    ]
-    task = _best(corpus, visible, query.task_terms, depth, within, [*also, *having])
-    role = _best(corpus, visible, query.expansion_terms, depth, within)
+    visible = compartments.searchable_compartments(corpus, facts=facts)
+    searched = [compartment for compartment in visible if compartment.has_facts is facts]
+    lane = _Lane(corpus, visible, searched, within)
+    having = [rowid for words in exact for rowid in lane.best([Term(words)], EXACT_PROPOSED).best]
+    task = lane.best(query.task_terms, depth, [*also, *having])
+    role = lane.best(query.expansion_terms, depth)
     known = {**task.further, **task.best}
     by_exact = _completed(corpus, visible, query.task_terms, known, having)
     by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task.best}
@@ -189,7 +190,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
 
 def _is_written(corpus: Corpus, visible: Sequence[Compartment], word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
-    best = _best(corpus, visible, [Term(word)], EXACT_PROPOSED, None).best
+    best = _Lane(corpus, visible, visible).best([Term(word)], EXACT_PROPOSED).best
     passages = passages_by_rowid(corpus, list(best)).values()
     return any(word in words_of(f"{one.document.title} {one.content}") for one in passages)
 
@@ -210,10 +211,15 @@ def one_change_away(word: str) -> list[str]:
 
 
 def score(
-    corpus: Corpus, query: Query, proposals: LexicalProposals, rowids: Sequence[int]
+    corpus: Corpus,
+    query: Query,
+    proposals: LexicalProposals,
+    rowids: Sequence[int],
+    *,
+    facts: bool = False,
 ) -> list[LexicalHit]:
     """The true scores of chunks, whichever lane proposed them; only of chunks that match."""
-    visible = compartments.searchable_compartments(corpus)
+    visible = compartments.searchable_compartments(corpus, facts=facts)
     if not visible:
         return []
     known = {**proposals.further, **proposals.task}
@@ -234,9 +240,11 @@ def chunks_with(corpus: Corpus, word: str) -> tuple[int, int]:
     return having, sum(compartment.chunks for compartment in visible)
 
 
-def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords:
+def task_words(
+    corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
+) -> TaskWords:
     """The task's content words in everything that is visible, and which of these chunks have."""
-    visible = compartments.searchable_compartments(corpus)
+    visible = compartments.searchable_compartments(corpus, facts=facts)
     return TaskWords(
         frequencies=_frequencies(corpus, visible, map(match_expression, query.content_words)),
         chunks=sum(compartment.chunks for compartment in visible),
@@ -281,34 +289,43 @@ def _completed(
     return {**known, **_scores(corpus, visible, terms, missing)}
 
 
-def _best(
-    corpus: Corpus,
-    visible: Sequence[Compartment],
-    terms: Sequence[Term],
-    depth: int,
-    within: Sequence[int] | None,
-    also: Sequence[int] = (),
-) -> _Scored:
-    """The best chunks of all compartments, scored with the statistics of all compartments."""
-    if not terms or not visible:
-        return _Scored({}, {})
-    if len(visible) == 1:
-        return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
-    terms = _occurring(corpus, visible, terms)
-    if not terms:
-        return _Scored({}, {})
-    overall = _statistics(corpus, visible, terms)
-    estimates: dict[int, float] = {}
-    for compartment in visible:
-        best = _best_of_compartment(corpus, compartment, terms, depth, within).best
-        if best:
-            own = _statistics(corpus, [compartment], terms)
-            scale = overall.total_weight / own.total_weight
-            estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
-    # Twice as many as needed, since the scores of single compartments are only approximate.
-    likely = first_by_score(corpus, estimates, 2 * depth)
-    scores = _scores(corpus, visible, terms, list(likely))
-    return _Scored(first_by_score(corpus, scores, depth), {})
+class _Lane(NamedTuple):
+    """A search.
+
+    Attributes:
+        corpus: an open corpus.
+        visible: the compartments whose statistics count.
+        searched: those of them in which it searches.
+        within: rowids of the documents to search in; ``None`` for all.
+    """
+
+    corpus: Corpus
+    visible: Sequence[Compartment]
+    searched: Sequence[Compartment]
+    within: Sequence[int] | None = None
+
+    def best(self, terms: Sequence[Term], depth: int, also: Sequence[int] = ()) -> _Scored:
+        """The best chunks, scored with the statistics of all visible compartments."""
+        corpus, visible, searched, within = self
+        if not terms or not searched:
+            return _Scored({}, {})
+        if len(visible) == 1:
+            return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
+        terms = _occurring(corpus, visible, terms)
+        if not terms:
+            return _Scored({}, {})
+        overall = _statistics(corpus, visible, terms)
+        estimates: dict[int, float] = {}
+        for compartment in searched:
+            best = _best_of_compartment(corpus, compartment, terms, depth, within).best
+            if best:
+                own = _statistics(corpus, [compartment], terms)
+                scale = overall.total_weight / own.total_weight
+                estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
+        # Twice as many as needed, since the scores of single compartments are only approximate.
+        likely = first_by_score(corpus, estimates, 2 * depth)
+        scores = _scores(corpus, visible, terms, list(likely))
+        return _Scored(first_by_score(corpus, scores, depth), {})
 
 
 def _scores(

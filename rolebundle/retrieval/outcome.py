@@ -5,28 +5,26 @@ Named tuples without postponed annotations, for the reason in ``candidate.py``.
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.bundle import CorpusState, RerankState
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
+from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.score import Weights
-
-if TYPE_CHECKING:
-    from rolebundle.retrieval.conflicts import Conflict
 
 
 class Selection(NamedTuple):
     """What was selected and what was not, each in the order of the final score.
 
-    ``conflicts`` are of passages that were selected, left out as the older one of two, or cut by a
-    small limit.
+    ``conflicts`` are of passages that were selected, or of one of them with one that a small limit
+    cut.
     """
 
     selected: tuple[Candidate, ...] = ()
     rejected: tuple[RejectedCandidate, ...] = ()
-    conflicts: "tuple[Conflict, ...]" = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class SemanticReport(NamedTuple):
@@ -77,6 +75,7 @@ class Retrieval(NamedTuple):
         seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
+        facts: what each step returned for remembered facts; ``None`` if there are none.
     """
 
     query: Query
@@ -97,11 +96,11 @@ class Retrieval(NamedTuple):
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
+    facts: "Retrieval | None" = None
 
     @property
     def declares_trust(self) -> bool:
-        """Whether somebody declared trust for what is visible. What agents filed does not count."""
+        """Whether somebody declared trust for what is visible."""
         return self.has_trusted or any(
-            document.trust_tier == "untrusted" and document.origin != "agent"
-            for document in (candidate.passage.document for candidate in self.candidates)
+            candidate.passage.document.trust_tier == "untrusted" for candidate in self.candidates
         )

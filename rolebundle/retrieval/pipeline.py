@@ -4,17 +4,21 @@ task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ select ─▶ RetrievalBundle
 
 The lanes are asked again, deeper, until enough candidates remain after ``rank`` (law 2).
+
+Remembered facts are searched after the documents, by the same steps. They come after the documents
+in the answer, and take no place from them.
 """  # noqa: D415
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.document import REMEMBERED_KIND, Passage
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.answer.corpus_state import corpus_state
@@ -30,9 +34,10 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.score import Weights, role_share
-from rolebundle.retrieval.select import select
+from rolebundle.retrieval.select import estimated_tokens, select
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import has_trusted
+from rolebundle.storage.indexes.compartments import has_facts
 from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
@@ -40,6 +45,10 @@ if TYPE_CHECKING:
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
+MAX_FACTS = 2
+"""So many remembered facts are in an answer, besides its ``limit`` of documents' passages."""
+FACTS_DEPTH = 20
+"""How many facts each lane proposes at first."""
 
 
 def retrieve(
@@ -69,9 +78,38 @@ def retrieve(
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
+    documents = _run(lanes, request, reranker, first_depth(len(request.seen)))
+    return documents._replace(facts=run_facts(lanes, request, documents))
+
+
+def run_facts(lanes: Lanes, request: ResolvedRequest, documents: Retrieval) -> Retrieval | None:
+    """The steps for remembered facts; ``None`` if none is visible.
+
+    Args:
+        lanes: of the documents.
+        request: the resolved request.
+        documents: what it selects of the documents, whose rest of the token budget is for facts.
+    """
+    if not has_facts(lanes.corpus):
+        return None
+    return _run(replace(lanes, facts=True), of_facts(request, documents), None, FACTS_DEPTH)
+
+
+def of_facts(request: ResolvedRequest, documents: Retrieval) -> ResolvedRequest:
+    """The request for remembered facts."""
+    budget = request.token_budget
+    if budget is not None:
+        contents = (one.passage.content for one in documents.selection.selected)
+        budget -= sum(map(estimated_tokens, contents))
+    return request._replace(limit=MAX_FACTS, token_budget=budget)
+
+
+def _run(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
+) -> Retrieval:
     matching, seen = lanes.matching_documents(request.where), lanes.seen_texts(request.seen)
     searched = within = matching.rowids if matching else None
-    depth, is_limited_to_allowed = first_depth(len(request.seen)), False
+    is_limited_to_allowed = False
     pool = lanes.propose(Pool(), depth, within)
     weighed = lanes.weigh_evidence(pool)
     found = _search(lanes, request, reranker, pool, weighed, seen)
@@ -100,7 +138,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         evidence=lanes.with_support(found.evidence, passages),
         weights=found.weights,
         corpus=corpus,
-        semantic=lanes.semantic_report(request, corpus.chunks),
+        semantic=lanes.semantic_report(request),
         rerank=reranker.report(found.ranked) if reranker else None,
         pool=found.pool,
         candidates=found.candidates,
@@ -166,10 +204,31 @@ def _search(
     evidence = lanes.with_support(weighed, judged)
     evidence = evidence.judged_by(rowids := [passage.rowid for passage in judged])
     withheld = withheld_because(evidence, request)
-    selection = select(ranked, request, withheld)
+    selection = _selection(lanes, ranked, request, evidence, withheld)
     return _Found(
         pool, evidence, weights, candidates, rejected, ranked, selection, withheld, rowids
     )
+
+
+def _selection(
+    lanes: Lanes,
+    ranked: Sequence[Candidate],
+    request: ResolvedRequest,
+    evidence: Evidence,
+    withheld: str,
+) -> Selection:
+    """The selection. Of facts only those about the task count, so that no others take a place."""
+    if not lanes.facts or withheld:
+        return select(ranked, request, withheld)
+    evidence = lanes.with_support(evidence, [candidate.passage for candidate in ranked])
+    about = {one.chunk_id for one in ranked if evidence.support(one.passage.rowid).is_for_task}
+    selection = select([one for one in ranked if one.chunk_id in about], request)
+    others = [
+        RejectedCandidate(one, "low_score", "the fact is not about the task")
+        for one in ranked
+        if one.chunk_id not in about
+    ]
+    return selection._replace(rejected=(*selection.rejected, *others))
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -185,17 +244,13 @@ def plain_candidates(pool: Pool, request: ResolvedRequest, weights: Weights) -> 
 
 
 def first_documents(ranked: Sequence[Candidate]) -> list[Passage]:
-    """The first passages of the ranking, which decide about the evidence for the task.
-
-    What agents remembered does not count beside documents: it changes no verdict about them.
-    """
+    """The first passages of the ranking, which decide about the evidence for the task."""
     passages = [
         candidate.passage
         for candidate in ranked
         if candidate.duplicate_of is None and not candidate.is_superseded
     ]
-    documents = [one for one in passages if one.document.source_kind != REMEMBERED_KIND]
-    return (documents or passages)[:JUDGED]
+    return passages[:JUDGED]
 
 
 def withheld_because(evidence: Evidence, request: ResolvedRequest) -> str:

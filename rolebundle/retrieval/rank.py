@@ -2,9 +2,9 @@
 
 final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty + lift
 
-The mark of a passage multiplies metadata and vocabulary, the role's part of the score. A lift keeps
-the best passage for the task among the first five (law 11), and a passage with a rare exact word of
-the task among the first three.
+The mark that the owner gave a passage multiplies metadata and vocabulary, the role's part of the
+score. A lift keeps the best passage for the task among the first five (law 11), and a passage with
+a rare exact word of the task among the first three.
 
 The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
 takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
@@ -180,8 +180,8 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     score = candidate.score.with_role(
         (metadata, candidate.metadata_hits), (vocabulary, hits), weights
     )
-    if passage.mark is not None:
-        factor = mark_factor(passage.mark.state)
+    if passage.mark is not None and passage.mark.ruling is not None:
+        factor = mark_factor(passage.mark.ruling)
         score = score.with_mark(factor, f"mark:{passage.mark.state}(×{factor:g})", weights)
     return candidate.with_score(score)
 

@@ -37,9 +37,9 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
     personal: list[Finding] = []
     for number, start, end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT, data):
         if number < count:
-            place = secrets.place(secrets.FORMATS[number], text, start, end, matched)
-            if place is not None:
-                found.append((*place, number))
+            format_ = secrets.FORMATS[number]
+            places = secrets.places(format_, text, start, end, matched)
+            found += ((*place, number) for place in places)
         elif len(personal) < personal_data.MAX_FINDINGS:
             kind = personal_data.FORMATS[number - count].kind
             place = personal_data.place(kind, text, start, end)
@@ -47,8 +47,9 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     if not found:
         return Confidential((), tuple(personal))
-    # A format that its issuer publishes says more than the name before the value.
-    found.sort(key=lambda secret: (secret[0], secrets.FORMATS[secret[2]].value != "whole"))
+    # A format that its issuer publishes says more than the name before the value, and a name in
+    # code more than a word in a note.
+    found.sort(key=lambda secret: (secret[0], secrets.PRECEDENCE[secrets.FORMATS[secret[2]].value]))
     findings: list[Finding] = []
     masked_until = 0
     for start, end, number in found:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from math import log2
 from typing import Literal, NamedTuple
 
+from rolebundle.scan import note_passwords
 from rolebundle.scan.finding import Finding
 from rolebundle.scan.linear import compiled
 
@@ -23,12 +24,17 @@ _MAX_KEY_CHARS = 65_536
 _MIN_KEY_RUN = 32
 _MIN_KEY_BITS = 2.5
 
-Value = Literal["whole", "password", "key", "token", "basic"]
+Value = Literal["whole", "password", "key", "token", "basic", "label", "pair"]
 """How a match is judged: a ``whole`` match by its entropy; a value that follows a name by its kind.
 
 A ``password`` has 8 characters or more, a ``key`` 12, a ``token`` 16. A ``basic`` one is the base64
-of a user and a password.
+of a user and a password. A ``label`` and a ``pair`` are the passwords of notes
+(``note_passwords.py``).
 """
+PRECEDENCE: dict[Value, int] = {
+    "whole": 0, "password": 1, "key": 1, "token": 1, "basic": 1, "label": 2, "pair": 2,
+}  # fmt: skip
+"""Of several findings at one place the lowest counts."""
 _MIN_CHARS = {"password": 8, "key": 12, "token": 16}
 _MIN_BITS = {"password": 2.5, "key": 2.75, "token": 2.9}
 
@@ -202,6 +208,8 @@ FORMATS = (
         _VALUE,
         value="password",
     ),
+    Format("password", note_passwords.LABEL, "", value="label"),
+    Format("password", note_passwords.PAIR, "", value="pair"),
     *_named_formats(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
     *_named_formats(
         r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
@@ -265,6 +273,18 @@ def masked(text: str, findings: Iterable[Finding]) -> str:
         copied_until = finding.end
     parts.append(text[copied_until:])
     return "".join(parts)
+
+
+def places(
+    format_: Format, text: str, start: int, end: int, matched: str
+) -> Iterable[note_passwords.Span]:
+    """Start and end of each secret that a match finds."""
+    if format_.value == "label":
+        return note_passwords.labelled(text, start)
+    if format_.value == "pair":
+        return note_passwords.paired(text, start)
+    found = place(format_, text, start, end, matched)
+    return [found] if found else []
 
 
 def place(format_: Format, text: str, start: int, end: int, matched: str) -> tuple[int, int] | None:

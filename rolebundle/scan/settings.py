@@ -37,6 +37,7 @@ _WEIGHTS = {
     "instruction_role_change": 0.5,
     "instruction_tool_call": 0.5,
     "instruction_encoded_payload": 0.5,
+    "instruction_forged_state": 0.3,
     # Hidden text and instructions in the same document, or instructions that markup hides.
     "hidden_instructions": 1.0,
 }

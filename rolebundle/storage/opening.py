@@ -40,6 +40,7 @@ _PAUSE_SECONDS = 0.02
 # The versions whose tables or columns are filled by code.
 _COMPARTMENTS = 2
 _DIGESTS = 7
+_FACTS_APART = 12
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
@@ -50,7 +51,7 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
 
     Args:
         path: the corpus file.
-        verify: refuse a corpus whose seal is broken.
+        verify: refuse a corpus with a broken seal.
 
     Raises:
         UsageError: there is no file.
@@ -87,7 +88,7 @@ def open_writer(
         path: the file.
         lock: prevent other processes from replacing the file while it is open. False for a private
             copy.
-        verify: refuse a corpus whose seal is broken. Only a check or a repair opens such a one.
+        verify: refuse a corpus with a broken seal. Only a check or a repair opens such a one.
         replica: open a replica, too. Only its publisher changes one; others, a private copy of it.
 
     Raises:
@@ -277,11 +278,11 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
         if version < _DIGESTS:
-            from rolebundle.storage import purge
-
             vector_index.rehash(corpus)
-            purge.overwrite_remains(corpus)
+            vector_index.rebuild(corpus)
             digests.write_all(corpus)
+        elif version < _FACTS_APART:
+            _separate_facts(corpus)
         if version < latest:
             seal.write(corpus)
         db.pragma("user_version", latest)
@@ -322,3 +323,12 @@ def _fill_compartments(corpus: Corpus) -> None:
         if corpus.load_bundled_extension("vec1"):
             corpus.run(f"DROP TABLE IF EXISTS fast_{index.id}")
     partition.assign_compartments(corpus, partition.no_denied_patterns)
+
+
+def _separate_facts(corpus: Corpus) -> None:
+    """Give remembered facts compartments of their own."""
+    from rolebundle.storage.indexes import partition
+
+    if vector_index.all_indexes(corpus):
+        corpus.load_vectors()
+    partition.separate_facts(corpus)

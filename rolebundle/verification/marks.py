@@ -1,7 +1,7 @@
 """Who may mark which passage as what.
 
-An agent lowers what is believed and never raises it: it may dispute and reject what it sees, and
-remove its own marks. It does not change what the owner has marked.
+Only a person's mark changes answers. An agent may dispute what it sees, which other readers are
+shown, and remove its own marks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.document import Mark, iso_utc
 from rolebundle.contracts.marks import MarkRecord, MarkRequest
-from rolebundle.contracts.terms import Authority, MarkState
+from rolebundle.contracts.terms import MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
 from rolebundle.retrieval.lookups.lookup import (
@@ -27,8 +27,6 @@ from rolebundle.storage.records import marks as storage
 from rolebundle.storage.records.marks import MarkKind, StoredMark
 from rolebundle.verification.statements import checked_statement
 
-AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")
-
 
 class Target(NamedTuple):
     """What a mark is of.
@@ -37,13 +35,11 @@ class Target(NamedTuple):
         kind: a chunk or a document.
         name: its id.
         text_hash: the hash of its present text; empty if it has none.
-        document_id: the document; for a chunk, the one that it belongs to.
     """
 
     kind: MarkKind
     name: str
     text_hash: str
-    document_id: str
 
 
 def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
@@ -70,7 +66,7 @@ def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
             f"name {passage.chunk_id} or {document_id}",
         )
     name = passage.chunk_id if kind == "chunk" else document_id
-    return Target(kind, name, storage.text_hash(corpus, kind, name) or "", document_id)
+    return Target(kind, name, storage.text_hash(corpus, kind, name) or "")
 
 
 def mark_as_owner(
@@ -110,14 +106,11 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
         named = find_reference(corpus, target, ReferenceScope(absolute=True))
         if named is not None and named.kind in ("chunk", "document"):
             target = resolve_target(corpus, target, named).name
-    return remove_mark(corpus, marked.get(target, "document"), target, authority="owner")
+    return remove_mark(corpus, marked.get(target, "document"), target)
 
 
 def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     """Mark a passage or document that an agent sees, or remove the agent's own mark.
-
-    The agent's view is taken while no other process can write. So a policy that is set, or a
-    passage that is purged, in the meantime cannot be missed.
 
     Raises:
         AccessDenied: the policy does not allow the agent to mark, the agent may not set this
@@ -126,32 +119,18 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
             instructions to a model.
         CorpusBusy, StorageError: the mark was not stored.
     """
-    agent = access.resolve_agent(request.agent)
-    with access.open_view(agent) as (_, view):
-        # Before the lock, which others would wait for.
-        access.check_write(view, "mark")
-    name = agent or "agent"
-    workspace = access.workspace
-    with (
-        workspace.open_writer() as corpus,
-        workspace.recorder.change(corpus, "mark", agent=agent) as details,
-        access.open_view(agent) as (seen, view),
-    ):
-        access.check_write(view, "mark")
-        scope = access.reference_scope(view)
-        named = resolve_reference(seen, request.id, scope)
+    with access.writing(request.agent, "mark") as writing:
+        scope, name = access.reference_scope(writing.view), writing.name
+        named = resolve_reference(writing.seen, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
-            raise role_denied(view)
-        target = resolve_target(seen, request.id, named)
+            raise role_denied(writing.view)
+        target = resolve_target(writing.seen, request.id, named)
+        _check_own(writing.corpus, target, name)
+        writing.details["state"] = request.state
         if request.state == "unverified":
-            record = remove_mark(
-                corpus, target.kind, target.name, authority="agent", removed_by=name
-            )
-        else:
-            mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
-            record = put_mark(corpus, target, mark)
-        details["state"] = request.state
-    return record
+            return remove_mark(writing.corpus, target.kind, target.name)
+        mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
+        return put_mark(writing.corpus, target, mark)
 
 
 def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
@@ -163,43 +142,33 @@ def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
         mark: the mark.
 
     Raises:
-        AccessDenied: an agent may not set this state, or the owner has marked the target.
+        AccessDenied: an agent may not set this state.
         UsageError: the reason of an agent gives instructions to a model.
     """
     mark = mark._replace(reason=checked_statement(mark.reason, mark.authority))
-    if mark.authority == "agent" and mark.state not in AGENT_STATES:
+    if mark.authority == "agent" and mark.state != "disputed":
         raise AccessDenied(
             "mark_denied",
             f"an agent may not mark a passage as {mark.state}",
-            f"an agent may use {', '.join(AGENT_STATES)}; ask the owner to verify it",
+            "mark it as disputed, and ask a person: `rolebundle mark` without --agent",
         )
-    if mark.authority == "agent":
-        _refuse_if_owned(corpus, target)
     stored = StoredMark(target.kind, target.name, target.text_hash, mark)
     storage.put_mark(corpus, stored)
     increment_generation(corpus)
     return _record(stored, ended=False)
 
 
-def remove_mark(
-    corpus: Corpus, kind: MarkKind, target: str, *, authority: Authority, removed_by: str = ""
-) -> MarkRecord:
+def remove_mark(corpus: Corpus, kind: MarkKind, target: str) -> MarkRecord:
     """Remove a mark, which may have ended, and return it.
 
     Raises:
         UsageError: ``not_marked``.
-        AccessDenied: an agent may only remove its own marks.
     """
     stored = storage.mark_of(corpus, kind, target)
     if stored is None:
         raise UsageError(
             "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
         )
-    if authority == "agent" and (stored.mark.authority, stored.mark.marked_by) != (
-        "agent",
-        removed_by,
-    ):
-        raise _denied(target, stored.mark)
     storage.remove_mark(corpus, kind, target)
     increment_generation(corpus)
     return _record(stored, ended=False).model_copy(update={"state": "unverified"})
@@ -215,23 +184,16 @@ def list_marks(corpus: Corpus) -> list[MarkRecord]:
     ]
 
 
-def _refuse_if_owned(corpus: Corpus, target: Target) -> None:
-    covering = [
-        storage.mark_of(corpus, target.kind, target.name),
-        storage.mark_of(corpus, "document", target.document_id),
-    ]
-    for stored in covering:
-        if stored is not None and stored.mark.authority == "owner":
-            raise _denied(target.name, stored.mark)
-
-
-def _denied(target: str, mark: Mark) -> AccessDenied:
-    author = "the owner" if mark.authority == "owner" else "another agent"
-    return AccessDenied(
-        "mark_denied",
-        f"{target}: was marked by {author}, and this agent may not change that",
-        "tell a person what is wrong with it",
-    )
+def _check_own(corpus: Corpus, target: Target, agent: str) -> None:
+    """Check that an agent changes no mark of somebody else."""
+    stored = storage.mark_of(corpus, target.kind, target.name)
+    if stored is not None and (stored.mark.authority, stored.mark.marked_by) != ("agent", agent):
+        author = "the owner" if stored.mark.authority == "owner" else "another agent"
+        raise AccessDenied(
+            "mark_denied",
+            f"{target.name}: was marked by {author}, and this agent may not change that",
+            "tell a person what is wrong with it",
+        )
 
 
 def _record(stored: StoredMark, *, ended: bool) -> MarkRecord:

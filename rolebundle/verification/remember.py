@@ -9,13 +9,14 @@ that match their file, and until when they are valid. See docs/decisions/0024-re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from shlex import quote
-from typing import Literal, NamedTuple
+from textwrap import wrap
+from typing import NamedTuple, TypeVar
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
@@ -27,8 +28,7 @@ from rolebundle.contracts.facts import (
     RememberedFact,
     RememberRequest,
 )
-from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, Sensitivity, level_rank
-from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import embed_chunks
@@ -37,23 +37,32 @@ from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
+from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, find_reference
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import has_words
 from rolebundle.scan.confidential import without_secrets
+from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
 from rolebundle.storage.content.facts import Fact, Record
-from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.indexes.compartments import visible_compartments
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.verify import verify_passages
+from rolebundle.workspace import Workspace
 
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
-_DEFAULT_SENSITIVITY: Sensitivity = "internal"
-_PLAIN_TYPE = "document"
 _MAX_ADDRESS_CHARS = 2_000
+_MAX_NAMED = 8
+# A query keeps only so many words of a text, and in scripts without spaces each letter counts.
+_CHARACTERS_AT_ONCE, _LETTERS_AT_ONCE = 300, 48
+
+
+_Answer = TypeVar("_Answer", bound=RememberedFact)
 
 
 class Author(NamedTuple):
@@ -68,11 +77,6 @@ class Author(NamedTuple):
     name: str
     view: AgentView | None = None
     may_read: Callable[[Passage], bool] | None = None
-
-    @property
-    def authority(self) -> Authority:
-        """Whether the owner or an agent files it."""
-        return "owner" if self.view is None else "agent"
 
 
 class _Source(NamedTuple):
@@ -103,65 +107,47 @@ def remember(
         The fact, and the row of its passage if that is new.
 
     Raises:
-        UsageError: the source is unknown, or the author may not see it; it is a fact itself or no
-            address; the scope must be named; or nothing is left of the fact after the scan.
-        AccessDenied: the fact may not be filed in that scope.
+        UsageError: the source is unknown, or the author may not see it; it is a fact itself, or
+            does not say the fact; or nothing is left of the fact after the scan.
+        AccessDenied: the fact may not be filed in that scope, or the agent's quota is reached.
     """
     source = _resolve_source(seen, request.source, author)
-    scope = _scope(seen, request.scope, source, author)
-    sensitivity = _sensitivity(source, author)
-    draft = _Draft(source, scope, sensitivity, now)
-    document = draft.scanned(request.fact)
-    fact_hash = _hash(normalized(document.chunks[0].content), scope, sensitivity)
+    document = _scanned(request, source, author, now)
+    [chunk], metadata = document.chunks, document.metadata
+    _check_said(seen, chunk.content, source)
     cited = source.document.document_id if source.document else ""
-    known = facts.fact_with(seen, fact_hash, cited, source.locator)
+    fact_hash = _hash(normalized(chunk.content), metadata.scope, metadata.sensitivity)
+    name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
+    known = facts.fact_named(seen, f"{SOURCE_ID}/{name}")
     if known is not None:
         verify_passages(seen, [known.chunk])
         # An agent makes what a person promoted no newer than the person saw it.
-        renew = not known.record.promoted_by or author.authority == "owner"
-        return _filed(facts.count_repetition(corpus, known, now, renew=renew), "counted"), None
-    name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
-    file, document = draft.placed(seen, document, name)
+        renew = not known.record.promoted_by or author.view is None
+        fact = facts.count_repetition(corpus, known, now, renew=renew)
+        return _answered(RememberedFact, fact, state="counted"), None
+    _check_quota(corpus, author, now)
+    file, document = _placed(seen, document, source, name)
     record = Record(fact_hash, cited, without_secrets(author.name), 1, now, now)
     fact = facts.put_fact(corpus, file, document, record, deny_matcher(corpus))
     # What was there and is not seen, for example in quarantine, must not show: not even its count.
-    return _filed(fact._replace(record=record), "stored"), fact.chunk
+    return _answered(RememberedFact, fact._replace(record=record)), fact.chunk
 
 
-def remember_as_agent(
-    access: AccessControl, request: RememberRequest, remembered_by: str | None
-) -> RememberedFact:
+def remember_as_agent(access: AccessControl, request: RememberRequest) -> RememberedFact:
     """File a fact as an agent that may do so, and record that.
 
-    The agent's view is taken while no other process can write. So a source that is purged, or a
-    policy that is set, in the meantime cannot be missed.
-
-    Args:
-        access: what the agent may see and do.
-        request: the fact and its source.
-        remembered_by: the name that is stored; ``None`` for the agent's.
-
     Raises:
-        AccessDenied: the policy does not allow the agent to remember, or not in that scope.
+        AccessDenied: the policy does not allow the agent to remember, not in that scope, or not
+            so much a day.
         UsageError: as for :func:`remember`.
         CorpusBusy, StorageError: the fact was not stored.
     """
-    agent = access.resolve_agent(request.agent)
-    with access.open_view(agent) as (_, view):
-        # Before the lock, which others would wait for.
-        access.check_write(view, "remember")
-    workspace = access.workspace
-    with workspace.open_writer() as corpus:
-        with (
-            workspace.recorder.change(corpus, "remember", agent=agent) as details,
-            access.open_view(agent) as (seen, view),
-        ):
-            access.check_write(view, "remember")
-            author = Author(remembered_by or agent or "agent", view, access.may_read(view))
-            fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
-            details["state"] = fact.state
-        if chunk is not None:
-            embed_passage(corpus, workspace.query_provider(corpus), chunk)
+    with access.writing(request.agent, "remember") as writing:
+        author = Author(writing.name, writing.view, access.may_read(writing.view))
+        now = iso_utc(datetime.now(UTC))
+        fact, chunk = remember(writing.corpus, writing.seen, request, author, now)
+        writing.details["state"] = fact.state
+    embed_passage(access.workspace, chunk)
     return fact
 
 
@@ -170,47 +156,53 @@ def normalized(fact: str) -> str:
     return " ".join(normalize("NFKC", fact).casefold().split()).rstrip(" .")
 
 
-def embed_passage(corpus: Corpus, provider: EmbeddingProvider, chunk: int) -> None:
+def embed_passage(workspace: Workspace, chunk: int | None) -> None:
     """Embed the passage of a new fact, if the corpus has an index and its model is at hand.
 
     Else it waits for its vector, as after an ingest. Other waiting passages go on waiting, so that
     an agent cannot learn of them.
     """
-    index = active_index(corpus)
-    if index is not None:
-        with suppress(EmbedderError):
-            embed_chunks(corpus, index, provider, [chunk])
+    if chunk is None:
+        return
+    with workspace.open_writer() as corpus, suppress(EmbedderError):
+        if index := active_index(corpus):
+            embed_chunks(corpus, index, workspace.query_provider(corpus), [chunk])
 
 
 # -- where it comes from, and where it belongs -----------------------------------------------------
 
 
 def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
+    is_address = reference.casefold().startswith(("http://", "https://"))
+    # What was fetched from an address is a document, and no address is invented.
+    stored = facts.document_from(seen, reference) if is_address else None
     try:
-        named = find_reference(seen, reference, ReferenceScope())
+        named = find_reference(seen, stored or reference, ReferenceScope())
     except UsageError as error:
         if error.code != "not_found":
             raise
         named = None
-    if named is None:
-        if reference.casefold().startswith(("http://", "https://")):
-            return _address(reference)
-        raise _unknown_source(reference)
-    _, passages, lines = named
+    passages = named.passages if named else []
     if author.may_read is not None:
         passages = [passage for passage in passages if author.may_read(passage)]
-        if not passages:
-            raise _unknown_source(reference)
+    if named is None or not passages:
+        if is_address and author.view is None:
+            return _address(reference)
+        raise UsageError(
+            "not_found",
+            f"{reference[:200]}: no passage, document or lines of that name in this corpus",
+            "copy a chunk_id or locator from an answer; the owner may also give an http(s) address",
+        )
     verify_passages(seen, [passage.rowid for passage in passages])
     first, last = passages[0], passages[-1]
-    if facts.location_of(seen, first.rowid).startswith(REMEMBERED):
+    if first.document.source_kind == REMEMBERED_KIND:
         raise UsageError(
             "source_is_fact",
             f"{reference}: is a remembered fact itself",
             f"cite its source: {first.document.uri}",
         )
-    start = first.start_line if lines is None else max(lines[0], first.start_line)
-    end = last.end_line if lines is None else min(lines[1], last.end_line)
+    lines = named.lines or (first.start_line, last.end_line)
+    start, end = max(lines[0], first.start_line), min(lines[1], last.end_line)
     return _Source(f"{first.path}:{start}-{end}", first.document.title, passages)
 
 
@@ -220,64 +212,28 @@ def _address(reference: str) -> _Source:
         host = address.hostname
     except ValueError:
         host = None
-    if not host or len(reference) > _MAX_ADDRESS_CHARS or not reference.isprintable():
+    is_plain = len(reference) <= _MAX_ADDRESS_CHARS and reference.isprintable()
+    # Every agent that sees the fact sees its source, so a password must not be in it.
+    if not host or not is_plain or "@" in address.netloc:
         raise UsageError(
             "bad_source",
-            f"{reference[:100]}: is not the address of a page",
+            "the source is not the address of a page without a user name and password",
             "give a whole address, such as https://example.com/limits",
-        )
-    if "@" in address.netloc:
-        # Every agent that sees the fact sees its source.
-        raise UsageError(
-            "source_has_password",
-            f"the address of a page at {host} has a user name or password",
-            "give the address without it",
         )
     return _Source(reference, host)
 
 
-def _unknown_source(reference: str) -> UsageError:
-    return UsageError(
-        "not_found",
-        f"{reference[:200]}: no passage, document or lines of that name in this corpus",
-        "copy a chunk_id or locator from a bundle, or give an http(s) address",
-    )
-
-
-def _scope(seen: Corpus, requested: str | None, source: _Source, author: Author) -> str:
+def _scope(requested: str | None, source: _Source, author: Author) -> str:
     """The scope of a fact: that of its source, unless the owner says otherwise."""
-    own = source.document.scope if source.document else None
-    if author.view is None:
-        return requested or own or DEFAULT_SCOPE
-    if own is not None:
-        if requested not in (None, own):
-            # Its locator would show the readers of one scope what there is in another.
-            raise _scope_denied(f"a fact belongs to the scope of its source, {own}")
-        return own
-    scopes: Iterable[str] = author.view.scopes
-    if not author.view.scopes:
-        # Not any name, because each scope has indexes of its own.
-        scopes = {compartment.scope for compartment in visible_compartments(seen)}
-        if author.view.access_level is None:
-            scopes.add(DEFAULT_SCOPE)
-            requested = requested or DEFAULT_SCOPE
-    if requested is None:
-        if len(author.view.scopes) != 1:
-            raise UsageError(
-                "scope_needed",
-                "an address does not say to which scope the fact belongs",
-                "name one of your scopes in `scope`",
-            )
-        return author.view.scopes[0]
-    if requested not in scopes:
-        raise _scope_denied("this agent has no such scope")
-    return requested
-
-
-def _scope_denied(reason: str) -> AccessDenied:
-    return AccessDenied(
-        "scope_denied", f"the fact may not be filed there: {reason}", "leave `scope` out"
-    )
+    own = source.document.scope if source.document else DEFAULT_SCOPE
+    if author.view is not None and requested not in (None, own):
+        # Its locator would show the readers of one scope what there is in another.
+        raise AccessDenied(
+            "scope_denied",
+            f"the fact may not be filed there: it belongs to the scope of its source, {own}",
+            "leave `scope` out",
+        )
+    return requested or own
 
 
 def _sensitivity(source: _Source, author: Author) -> Sensitivity:
@@ -288,93 +244,128 @@ def _sensitivity(source: _Source, author: Author) -> Sensitivity:
     """
     if author.view is not None and author.view.access_level is not None:
         return author.view.access_level
-    own = source.document.sensitivity if source.document else _DEFAULT_SENSITIVITY
-    return max(own, _DEFAULT_SENSITIVITY, key=level_rank)
+    own = source.document.sensitivity if source.document else "internal"
+    return own if level_rank(own) > level_rank("internal") else "internal"
+
+
+# -- whether it may be filed -----------------------------------------------------------------------
+
+
+def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
+    """Check that the passages have most words of the fact, and its numbers, names and quotes."""
+    rowids = [passage.rowid for passage in source.passages]
+    words: dict[str, bool] = {}
+    needed: list[str] = []
+    for text in wrap(fact, _CHARACTERS_AT_ONCE if fact.isascii() else _LETTERS_AT_ONCE):
+        query = build_query(text, None)
+        found = matching_words(seen, query.content_words, rowids).values()
+        for place, (word, *_) in enumerate(query.content_words):
+            words[word.text] = any(place in places for places in found)
+        exact = [one for one in query.exact if not any(has_words(p, one) for p in source.passages)]
+        needed += exact
+    missing = [word for word, is_there in words.items() if not is_there]
+    needed += [word for word in missing if any(map(str.isdigit, word))]
+    if source.passages and (needed or 2 * len(missing) >= len(words)):
+        named = ", ".join(list(dict.fromkeys(needed or missing))[:_MAX_NAMED])
+        raise UsageError(
+            "source_does_not_say",
+            f"{source.locator}: does not say the fact: it has no {named or 'word of it'}",
+            "name the passage that says it, and state the fact in its words, numbers and names",
+        )
+
+
+def _check_quota(corpus: Corpus, author: Author, now: str) -> None:
+    """Check that an agent has not filed as many facts on this day (in UTC) as it may."""
+    if author.view is None:
+        return
+    today = datetime.fromisoformat(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    quota = author.view.facts_per_day
+    if facts.filed_since(corpus, without_secrets(author.name), iso_utc(today)) >= quota:
+        raise AccessDenied(
+            "quota_reached",
+            f"this agent has filed {quota} new facts today, and may not file more",
+            f"file it after {iso_utc(today + timedelta(days=1))}; "
+            "the owner can set `facts_per_day` in the agent's rule",
+        )
 
 
 # -- the document ----------------------------------------------------------------------------------
 
 
-class _Draft(NamedTuple):
-    """A fact that becomes a document."""
+def _scanned(request: RememberRequest, source: _Source, author: Author, now: str) -> StoredDocument:
+    """The fact as a document without a name, as the scan leaves it.
 
-    source: _Source
-    scope: str
-    sensitivity: Sensitivity
-    now: str
-
-    def scanned(self, fact: str) -> StoredDocument:
-        """The fact as a document without a name, as the scan leaves it.
-
-        Raises:
-            UsageError: nothing is left.
-        """
-        chunk = ReadyChunk("", fact, 1, fact.count("\n") + 1)
-        [scanned] = scan_documents(
-            [IntakeDocument(ParsedDocument(ready=(chunk,)), self._metadata())], ScanSettings()
+    Raises:
+        UsageError: nothing is left, or it forges a state.
+    """
+    chunk = ReadyChunk("", request.fact, 1, request.fact.count("\n") + 1)
+    metadata = _metadata(source, now)._replace(
+        scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
+    )
+    intake = IntakeDocument(ParsedDocument(ready=(chunk,)), metadata)
+    [scanned] = scan_documents([intake], ScanSettings())
+    # The scan is done; the step after it is without one.
+    settings = RunSettings(ChunkSettings(), MAX_FACT_CHARACTERS, scan=None)
+    [document] = stored_documents([IntakeDocument(scanned.parsed, scanned.metadata)], settings)
+    if not document.chunks:
+        raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")
+    if scanned.scanned is not None and FORGED_STATE in scanned.scanned.kinds:
+        raise UsageError(
+            "forged_state",
+            "the fact has a state in brackets, as if a person had verified it",
+            "leave the state out; a person promotes a fact or marks a passage",
         )
-        # The scan is done; the step after it is without one.
-        settings = RunSettings(ChunkSettings(), MAX_FACT_CHARACTERS, scan=None)
-        [document] = stored_documents([IntakeDocument(scanned.parsed, scanned.metadata)], settings)
-        if not document.chunks:
-            raise UsageError(
-                "empty_fact", "the fact has no visible text", "state it in plain words"
-            )
-        return replace(document, scanned=scanned.scanned)
+    return replace(document, scanned=scanned.scanned)
 
-    def placed(
-        self, seen: Corpus, document: StoredDocument, name: str
-    ) -> tuple[StoredFile, StoredDocument]:
-        """The document under its name, and its place below the file of its source."""
-        document_id = f"{SOURCE_ID}/{name}"
-        [chunk] = document.chunks
-        chunk = chunk._replace(chunk_id=f"{document_id}#{chunk.content_hash[:10]}")
-        path, location = name, name
-        if self.source.passages:
-            first = self.source.passages[0]
-            path = f"{first.path}/{name}"
-            location = f"{facts.location_of(seen, first.rowid)}/{name}"
-        file = StoredFile(f"{REMEMBERED}{location}", path, content_hash(chunk.content), "")
-        metadata = document.metadata._replace(document_id=document_id)
-        return file, replace(document, metadata=metadata, chunks=(chunk,))
 
-    def _metadata(self) -> DocumentMetadata:
-        document, passages = self.source.document, self.source.passages
-        metadata = DocumentMetadata(
-            document_id="",
-            source_id=SOURCE_ID,
-            title=self.source.title,
-            uri=self.source.locator,
-            document_type="fact",
-            trust_tier="untrusted",
-            updated_at=self.now,
-            source_kind=REMEMBERED_KIND,
-            sensitivity=self.sensitivity,
-            origin="agent",
-            scope=self.scope,
-            reach="none",
-        )
-        if document is None:
-            return metadata
-        # Roles reject by source, type and domain. What they reject must not come back as a fact.
-        kind = [] if document.document_type == _PLAIN_TYPE else [document.document_type]
-        return metadata._replace(
-            source_id="/".join([SOURCE_ID, document.source_id, *kind]),
-            domain=document.domain,
-            valid_from=document.valid_from,
-            valid_until=document.valid_until,
-            applicable_roles=next(
-                filter(None, (passage.applicable_roles for passage in passages)), ()
-            ),
-            excluded_roles=tuple(
-                dict.fromkeys(role for passage in passages for role in passage.excluded_roles)
-            ),
-        )
+def _placed(
+    seen: Corpus, document: StoredDocument, source: _Source, name: str
+) -> tuple[StoredFile, StoredDocument]:
+    """The document under its name, and its place below the file of its source."""
+    document_id = f"{SOURCE_ID}/{name}"
+    [chunk] = document.chunks
+    first = source.passages[0] if source.passages else None
+    path = f"{first.path}/{name}" if first else name
+    location = f"{facts.location_of(seen, first.rowid)}/{name}" if first else name
+    return StoredFile(f"{REMEMBERED}{location}", path, content_hash(chunk.content), ""), replace(
+        document,
+        metadata=document.metadata._replace(document_id=document_id),
+        chunks=(chunk._replace(chunk_id=f"{document_id}#{chunk.content_hash[:10]}"),),
+    )
+
+
+def _metadata(source: _Source, now: str) -> DocumentMetadata:
+    metadata = DocumentMetadata(
+        document_id="",
+        source_id=SOURCE_ID,
+        title=source.title,
+        uri=source.locator,
+        document_type="fact",
+        trust_tier="untrusted",
+        updated_at=now,
+        source_kind=REMEMBERED_KIND,
+        origin="agent",
+        reach="none",
+    )
+    document = source.document
+    if document is None:
+        return metadata
+    # Roles reject by source, type and domain. What they reject must not come back as a fact.
+    kind = [document.document_type] if document.document_type != "document" else []
+    applicable = (passage.applicable_roles for passage in source.passages)
+    excluded = (role for passage in source.passages for role in passage.excluded_roles)
+    return metadata._replace(
+        source_id="/".join([SOURCE_ID, document.source_id, *kind]),
+        domain=document.domain,
+        valid_from=document.valid_from,
+        valid_until=document.valid_until,
+        applicable_roles=next(filter(None, applicable), ()),
+        excluded_roles=tuple(dict.fromkeys(excluded)),
+    )
 
 
 def _hash(*values: str, size: int = 16) -> str:
-    text = json.dumps(values)
-    return blake2b(text.encode("ascii"), digest_size=size).hexdigest()
+    return blake2b(json.dumps(values).encode("ascii"), digest_size=size).hexdigest()
 
 
 # -- what the owner does ---------------------------------------------------------------------------
@@ -415,9 +406,8 @@ def forget(corpus: Corpus, document_id: str) -> FactRecord:
         UsageError: there is no such fact.
     """
     fact = _fact_named(corpus, document_id)
-    record = _record(fact, facts.missing_sources(corpus))
     facts.forget(corpus, fact)
-    return record
+    return _record(fact, facts.missing_sources(corpus))
 
 
 def _fact_named(corpus: Corpus, document_id: str) -> Fact:
@@ -432,29 +422,19 @@ def _fact_named(corpus: Corpus, document_id: str) -> Fact:
 
 
 def _record(fact: Fact, missing_sources: set[str]) -> FactRecord:
-    return FactRecord(
-        **_filed(fact, "stored").model_dump(),
-        remembered_by=fact.record.remembered_by,
-        promoted_by=fact.record.promoted_by or None,
-        source_is_gone=fact.record.source_document in missing_sources,
-    )
+    is_gone = fact.record.source_document in missing_sources
+    by = fact.record.promoted_by or None
+    return _answered(FactRecord, fact, promoted_by=by, source_is_gone=is_gone)
 
 
-def _filed(fact: Fact, state: Literal["stored", "counted"]) -> RememberedFact:
-    return RememberedFact.model_validate(
-        {
-            "state": "quarantined" if fact.verdict == "quarantine" else state,
-            "document_id": fact.document_id,
-            "chunk_id": fact.chunk_id,
-            "locator": fact.locator,
-            "source": fact.source,
-            "fact": fact.content,
-            "scope": fact.scope,
-            "sensitivity": fact.sensitivity,
-            "trust_tier": fact.trust_tier,
-            "count": fact.record.filings,
-            "first_at": fact.record.first_at,
-            "last_at": fact.record.last_at,
-            "flags": list(fact.flags) or None,
-        }
-    )
+def _answered(model: type[_Answer], fact: Fact, **more: object) -> _Answer:
+    """A fact as an answer shows it."""
+    values = {**fact._asdict(), **fact.record._asdict(), "state": "stored", **more}
+    values |= {
+        "fact": fact.content,
+        "count": fact.record.filings,
+        "flags": list(fact.flags) or None,
+    }
+    if fact.verdict == "quarantine":
+        values["state"] = "quarantined"
+    return model.model_validate({name: values[name] for name in model.model_fields})

@@ -14,17 +14,18 @@ import click
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.backups import create_backup
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from support.commands import SAMPLE, invoke
+from support.commands import invoke
 from support.full_disk import FILLER, fill_up, on_own_file_system, run_command
 from support.leftover_log import leave_a_log
 from support.operations import POLICY, STEPS, Place, stored_rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 
-MEGABYTES = 12
+MEGABYTES = 20
 PAGE = "https://example.com/a"
 REQUEST = b'{"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "note"}}\n'
 MCP = (
@@ -100,9 +101,6 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "scopes lint": (Use("read", ("{}/policy.toml", *DB)),),
     "scopes set": (Use("write", ("{}/policy.toml", *DB)),),
     "scopes show": (READ,),
-    "trust approve": (Use("write", ("{}/new", *DB)),),
-    "trust list": (READ,),
-    "trust revoke": (Use("write", (str(SAMPLE), *DB)),),
     "quarantine drop": (Use("write", ("tree/hidden.md", *DB)),),
     "quarantine list": (READ,),
     "quarantine release": (Use("write", ("tree/hidden.md", *DB)),),
@@ -140,7 +138,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "gate facts": (Use("read", ("{}/work.gate.toml", *DB)),),
     "gate hook": (Use("read", ("exit-code", "{}/work.gate.toml", *DB), code=1),),
     "gate start": (Use("write", ("{}/work.gate.toml", *DB)),),
-    "remember add": (Use("write", ("A fact.", "--source", "n1.md:1-3", "--by", "Ana", *DB)),),
+    "remember add": (Use("write", ("A fact.", "--source", PAGE, "--by", "Ana", *DB)),),
     "remember forget": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
     "remember list": (READ,),
     "remember promote": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
@@ -246,11 +244,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert invoke("replica", "publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
     pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")
     assert invoke("replica", "pull", *_at(folder, pulled)).code == 0
-    (folder / "new").mkdir()
-    (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
-        admin.approvals.approve_manifest(SAMPLE)
-        admin.backups.create(place.saved)
+        create_backup(admin.workspace, place.saved)
     bundle = invoke("retrieve", "note", "--format", "json", *_at(folder, LEXICAL)).out
     (folder / "bundle.json").write_text(bundle, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")

@@ -40,7 +40,7 @@ def test_the_methods(sidecar: Sidecar) -> None:
     [chosen] = bundle["selected"]
     assert sidecar.get(chosen["chunk_id"])
     assert sidecar.why("token refresh", chosen["chunk_id"])
-    assert sidecar.verify("", chunk_ids=[chosen["chunk_id"]])["verdict"] == "nothing_to_verify"
+    assert sidecar.verify("", chunk_ids=[chosen["chunk_id"]])["verdict"] == "nothing_to_check"
     assert "mossline-security-reviewer" in [role["role_id"] for role in sidecar.roles()]
     assert sidecar.status()["corpus"]["documents"] == 1
     assert sidecar.call("initialize")["name"] == "rolebundle"

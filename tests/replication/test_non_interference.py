@@ -38,9 +38,10 @@ from rolebundle.replication import publish as publishing
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts, store
 from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import marks

@@ -24,6 +24,7 @@ import pytest
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, key_id
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import latest_version
 from support.commands import CODED, invoke
 from support.replication_site import names_in
 from support.sound import contents
@@ -183,7 +184,7 @@ FIELDS: dict[str, object] = {
     "content_digest": "0" * 32,
     "packed_digest": "0" * 64,
     "unpacked_bytes": 5,
-    "schema_version": 11,
+    "schema_version": latest_version() + 1,
     "documents": 0,
     "chunks": 0,
     "quarantined": 5,
@@ -269,8 +270,12 @@ CASES: dict[str, Case] = {
             ),
         }
     ),
-    "newer schema": offered(lambda w: w.signed_again(w.site.key, schema_version=11)),
-    "older schema": offered(lambda w: w.signed_again(w.site.key, schema_version=9)),
+    "newer schema": offered(
+        lambda w: w.signed_again(w.site.key, schema_version=latest_version() + 1)
+    ),
+    "older schema": offered(
+        lambda w: w.signed_again(w.site.key, schema_version=latest_version() - 1)
+    ),
     "expired": offered(lambda w: w.signed_again(w.site.key, expires_at="2026-01-01T00:00:00Z")),
     "corpus in place": offered(
         lambda w: without_packed({**w.new, DATABASE: w.site.db.read_bytes()})

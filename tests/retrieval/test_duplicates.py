@@ -69,11 +69,9 @@ def test_texts_that_differ_in_one_word_are_no_copies(
         ({"path": "guides/for-all/rules.md"}, {"path": "old/rules.md"}),
         ({"path": "guides/rules-of-all.md"}, {"path": "Copy of rules.md"}),
         ({"path": "guides/rules-of-all.md"}, {"path": "rules (copy).md"}),
-        ({"origin": "internal"}, {"origin": "agent", "trust_tier": "authoritative"}),
     ],
     ids=[
         "trust", "newer", "dated", "shorter path", "not old", "not a copy", "not (copy)",
-        "not what an agent filed",
     ],
 )  # fmt: skip
 def test_which_stands_for_the_other(better: dict[str, Any], other: dict[str, Any]) -> None:

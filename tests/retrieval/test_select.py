@@ -91,8 +91,7 @@ class TestSuperseded:
         assert rejections(selection) == {"old": ("conflict_downrank", "superseded by v2, v3")}
 
     def test_it_is_no_conflict(self) -> None:
-        texts = (f"Backups are kept for {days} days." for days in (30, 90))
-        old, new = (passage(name, text) for name, text in zip(("old", "new"), texts, strict=True))
+        old, new = passage("old"), passage("new", contradicts=("doc-old",))
         assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts
         old = old._replace(superseded_by=(Superseder("doc-new", "general"),))
         assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Files = Mapping[str, str | bytes]
-Act = Callable[[Path], None]
+Act = Callable[[Path], object]
 
 CONTRACT = "work.gate.toml"
 LONG_AGO = 1_600_000_000
@@ -21,16 +22,13 @@ class Scenario:
     """One attempt.
 
     ``before``: the files at the start. ``contract``: its criteria. ``act``: what the agent does,
-    files to write or a function of the folder. ``stop_reason`` and ``output``: what is known of the
-    run. ``edited``: what the contract is changed to. ``started``: whether the gate was started.
+    files to write or a function of the folder. ``edited``: what the contract is changed to. ``started``: whether the gate was started.
     """
 
     name: str
     contract: str
     act: Files | Act
     before: Files = field(default_factory=dict)
-    stop_reason: str | None = None
-    output: str | bytes | None = None
     edited: str | None = None
     started: bool = True
 
@@ -87,7 +85,15 @@ def touch(name: str, seconds: int | None = None) -> Act:
 
 
 def copy(source: str, target: str) -> Act:
-    return lambda folder: shutil.copy(folder / source, folder / target) and None
+    return lambda folder: shutil.copy(folder / source, folder / target)
+
+
+def move(source: str, target: str) -> Act:
+    def act(folder: Path) -> None:
+        (folder / target).parent.mkdir(exist_ok=True)
+        (folder / source).rename(folder / target)
+
+    return act
 
 
 def then(*acts: Act | Files) -> Act:
@@ -185,13 +191,45 @@ def _report_file(name: str, text: str | bytes) -> Scenario:
     return Scenario(f"the file is {name}", ONLY_EXISTS, {"report.md": text})
 
 
-def _answered(name: str, text: str | bytes) -> Scenario:
-    return Scenario(f"the answer is {name}", CHANGED_REPORT, {"report.md": REPORT}, output=text)
-
-
-def _stopped(reason: str) -> Scenario:
-    name = f"the stop reason is {reason or 'empty'}"
-    return Scenario(name, CHANGED_REPORT, {"report.md": REPORT}, stop_reason=reason)
+MOVED = criteria('check = "moved_from"\nfile = "new/a.md"\nfrom = "a.md"')
+RESTORED = criteria('check = "restored"\nfile = "a.md"')
+_SETTINGS = '{"name": "a", "list": [1, 2]}'
+NO_CHANGES = [
+    ("an invisible character", "a.md", REPORT, REPORT.replace("token", "to\u200bken")),
+    (
+        "another Unicode form",
+        "a.md",
+        "Ein Bericht über Öl.\n",
+        "Ein Bericht u\u0308ber O\u0308l.\n",
+    ),
+    ("other lines", "a.md", REPORT, REPORT.replace("\n\n", "\n\n\n").replace(" the ", "  the\n")),
+    ("a comment that nobody sees", "a.md", REPORT, REPORT + "<!-- done -->\n"),
+    ("a no-break space", "a.txt", REPORT, REPORT.replace("a token", "a\u00a0token")),
+    ("white space in a comment", "a.py", PROGRAM + "# a  b\n", PROGRAM + "    #  a b\n"),
+    ("the order of keys", "a.json", _SETTINGS, '{"list": [1,2],\n "name": "a"}'),
+    ("quotation marks of cells", "a.csv", "a,b\n1,x y\n", '"a","b"\r\n"1","x y"\r\n'),
+    ("white space of markup", "a.html", "<p>a</p><p>b</p>", "<p>a</p>\n\n  <p>b</p>\n"),
+]
+NO_RESULTS: list[tuple[str, str | bytes]] = [
+    ("a.json", '{"items": []}'), ("a.json", '{"a": {"b": null, "c": ""}}'), ("a.jsonl", "{}\n{}\n"),
+    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"), ("a.yaml", "items: []\nname:\n"),
+    ("a.toml", "# settings\n[a]\n"), ("a.xml", "<items><item/></items>"),
+    ("a.html", "<html><head><title>A</title></head><body></body></html>"),
+    ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"")),
+    ("a.py", "import re\n\n\ndef f(x):\n    raise NotImplementedError\n"),
+    ("a.sql", "-- migration\n-- statements here\n"), ("a.md", "# Report\n\n**Summary:**\n\nRisks:\n"),
+    ("a.ipynb", '{"cells": [], "metadata": {"a": "b"}, "nbformat": 4, "nbformat_minor": 5}'),
+    ("a.png", "a picture"), ("a.pdf", PAGE_404), ("a.jpg", b"\x89PNG\r\n\x1a\n" + bytes(99)),
+    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.html", "no markup"), ("a.json", "none"),
+    ("a.md", b"%PDF-1.7\n" + bytes(range(256))), ("a.csv", "<!DOCTYPE html><html></html>"),
+    ("a.md", "# A\n\nTODO\n\n# B\n\nTODO: all\n"), ("a.md", "Dear [Insert name],\n\nhello.\n"),
+    ("a.md", "Owner: TBD\nThe rest is known.\n"), ("a.md", "| a | b |\n|---|---|\n| x | TBD |\n"),
+    ("a.txt", "To <your name here>: hello\n"), ("a.py", "x = 1  # TODO: all of it\n"),
+    ("a.py", "<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> b\n"),
+    ("a.txt", "I'm sorry, but I was unable to open the file.\n"),
+    ("a.json", '{"error": {"code": 529, "message": "overloaded"}}'),
+    ("a.md", "Error: 529: retrying\n" * 60 + "Error: giving up\n"),
+]  # fmt: skip
 
 
 FALSE_COMPLETIONS = [
@@ -215,8 +253,6 @@ FALSE_COMPLETIONS = [
     Scenario("an old file was emptied", CHANGED_REPORT, {"report.md": ""}, {"report.md": OLD_REPORT}),
     Scenario("padded with white space to the size", THOROUGH,
              {"report.md": "## Findings\n" + " " * 1000}),
-    _answered("empty", ""),
-    _answered("white space", " \n"),
     # Stale and substituted.
     Scenario("touched", CHANGED_REPORT, touch("report.md"), {"report.md": OLD_REPORT}),
     Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
@@ -228,15 +264,11 @@ FALSE_COMPLETIONS = [
     Scenario("an old report was copied, and only its existence is asked", ONLY_EXISTS,
              copy("archive/2025.md", "report.md"), {"archive/2025.md": OLD_REPORT}),
     Scenario("an old report was moved", THOROUGH,
-             lambda f: (f / "2025.md").rename(f / "report.md") and None, {"2025.md": OLD_REPORT}),
+             move("2025.md", "report.md"), {"2025.md": OLD_REPORT}),
     Scenario("one of two was copied", criteria(changed("a.md"), exists("b.md")),
              then({"a.md": REPORT}, copy("old.md", "b.md")), {"old.md": OLD_REPORT}),
     Scenario("one text under two names", criteria(changed("a.md"), changed("b.md")),
              {"a.md": REPORT, "b.md": REPORT}),
-    Scenario("an artifact from before the start was put in", THOROUGH,
-             then({"report.md": REPORT}, touch("report.md", LONG_AGO))),
-    Scenario("an older version was put back", CHANGED_REPORT,
-             then({"report.md": REPORT}, touch("report.md", LONG_AGO)), {"report.md": OLD_REPORT}),
     Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
     Scenario("a symbolic link to the outside", ONLY_EXISTS, link("/etc/hostname", "report.md")),
@@ -255,23 +287,14 @@ FALSE_COMPLETIONS = [
     _report_file("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
     _report_file("a status line", "HTTP/1.1 503 Service Unavailable\n"),
     _report_file("a missing program", "bash: line 1: pandoc: command not found\n"),
-    _answered("a traceback", TRACEBACK),
-    _answered("an API error", 'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}'),
     # Refusals and placeholders.
     _report_file("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
     _report_file("a refusal below a title", "# Report\n\nI was unable to find any data for this report.\n"),
-    _answered("a refusal", "I cannot complete this task because the tests need a network."),
-    _answered("an admission", "Unfortunately, I was not able to finish the report."),
     _report_file("a placeholder", "TODO: write the report\n"),
     _report_file("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
     Scenario("headings with nothing decided", THOROUGH.replace("300", "40"),
              {"report.md": "# Report\n\n## Findings\n\nTBD\n\n## Recommendation\n\nTBD\n"}),
     _report_file("filler", "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20),
-    # The run did not end.
-    _stopped("max_tokens"),
-    _stopped("tool_use"),
-    _stopped("timeout"),
-    _stopped(""),
     # Criteria that were not checked, or not by the contract of the start.
     Scenario("a command was skipped", criteria(changed("report.md"), COMMAND), {"report.md": REPORT}),
     Scenario("the contract was made easier", THOROUGH, {"report.md": "A short and wrong report."},
@@ -290,10 +313,37 @@ FALSE_COMPLETIONS = [
              {"f.json": '{"title": "Findings", "findings": ["The token is read tw'}),
     Scenario("a page in the place of a download", criteria(changed("f.csv")),
              {"f.csv": "<!DOCTYPE html><html><title>Sign in</title><p>Sign in</p></html>"}),
-    _report_file("one sentence again and again", "This is the report that was asked for. " * 40),
+    Scenario("one sentence again and again", THOROUGH,
+             {"report.md": "## Findings\n\n" + "This is the report that was asked for. " * 40}),
     Scenario("an old report in another encoding", CHANGED_REPORT,
              {"report.md": OLD_REPORT.encode("utf-16")}, {"report.md": OLD_REPORT}),
     _report_file("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
+    # No change in substance.
+    *(
+        Scenario(f"only {name}", criteria(changed(file)), {file: after}, {file: before})
+        for name, file, before, after in NO_CHANGES
+    ),
+    Scenario("a template under another title", CHANGED_REPORT,
+             {"report.md": "# Report of March\n\n## Results\n\n(results)\n"},
+             {"template.md": "# Title\n\n## Results\n\n(results)\n"}),
+    Scenario("a log under a title", CHANGED_REPORT,
+             {"report.md": "# Incident\n\n08:02 start\n08:14 no database\n"},
+             {"a.log": "08:02 start\n08:14 no database\n"}),
+    # Of another kind, or empty in substance.
+    *(
+        Scenario(f"the file {file} is {content[:30]!r}", criteria(exists(file)), {file: content})
+        for file, content in NO_RESULTS
+    ),
+    # Moved and restored.
+    Scenario("a copy, and the original is still there", MOVED, {"new/a.md": REPORT},
+             {"a.md": REPORT}),
+    Scenario("another content was moved", MOVED,
+             then({"new/a.md": OLD_REPORT}, lambda f: (f / "a.md").unlink()), {"a.md": REPORT}),
+    Scenario("nothing was moved, and the original is gone", MOVED,
+             lambda f: (f / "a.md").unlink(), {"a.md": REPORT}),
+    Scenario("something else was restored", RESTORED, {"a.md": "# Restored\n\nIt is back.\n"},
+             {"trash/a.md": REPORT}),
+    Scenario("nothing was restored", RESTORED, {}, {"a.md": "broken", "trash/a.md": REPORT}),
 ]  # fmt: skip
 
 _LONG_LOG = "".join(f"2026-11-22 12:00:{n:02} step {n} took {n * 7} ms\n" for n in range(60))
@@ -361,13 +411,6 @@ def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
     return Scenario(name, contract, {"report.md": text})
 
 
-def _claimed(text: str, stop_reason: str | None = "end_turn") -> Scenario:
-    name = f"the answer is: {text[:40]}"
-    return Scenario(
-        name, CHANGED_REPORT, {"report.md": REPORT}, output=text, stop_reason=stop_reason
-    )
-
-
 HONEST_COMPLETIONS = [
     _wrote("a report", REPORT),
     _wrote("a report that meets all", REPORT, THOROUGH),
@@ -390,7 +433,8 @@ HONEST_COMPLETIONS = [
     _wrote("a text in Japanese", "# 報告\n\nトークンはログアウト後も24時間有効です。\n"),
     _wrote("a text with a byte order mark", b"\xef\xbb\xbf" + REPORT.encode()),
     _wrote("a text in UTF-16", REPORT.encode("utf-16")),
-    _wrote("a list of open items", "# Open\n\n- TODO: bind tokens to devices\n- Ask legal about logs\n"),
+    _wrote("a list of open items", "# Open\n\n- TODO: bind tokens to devices\n- Ask legal about logs\n",
+           criteria(changed("report.md") + '\nallow = ["placeholder"]')),
     Scenario("a page about errors", criteria(changed("errors.html"), not_empty("errors.html")),
              {"errors.html": GUIDE_PAGE}),
     Scenario("a program", criteria(changed("src/*.py")), {"src/slug.py": PROGRAM}),
@@ -408,7 +452,8 @@ HONEST_COMPLETIONS = [
     Scenario("facts that fit, and there are none", FACTS,
              {"facts.json": '{"title": "Findings", "findings": []}'}, {"s.json": SCHEMA}),
     Scenario("an empty list that the schema allows",
-             criteria(changed("f.json"), 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'),
+             'allow = ["empty"]\n'
+             + criteria(changed("f.json"), 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'),
              {"f.json": "[]\n"}, {"s.json": '{"type": "array"}'}),
     Scenario("a JSON answer with an error that is null", criteria(changed("r.json")),
              {"r.json": '{"error": null, "rows": [1, 2, 3]}'}),
@@ -431,10 +476,24 @@ HONEST_COMPLETIONS = [
              {"tsconfig.json": '{\n  // strict\n  "compilerOptions": {"strict": true}\n}\n'}),
     Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
              {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
-    _claimed("Done. The report is in report.md; two findings are serious."),
-    _claimed("I wrote report.md and fixed the error: the token was read twice.", "stop"),
-    _claimed("All 14 tests pass. I could not reproduce the second failure, so I left it open, and "
-          "report.md says so.", "STOP"),
-    _claimed("The report is finished. Error handling is described in section 2.", None),
-    _claimed('{"status": "ok", "findings": 3}', "stop_sequence"),
+    Scenario("a file was moved", MOVED,
+             move("a.md", "new/a.md"),
+             {"a.md": REPORT}),
+    Scenario("a file was renamed", criteria(exists("b.md")), move("a.md", "b.md"), {"a.md": REPORT}),
+    Scenario("a file was restored", RESTORED, {"a.md": REPORT}, {"a.md": "broken", "b/a.md": REPORT}),
+    Scenario("line ends were the task", criteria(changed("a.md") + "\nexact = true"),
+             {"a.md": REPORT}, {"a.md": REPORT.replace("\n", "\r\n")}),
+    Scenario("line ends were the task, and a pattern says so", criteria(matches("a.md", r"\A[^\r]+\z")),
+             {"a.md": REPORT}, {"a.md": REPORT.replace("\n", "\r\n")}),
+    Scenario("a copy was the task", 'allow = ["copy"]\n' + criteria(changed("b.env")),
+             {"b.env": "A=1\n"}, {"a.env": "A=1\n"}),
+    _wrote("a text about placeholders", "# TODO comments\n\nWrite `TODO(name)`. Lorem ipsum is for tests.\n"),
+    _wrote("only a traceback, as asked for", TRACEBACK,
+           criteria(changed("report.md") + '\nallow = ["error"]')),
+    Scenario("a program with an old comment", criteria(changed("a.py")),
+             {"a.py": "x = 2  # TODO: rename\n"}, {"a.py": "x = 1  # TODO: rename\n"}),
+    Scenario("an interface", criteria(changed("a.py")),
+             {"a.py": "class Reader(Protocol):\n    def read(self) -> bytes: ...\n"}),
+    Scenario("a table was sorted", criteria(changed("a.csv")), {"a.csv": "n\n1\n2\n"}, {"a.csv": "n\n2\n1\n"}),
+    Scenario("a count of nothing", criteria(changed("a.json")), {"a.json": '{"errors": 0}'}),
 ]  # fmt: skip

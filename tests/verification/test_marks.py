@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import all_marks, put_mark, remove_mark
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.overlay import Overlay
@@ -68,12 +70,12 @@ def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedChunk:
 
 def put(db: Path, target: str, state: Any, reason: str = "checked") -> None:
     with Admin(db) as admin:
-        admin.marks.put(target, state, "Ana", reason)
+        put_mark(admin.workspace, target, state, "Ana", reason)
 
 
 def remove(db: Path, target: str) -> None:
     with Admin(db) as admin:
-        admin.marks.remove(target)
+        remove_mark(admin.workspace, target)
 
 
 def marks_of(db: Path) -> list[tuple[str, str]]:
@@ -154,15 +156,6 @@ def test_passages_show_their_mark(db: Path) -> None:
     assert "× 0.625 in metadata and vocabulary" in why
 
 
-def test_why_says_how_a_rejected_passage_would_be_selected(db: Path) -> None:
-    put(db, "limits", "rejected")
-    why = invoke(
-        "why", "limits#0", "the token limit", "--lexical-only", "--json", "--db", db
-    ).json()
-    assert why["code"] == "rejected_by_mark"
-    assert any("rolebundle mark remove 'limits#0'," in need for need in why["needs"])
-
-
 def test_a_mark_of_a_document_is_for_each_of_its_passages(db: Path) -> None:
     put(db, "limits", "rejected")
     assert bundle_for(db).selected == []
@@ -214,7 +207,7 @@ def test_a_secret_in_a_reason_is_masked(db: Path) -> None:
     secret = "ghp_" + "k3J9xQ2mT7vLbR4wZ8nYcF1dH6sPaE5gU0iO"
     put(db, "limits#0", "disputed", f"token {secret} works")
     with Admin(db) as admin:
-        [record] = admin.marks.all()
+        [record] = all_marks(admin.workspace)
     assert secret not in record.reason
 
 
@@ -225,23 +218,30 @@ class TestAgents:
         return db
 
     def test_an_agent_marks_what_its_policy_allows(self, db: Path) -> None:
-        record = mark_as("ada", db, "limits#0", "rejected")
+        before = bundle_for(db, "eve")
+        record = mark_as("ada", db, "limits#0", "disputed")
         assert (record.authority, record.marked_by) == ("agent", "ada")
-        assert "limits#0" not in {chunk.chunk_id for chunk in bundle_for(db, "eve", None).selected}
+        after = bundle_for(db, "eve")
+        mark = chunk_of(after, "limits#0").metadata.mark
+        assert mark is not None
+        assert (mark.state, mark.authority) == ("disputed", "agent")
+        # Others are told, and their answers are ranked as before.
+        assert [(one.chunk_id, one.scores) for one in after.selected] == [
+            (one.chunk_id, one.scores) for one in before.selected
+        ]
         with pytest.raises(AccessDenied) as refused:
             mark_as("eve", db, "limits#0", "disputed")
         assert refused.value.code == "write_denied"
 
-    @pytest.mark.parametrize("state", ["tool_verified", "supervisor_verified"])
-    def test_an_agent_verifies_nothing(self, db: Path, state: str) -> None:
+    @pytest.mark.parametrize("state", ["rejected", "tool_verified", "supervisor_verified"])
+    def test_an_agent_rejects_and_verifies_nothing(self, db: Path, state: str) -> None:
         with pytest.raises(AccessDenied) as refused:
             mark_as("ada", db, "limits#0", state)
         assert refused.value.code == "mark_denied"
 
-    @pytest.mark.parametrize("owned", ["limits#0", "limits"])
     @pytest.mark.parametrize("state", ["disputed", "rejected", "unverified"])
-    def test_an_agent_changes_no_mark_of_the_owner(self, db: Path, owned: str, state: str) -> None:
-        put(db, owned, "supervisor_verified")
+    def test_an_agent_changes_no_mark_of_the_owner(self, db: Path, state: str) -> None:
+        put(db, "limits#0", "supervisor_verified")
         with pytest.raises(RolebundleError):
             mark_as("ada", db, "limits#0", state)
         bundle = bundle_for(db, "ada", None)
@@ -250,16 +250,19 @@ class TestAgents:
         assert mark.state == "supervisor_verified"
 
     def test_the_owners_mark_counts_before_an_earlier_one_of_an_agent(self, db: Path) -> None:
-        mark_as("ada", db, "limits#0", "rejected")
+        mark_as("ada", db, "limits#0", "disputed")
         put(db, "limits", "supervisor_verified")
-        assert chunk_of(bundle_for(db, "bob", None), "limits#0").metadata.mark is not None
+        mark = chunk_of(bundle_for(db, "bob", None), "limits#0").metadata.mark
+        assert mark is not None
+        assert mark.state == "supervisor_verified"
 
     def test_an_agent_removes_its_own_marks_only(self, db: Path) -> None:
-        mark_as("ada", db, "limits#0", "rejected")
-        with pytest.raises(AccessDenied):
-            mark_as("bob", db, "limits#0", "unverified")
+        mark_as("ada", db, "limits#0", "disputed")
+        for state in ("disputed", "unverified"):
+            with pytest.raises(AccessDenied):
+                mark_as("bob", db, "limits#0", state)
         assert mark_as("ada", db, "limits#0", "unverified").state == "unverified"
-        assert "limits#0" in {chunk.chunk_id for chunk in bundle_for(db, "eve", None).selected}
+        assert chunk_of(bundle_for(db, "eve", None), "limits#0").metadata.mark is None
 
     def test_what_an_agent_may_not_see_is_unknown_to_it(self, db: Path) -> None:
         hidden = document("salary", ["the salary limit"], scope="hr")
@@ -268,7 +271,7 @@ class TestAgents:
         errors = []
         for target in ("salary#0", "nothing#0"):
             with pytest.raises(UsageError) as refused:
-                mark_as("ada", db, target, "rejected")
+                mark_as("ada", db, target, "disputed")
             errors.append((refused.value.code, str(refused.value).replace(target, "")))
         assert errors[0] == errors[1]
 
@@ -303,10 +306,10 @@ class TestAgents:
     def test_no_mark_changes_without_its_record(self, db: Path) -> None:
         put(db, "limits", "disputed")
         with Admin(db) as admin:
-            admin.audit.set("required")
+            set_audit(admin.workspace, "required")
         Path(f"{db}.audit").unlink()
         for change_mark in (
-            lambda: mark_as("ada", db, "limits#0", "rejected"),
+            lambda: mark_as("ada", db, "limits#0", "disputed"),
             lambda: put(db, "limits", "rejected"),
             lambda: remove(db, "limits"),
         ):

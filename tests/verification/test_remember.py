@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberRequest
+from rolebundle.admin.records import (
+    all_facts,
+    drop_document,
+    file_fact,
+    forget_fact,
+    promote_fact,
+    release_document,
+)
+from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -79,7 +87,7 @@ NO_SOURCES = {
     "file:///etc/passwd": "not_found",
     "https://": "bad_source",
     "https://[": "bad_source",
-    "https://ann:cat42@example.com/limits": "source_has_password",
+    "https://ann:cat42@example.com/limits": "bad_source",
     "https://example.com/a\nb": "bad_source",
     "https://example.com/" + "a" * 2_000: "bad_source",
 }
@@ -87,7 +95,8 @@ NO_SOURCES = {
 
 def test_the_source_is_a_passage_or_an_address(db: Path) -> None:
     filed = {
-        source: file_as_owner(db, f"Fact {n}.", source).source for n, source in enumerate(SOURCES)
+        source: file_as_owner(db, f"The token limit{'!' * n}", source).source
+        for n, source in enumerate(SOURCES)
     }
     assert filed == SOURCES
 
@@ -119,7 +128,7 @@ SYNTAX = [
 
 def test_the_text_is_data(db: Path) -> None:
     for text in SYNTAX:
-        fact = file_as_owner(db, text)
+        fact = file_as_owner(db, text, PAGE)
         assert fact.fact == text
         assert fact.locator.endswith(f":1-{text.count(chr(10)) + 1}")
     with open_reader(db) as corpus:
@@ -128,12 +137,12 @@ def test_the_text_is_data(db: Path) -> None:
             "chunk c WHERE c.document = d.id) FROM document d WHERE document_type = 'fact'"
         )
         assert corpus.rows("SELECT * FROM supersession") == []
-    assert governed == [("untrusted", "agent", "shared", "[]", "limits.md:1-1", 1)]
+    assert governed == [("untrusted", "agent", "shared", "[]", PAGE, 1)]
     selected = {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert {"limits#0", "limits#1"} <= selected
 
 
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(max_size=20).map(lambda text: f"the token limit {text}"))
 @few_examples
 def test_any_text_is_filed_or_refused_with_a_code(tmp_path_factory: Any, text: str) -> None:
     folder = tmp_path_factory.mktemp("facts")
@@ -141,12 +150,12 @@ def test_any_text_is_filed_or_refused_with_a_code(tmp_path_factory: Any, text: s
     with Engine(db) as engine:
         operations = Operations(engine, allow_write=True)
         try:
-            fact = operations.call("remember", {"fact": text, "source": PAGE})
+            fact = operations.call("remember", {"fact": text, "source": "limits#0"})
         except RolebundleError as error:
-            assert error.code in ("bad_request", "empty_fact")
+            assert error.code in ("bad_request", "empty_fact", "source_does_not_say")
         else:
             assert fact["count"] == 1
-            assert operations.call("remember", {"fact": text, "source": PAGE})["count"] <= 2
+            assert operations.call("remember", {"fact": text, "source": "limits#0"})["count"] <= 2
     assert problems(db) == []
     shutil.rmtree(folder)
 
@@ -168,7 +177,7 @@ def test_what_is_no_fact_is_refused(db: Path) -> None:
         operations = Operations(engine, allow_write=True)
 
         def code(text: str) -> str:
-            fields = {"fact": text, "source": PAGE}
+            fields = {"fact": text, "source": "limits#0"}
             return refusal(lambda: operations.call("remember", fields))[1]
 
         codes = {name: code(text) for name, text in NO_FACTS.items()}
@@ -179,7 +188,7 @@ def test_what_is_no_fact_is_refused(db: Path) -> None:
 
 def test_the_longest_fact_is_one_passage(db: Path) -> None:
     text = ("word " * MAX_FACT_CHARACTERS)[: MAX_FACT_CHARACTERS - 1] + "."
-    assert file_as_owner(db, text).fact == text
+    assert file_as_owner(db, text, PAGE).fact == text
     assert problems(db) == []
 
 
@@ -192,29 +201,52 @@ ATTACK = (
 SECRET = "ghp_" + "k3J9xQ2mT7vLbR4wZ8nYcF1dH6sPaE5gU0iO"
 
 
-def test_an_attack_is_quarantined(db: Path) -> None:
-    fact = file_as("agent", db, ATTACK)
+ATTACK_WORDS = (
+    "limit token evil.example evil example send file every admin now you all ignore "
+    "instructions previous"
+)
+
+
+@pytest.fixture
+def attacked(db: Path) -> Path:
+    """A corpus with a passage that has the words of an attack, and is none."""
+    with open_writer(db) as corpus, corpus.writing():
+        put_file(corpus, file_of("words"), [document("words", [ATTACK_WORDS])])
+    return db
+
+
+def attack(db: Path) -> RememberedFact:
+    return file_as("agent", db, ATTACK, "words#0")
+
+
+def test_an_attack_is_quarantined(attacked: Path) -> None:
+    db = attacked
+    fact = attack(db)
     assert fact.state == "quarantined"
     assert "instruction_override" in (fact.flags or [])
     assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     # Whoever files it again learns nothing of the one in quarantine.
-    second = file_as("agent", db, ATTACK)
+    second = attack(db)
     assert (second.state, second.count, second.document_id) == ("quarantined", 1, fact.document_id)
     assert listed(db)[ATTACK].count == 2
-    assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
+    assert (
+        refusal(lambda: promote_fact(Admin(db).workspace, fact.document_id, "Ana"))[1]
+        == "quarantined"
+    )
     with Admin(db) as admin:
-        admin.quarantine.release(fact.document_id)
+        release_document(admin.workspace, fact.document_id)
     assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(db).selected}
-    assert file_as("agent", db, ATTACK).count == 3
+    assert attack(db).count == 3
     assert problems(db) == []
 
 
-def test_a_quarantined_fact_can_be_dropped_and_filed_again(db: Path) -> None:
-    fact = file_as("agent", db, ATTACK)
+def test_a_quarantined_fact_can_be_dropped_and_filed_again(attacked: Path) -> None:
+    db = attacked
+    fact = attack(db)
     with Admin(db) as admin:
-        admin.quarantine.drop(fact.document_id)
+        drop_document(admin.workspace, fact.document_id)
     assert listed(db) == {}
-    assert file_as("agent", db, ATTACK).count == 1
+    assert attack(db).count == 1
     assert problems(db) == []
 
 
@@ -222,7 +254,7 @@ def test_secrets_are_masked_everywhere(db: Path) -> None:
     fact = file_as_owner(db, f"the token is {SECRET}", f"https://example.com/?key={SECRET}")
     assert SECRET not in fact.model_dump_json()
     with Admin(db) as admin:
-        admin.facts.remember(RememberRequest(fact="x", source=PAGE), SECRET)
+        file_fact(admin.workspace, RememberRequest(fact="x", source=PAGE), SECRET)
     for file in db.parent.glob(f"{db.name}*"):
         assert SECRET.encode() not in file.read_bytes()
 
@@ -243,7 +275,7 @@ def test_hidden_text_is_removed(db: Path) -> None:
 )
 def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
     first = file_as_owner(db)
-    second = file_as("agent", db, repeated_fact, "limits#1")
+    second = file_as("agent", db, repeated_fact, "limits")
     assert (second.state, second.count) == ("counted", 2)
     assert (second.document_id, second.fact, second.source) == (
         first.document_id,
@@ -256,7 +288,8 @@ def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other_text", ["The token limit is not forty requests.", "The token limit is 40."]
+    "other_text",
+    ["The token limit is not forty requests.", "The token limit of the service is forty."],
 )
 def test_another_fact_is_not_counted(db: Path, other_text: str) -> None:
     file_as_owner(db)
@@ -267,7 +300,7 @@ def test_the_same_fact_in_another_scope_is_another_fact(db: Path) -> None:
     assert file_as_owner(db).document_id != file_as_owner(db, scope="hr").document_id
     assert [fact.count for fact in listed(db).values()] == [1]
     with Admin(db) as admin:
-        assert len(admin.facts.all()) == 2
+        assert len(all_facts(admin.workspace)) == 2
 
 
 def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
@@ -276,7 +309,7 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     assert [fact.state for fact in filed] == ["stored"] * 3
     assert file_as_owner(db, source=pages[1]).state == "counted"
     with Admin(db) as admin:
-        assert {fact.source: fact.count for fact in admin.facts.all()} == {
+        assert {fact.source: fact.count for fact in all_facts(admin.workspace)} == {
             "limits.md:1-1": 1,
             pages[0]: 1,
             pages[1]: 2,
@@ -287,38 +320,13 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
     assert codes == ["duplicate", "duplicate"]
     with Admin(db) as admin:
-        admin.facts.forget(filed[0].document_id, "Ana")
-        assert len(admin.facts.all()) == 2
+        forget_fact(admin.workspace, filed[0].document_id, "Ana")
+        assert len(all_facts(admin.workspace)) == 2
     assert problems(db) == []
 
 
 def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.admin.facts.iso_utc", lambda _: moment)
-
-
-def test_the_newest_wins_and_the_older_stays_listed(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at("2026-01-01T00:00:00Z", monkeypatch)
-    old = file_as_owner(db, "The refresh window of the shop is 30 days.", PAGE)
-    at("2026-02-01T00:00:00Z", monkeypatch)
-    new = file_as_owner(db, "The refresh window of the shop is 90 days.", PAGE)
-
-    def winners() -> tuple[set[str], dict[str, str]]:
-        bundle = bundle_for(db, task="refresh window of the shop")
-        chosen = {chunk.chunk_id for chunk in bundle.selected}
-        return chosen & {old.chunk_id, new.chunk_id}, {
-            rejection.chunk_id: rejection.reason for rejection in bundle.rejected
-        }
-
-    chosen, rejected = winners()
-    assert chosen == {new.chunk_id}
-    assert rejected[old.chunk_id] == "conflict_downrank"
-    assert len(listed(db)) == 2
-    # Who files the old one again states it anew.
-    at("2026-03-01T00:00:00Z", monkeypatch)
-    file_as_owner(db, "The refresh window of the shop is 30 days", PAGE)
-    assert winners()[0] == {old.chunk_id}
+    monkeypatch.setattr("rolebundle.admin.records.iso_utc", lambda _: moment)
 
 
 def test_an_agent_does_not_renew_what_a_person_promoted(
@@ -327,7 +335,7 @@ def test_an_agent_does_not_renew_what_a_person_promoted(
     at("2026-01-01T00:00:00Z", monkeypatch)
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        admin.facts.promote(fact.document_id, "Ana")
+        promote_fact(admin.workspace, fact.document_id, "Ana")
 
     def updated() -> str:
         with open_reader(db) as corpus:
@@ -354,9 +362,9 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
         )
         put_file(corpus, file_of("window"), [written])
     for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
-        fact = file_as_owner(db, text)
+        fact = file_as_owner(db, text, PAGE)
         with Admin(db) as admin:
-            admin.facts.promote(fact.document_id, "Ana")
+            promote_fact(admin.workspace, fact.document_id, "Ana")
         selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
         assert "window#0" in selected
 
@@ -367,9 +375,9 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
 def test_a_person_promotes_a_fact(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        promoted = admin.facts.promote(fact.document_id, "Ben")
+        promoted = promote_fact(admin.workspace, fact.document_id, "Ben")
         assert (promoted.trust_tier, promoted.promoted_by) == ("general", "Ben")
-        refused = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
+        refused = refusal(lambda: promote_fact(admin.workspace, fact.document_id, "Cleo"))
     assert refused[1] == "already_promoted"
     assert "Ben" in refused[2]
     [chunk] = [chunk for chunk in bundle_for(db).selected if chunk.chunk_id == fact.chunk_id]
@@ -384,9 +392,12 @@ def test_a_person_promotes_a_fact(db: Path) -> None:
 def test_a_fact_is_forgotten(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        assert admin.facts.forget(fact.document_id, "Ana").document_id == fact.document_id
-        assert refusal(lambda: admin.facts.forget(fact.document_id, "Ana"))[1] == "no_such_fact"
-        assert refusal(lambda: admin.facts.forget("limits", "Ana"))[1] == "no_such_fact"
+        assert forget_fact(admin.workspace, fact.document_id, "Ana").document_id == fact.document_id
+        assert (
+            refusal(lambda: forget_fact(admin.workspace, fact.document_id, "Ana"))[1]
+            == "no_such_fact"
+        )
+        assert refusal(lambda: forget_fact(admin.workspace, "limits", "Ana"))[1] == "no_such_fact"
     assert listed(db) == {}
     assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert file_as_owner(db).count == 1
@@ -404,10 +415,11 @@ def test_the_command_line(db: Path) -> None:
     forgotten = invoke("remember", "forget", name, "--by", "Ana", "--json", "--db", db).json()
     assert forgotten["document_id"] == name
     assert invoke("remember", FACT, "--source", "limits#0", "--db", db).code == 2
-    agents = invoke("remember", FACT, "--source", PAGE, "--by", "Ana", "--agent", "a", "--db", db)
-    assert agents.code == 0
+    agents = ("remember", FACT, "--source", "limits#0", "--agent", "ada", "--db", db)
+    assert invoke(*agents, "--by", "Ana").code == 2
+    assert invoke(*agents).code == 0
     assert invoke("remember", "list", "--json", "--db", db).json()["facts"][0]["remembered_by"] == (
-        "Ana"
+        "ada"
     )
     assert invoke("remember", FACT, "--source", PAGE, "--by", "a\nb\x1b", "--db", db).code == 2
 

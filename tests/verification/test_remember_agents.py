@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import forget_fact, promote_fact
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.opening import open_reader
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
-from support.corpora import set_policy_after_first_check
+from support.corpora import document, file_of, put_file, set_policy_after_first_check
 from support.facts import (
     FACT,
     PAGE,
@@ -61,22 +62,32 @@ class TestAgents:
         assert file_as("rea", governed).count == 1
 
     def test_a_fact_belongs_to_the_scope_of_its_source(self, governed: Path) -> None:
-        assert file_as("bob", governed, source="salary#0").scope == "hr"
-        assert file_as("bob", governed, source="salary#0", scope="hr").count == 2
+        fact = "The salary limit"
+        assert file_as("bob", governed, fact, "salary#0").scope == "hr"
+        assert file_as("bob", governed, fact, "salary#0", scope="hr").count == 2
         for scope in ("shared", "nowhere"):
-            denied = refusal(lambda: file_as("bob", governed, source="salary#0", scope=scope))  # noqa: B023
+            denied = refusal(lambda: file_as("bob", governed, fact, "salary#0", scope=scope))  # noqa: B023
             assert denied[:2] == ("AccessDenied", "scope_denied")
 
-    def test_the_fact_of_an_address_belongs_to_a_scope_of_the_agent(self, governed: Path) -> None:
-        assert file_as("ada", governed, source=PAGE).scope == "shared"
-        assert refusal(lambda: file_as("bob", governed, source=PAGE))[1] == "scope_needed"
-        assert refusal(lambda: file_as("cy", governed, source=PAGE))[1] == "scope_needed"
-        assert file_as("bob", governed, source=PAGE, scope="hr").scope == "hr"
-        # Every scope is open to this agent, but it creates none.
-        assert file_as("cy", governed, source=PAGE, scope="shared").scope == "shared"
-        for agent, scope in (("ada", "hr"), ("ada", "nowhere"), ("bob", "x"), ("cy", "x")):
-            denied = refusal(lambda: file_as(agent, governed, source=PAGE, scope=scope))  # noqa: B023
-            assert denied[1] == "scope_denied"
+    def test_an_address_is_the_document_that_was_fetched_from_it(self, governed: Path) -> None:
+        """An agent invents no address, and learns of none that it may not see."""
+        for name, scope in (("fetched", "shared"), ("hidden", "hr")):
+            fetched = document(name, [FACT], uri=f"https://example.com/{name}", scope=scope)
+            with open_writer(governed) as corpus, corpus.writing():
+                put_file(corpus, file_of(name), [fetched])
+        fact = file_as("ada", governed, source="https://example.com/fetched")
+        assert (fact.source, fact.scope) == ("fetched.md:1-1", "shared")
+        refused = refusal(lambda: file_as("ada", governed, "x", "https://example.com/fetched"))
+        assert refused[1] == "source_does_not_say"
+        hidden, invented = (
+            refusal(lambda: file_as("ada", governed, source=f"https://example.com/{name}"))  # noqa: B023
+            for name in ("hidden", "never")
+        )
+        assert hidden[2].replace("hidden", "never") == invented[2]
+        assert (hidden[1], invented[1]) == ("not_found", "not_found")
+        # Nor is a fact of the owner such a document.
+        file_as_owner(governed, source=PAGE)
+        assert refusal(lambda: file_as("ada", governed, source=PAGE))[1] == "not_found"
 
     def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
         fact = file_as("bob", governed)
@@ -94,7 +105,7 @@ class TestAgents:
             chunk.chunk_id for chunk in bundle_for(governed, "cy").selected
         }
         # For an agent that does not see it, the same fact is new.
-        filed = file_as("cy", governed, source="rumours#0")
+        filed = file_as("cy", governed, "The limit may rise.", source="rumours#0")
         assert (filed.state, filed.count) == ("stored", 1)
 
     def test_what_a_role_rejects_does_not_come_back_as_a_fact(self, governed: Path) -> None:
@@ -123,12 +134,11 @@ class TestAgents:
         assert listed(governed) == {}
 
 
-def test_without_a_policy_an_agent_files_in_shared_or_the_scope_of_the_source(db: Path) -> None:
-    assert file_as(None, db, source=PAGE).scope == "shared"
-    assert file_as(None, db, source="salary#0").scope == "hr"
-    assert file_as(None, db, "another", source=PAGE, scope="hr").scope == "hr"
-    assert refusal(lambda: file_as(None, db, source=PAGE, scope="new"))[1] == "scope_denied"
-    assert file_as(None, db, source="board#0").sensitivity == "confidential"
+def test_without_a_policy_an_agent_files_in_the_scope_of_the_source(db: Path) -> None:
+    assert file_as(None, db).scope == "shared"
+    assert file_as(None, db, "The salary limit", "salary#0").scope == "hr"
+    assert refusal(lambda: file_as(None, db, scope="new"))[1] == "scope_denied"
+    assert file_as(None, db, "The board limit", "board#0").sensitivity == "confidential"
     assert file_as_owner(db, source=PAGE, scope="new").scope == "new"
 
 
@@ -137,8 +147,8 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     file_as("ada", governed)
     refusal(lambda: file_as("eve", governed))
     with Admin(governed) as admin:
-        admin.facts.promote(fact.document_id, "Ben")
-        admin.facts.forget(fact.document_id, "Ana")
+        promote_fact(admin.workspace, fact.document_id, "Ben")
+        forget_fact(admin.workspace, fact.document_id, "Ana")
     rows = invoke("audit", "list", "--json", "--db", governed).json()["rows"]
     acts = [
         (row["kind"], row["agent"], row["details"])

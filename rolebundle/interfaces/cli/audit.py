@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.audit import set_audit
 from rolebundle.contracts.audit import (
     AUDIT_KINDS,
     AUDIT_MODES,
@@ -221,7 +222,7 @@ def set_command(
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
     with admin_for(db) as admin:
-        settings = admin.audit.set(mode, query)
+        settings = set_audit(admin.workspace, mode, query)
     if as_json:
         _print_contract(settings)
     else:

@@ -28,6 +28,8 @@ from rolebundle.retrieval.answer.passage_text import constraint_line, one_line
 
 _EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2
 _STOPPING = frozenset({"block", "require_approval"})
+_READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
+"""Tools of hosts that only read, whatever action the hook was set up for."""
 
 
 @click.command()
@@ -50,27 +52,29 @@ def check(
     options: EngineOptions,
     as_json: bool,
 ) -> None:
-    """Compare INTENT with the decisions: pass, warn, require_approval or block.
+    """Find decisions that may apply to INTENT: none_found, warn, require_approval or block.
 
     The answer is advice, and quotes the decisions with id, date and reason. Exit code 1 if it is
     require_approval or block.
 
     \b
-    rolebundle check "schedule a post about 3.0" --action external_send
+    rolebundle check "schedule a post about 3.0" --also "publish the news of 3.0"
+    rolebundle check --command "restic forget --keep-last 3"
     echo '{"intent": "schedule a post about 3.0"}' | rolebundle check --request -
     rolebundle check --hook --action execute < tool-call.json
     """
-    if (intent is not None) + (request_file is not None) + hook != 1:
-        raise click.UsageError("give one of INTENT, --request and --hook")
+    has_own = intent is not None or "command" in fields
+    if has_own + (request_file is not None) + hook != 1:
+        raise click.UsageError("give one of INTENT or --command, --request and --hook")
     if request_file is not None and fields:
         raise click.UsageError("--request has all fields; give no other options with it")
     try:
         if hook:
             data = json_object(sys.stdin.buffer.read(MAX_LINE_BYTES + 1))
-            fields = {**_fields_of_hook(data), **fields}
+            fields = fields | _fields_of_call(data) if "tool_name" in data else data | fields
         elif request_file is not None:
             fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
-        else:
+        elif intent is not None:
             fields["intent"] = intent
         request = parsed(CheckRequest, fields)
         with options.engine() as engine:
@@ -78,7 +82,7 @@ def check(
     except RolebundleError as error:
         if not hook:
             raise
-        # A host takes any other code for a pass.
+        # A host goes on after any other code.
         click.echo(writable(f"rolebundle check: {error}"), err=True)
         click.get_current_context().exit(_EXIT_HOOK_BLOCKS)
     if hook:
@@ -93,19 +97,24 @@ def check(
     click.get_current_context().exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 
-def _fields_of_hook(data: dict[str, object]) -> dict[str, object]:
-    """The fields of a request, from a request or from what a host says of a tool call."""
-    if "tool_name" not in data:
-        return data
-    texts = list(_texts(data.get("tool_input")))
-    intent = ". ".join([str(data["tool_name"]).replace("_", " "), *texts])
-    if len(intent) > MAX_INTENT_CHARACTERS:
+def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
+    """The fields of a request, from what a host says of a tool call."""
+    values = data.get("tool_input")
+    if isinstance(values, dict) and isinstance(command := values.get("command"), str):
+        fields = {"command": command}
+        if description := str(values.get("description") or ""):
+            fields["intent"] = description
+    else:
+        fields = {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *_texts(values)])}
+    if any(len(text) > MAX_INTENT_CHARACTERS for text in fields.values()):
         click.echo(
             f"rolebundle check: only the first {MAX_INTENT_CHARACTERS:,} characters of the call "
             "were compared",
             err=True,
         )
-    return {"intent": intent[:MAX_INTENT_CHARACTERS]}
+    if data["tool_name"] in _READING_TOOLS:
+        fields["action"] = "read"
+    return {name: text[:MAX_INTENT_CHARACTERS] for name, text in fields.items()}
 
 
 def _texts(value: object) -> list[str]:
@@ -117,7 +126,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _end_hook(answer: CheckAnswer) -> None:
-    if answer.verdict != "pass":
+    if answer.verdict != "none_found":
         click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
     click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
 

@@ -31,7 +31,6 @@ SECTIONS = {
     "Roles and rules": {
         "overlay": "List, check, try and write the overlays of roles",
         "scopes": "Set, show and check which agent may see what",
-        "trust": "Approve a rolebundle.toml that needs an approval",
         "quarantine": "List, release and drop dangerous documents",
         "bridges": "Find close passages in different scopes",
     },

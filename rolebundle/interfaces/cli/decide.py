@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import record_decision
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.interfaces.cli.decisions import show_decision
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
@@ -30,6 +31,9 @@ def _help(name: str) -> str:
     help=_help("action"),
 )
 @click.option("--about", metavar="WORDS", multiple=True, help=_help("about") + " May be repeated.")
+@click.option(
+    "--command", "commands", metavar="GLOB", multiple=True, help=_help("commands") + " May repeat."
+)
 @click.option("--reason", metavar="TEXT", help=_help("reason"))
 @click.option("--from", "valid_from", metavar="TIME", help=_help("valid_from"))
 @click.option("--until", "valid_until", metavar="TIME", help=_help("valid_until"))
@@ -44,13 +48,13 @@ def decide(db: str | None, as_json: bool, about: tuple[str, ...], **values: Any)
     A decision is never changed: a new one supersedes it, or `decisions end` ends it.
 
     \b
-    rolebundle decide "Do not post automatically" --by Ana --about "schedule, publish" \\
-      --action external_send --reason "the last post was wrong" --until 2027-01-01
+    rolebundle decide "Backups are deleted by the retention job only" --by Ana \\
+      --about "snapshots, archive" --command "restic forget*" --command "rm *restic*"
     rolebundle decide "Posts are scheduled by the marketing team only" --by Ana --supersedes 12
     """
     words = [word.strip() for text in about for word in text.split(",") if word.strip()]
-    values["supersedes"] = list(values["supersedes"])
+    values |= {name: list(values[name]) for name in ("commands", "supersedes")}
     fields = {key: value for key, value in values.items() if value is not None}
     new = parsed(NewDecision, {**fields, "about": words})
     with admin_for(db) as admin:
-        show_decision(admin.decisions.record(new), as_json)
+        show_decision(record_decision(admin.workspace, new), as_json)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
+from rolebundle.admin.records import all_decisions, end_decision
 from rolebundle.contracts.decisions import DecisionList, DecisionRecord
 from rolebundle.interfaces.cli.options import admin_for, db_option, engine_for, json_option
 from rolebundle.interfaces.cli.output import print_answer
@@ -44,7 +45,7 @@ def list_command(
     """
     if agent is None:
         with admin_for(db) as admin:
-            records = admin.decisions.all()
+            records = all_decisions(admin.workspace)
     else:
         with engine_for(db) as engine:
             records = engine.decisions(agent)
@@ -96,7 +97,7 @@ def end_command(
 
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
     with admin_for(db) as admin:
-        show_decision(admin.decisions.end(decision_id, end.ended_by, end.reason), as_json)
+        show_decision(end_decision(admin.workspace, decision_id, end.ended_by, end.reason), as_json)
 
 
 def show_decision(record: DecisionRecord, as_json: bool) -> None:
@@ -115,6 +116,8 @@ def _details(record: DecisionRecord) -> Iterator[str]:
         yield f"because: {record.reason}"
     if record.about:
         yield f"about: {', '.join(record.about)}"
+    if record.commands:
+        yield f"commands: {', '.join(record.commands)}"
     if record.action:
         yield f"action: {record.action}"
     until = f" until {record.valid_until}" if record.valid_until else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -22,12 +25,13 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.storage.records.approvals import approvals
 from rolebundle.text.counts import counted
+from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.verification.gate.check import Output
 
 EXIT_NOT_DONE = 1
 _MAX_EVENT_BYTES = 16 << 20
@@ -37,15 +41,6 @@ _NOT_IN_FACTS = "commands are not run for facts"
 _contract = click.argument("contract", type=click.Path(path_type=Path))
 _agent_option = click.option(
     "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
-)
-_stop_reason_option = click.option(
-    "--stop-reason", metavar="REASON", help="Why the model stopped, as its API says."
-)
-_output_option = click.option(
-    "--output",
-    "output_file",
-    metavar="FILE|-",
-    help="What the work printed or answered.  -: standard input.",
 )
 
 
@@ -58,7 +53,7 @@ def gate() -> None:
 
     \b
     rolebundle gate start report.gate.toml     before the work
-    rolebundle gate check report.gate.toml     after it: success, failed or suspect
+    rolebundle gate check report.gate.toml     after it: success, failed or unknown
     rolebundle gate facts report.gate.toml     the state in short lines, for the next turn
     """
 
@@ -76,21 +71,17 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     rolebundle gate start report.gate.toml --restart
     """
     with admin_for(db) as admin:
-        started = admin.gates.start(contract, restart=restart)
+        started = start_gate(admin.workspace, contract, restart=restart)
     restarts = f", restart {started.restarts}" if started.restarts else ""
     line = (
         f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
         f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
     )
     print_answer(started, [line], as_json=as_json)
-    if not as_json and not started.others_complete:
-        click.echo("note: not all other files are recorded; copies of them count as work", err=True)
 
 
 @gate.command("check")
 @_contract
-@_stop_reason_option
-@_output_option
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -99,25 +90,21 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
 def check_command(
     ctx: click.Context,
     contract: Path,
-    stop_reason: str | None,
-    output_file: str | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Judge the work of CONTRACT: success, failed or suspect. Exit code 1 unless it is success.
+    """Judge the work of CONTRACT: success, failed or unknown. Exit code 1 unless it is success.
 
     Commands of the contract are run if it was approved.
 
     \b
     rolebundle gate check report.gate.toml
-    rolebundle gate check report.gate.toml --stop-reason end_turn --output answer.txt --json
+    rolebundle gate check report.gate.toml --json
     """
     with engine_for(db, overlay_dirs) as engine:
-        report = engine.gate_check(
-            contract, agent, stop_reason=stop_reason, output=_output(output_file)
-        )
+        report = engine.gate_check(contract, agent)
     print_answer(report, [_text(report)], as_json=as_json)
     if report.verdict != "success":
         ctx.exit(EXIT_NOT_DONE)
@@ -142,22 +129,46 @@ def facts_command(
 
 
 @gate.command("approve")
-@_contract
+@click.argument("contract", required=False, type=click.Path(path_type=Path))
 @click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
+@click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
 @db_option
-def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
-    """Allow the commands of CONTRACT until its content changes. Read it first.
+@json_option
+def approve_command(
+    contract: Path | None, revoke: bool, inline_code: bool, db: str | None, as_json: bool
+) -> None:
+    """Allow the commands of CONTRACT until its content changes. It prints them.
+
+    A command that starts a shell, or an interpreter with code in an argument, needs --inline-code.
+
+    Without CONTRACT, list what is approved.
 
     \b
     rolebundle gate approve report.gate.toml
+    rolebundle gate approve report.gate.toml --inline-code
     rolebundle gate approve report.gate.toml --revoke
+    rolebundle gate approve
     """
+    if contract is None and revoke:
+        raise click.UsageError("--revoke: name the contract")
     with admin_for(db) as admin:
-        if revoke:
-            click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
+        if contract is None:
+            stored = approvals(admin.workspace.corpus)
+            answer = ApprovedContracts(
+                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
+            )
+            lines = (
+                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
+                for file in answer.contracts
+            )
+            print_answer(answer, lines, as_json=as_json, empty="no contract is approved")
+        elif revoke:
+            click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
         else:
-            location = admin.approvals.approve_contract(contract).location
+            location = approve_contract(admin.workspace, contract, inline_code=inline_code)
             click.echo(f"{one_line(location)}: approved until its content changes")
+            commands = load_contract(contract).commands
+            click.echo(writable(_lines([f"- {shlex.join(command)}" for command in commands])))
 
 
 class _NeverTrapping(click.Command):
@@ -198,8 +209,6 @@ def _errors_without_blocking() -> Iterator[None]:
     help="How often the hook blocks. A prompt of the user resets the count.",
 )
 @click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
-@_stop_reason_option
-@_output_option
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -210,8 +219,6 @@ def hook_command(
     contract: Path,
     retries: int,
     insist: bool,
-    stop_reason: str | None,
-    output_file: str | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -226,10 +233,8 @@ def hook_command(
 
     \b
     rolebundle gate hook claude-code report.gate.toml < event.json
-    rolebundle gate hook exit-code report.gate.toml --stop-reason end_turn
+    rolebundle gate hook exit-code report.gate.toml
     """
-    from rolebundle.verification.gate.check import Output
-
     event = HookInput("stop")
     if form == "claude-code":
         data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
@@ -240,22 +245,13 @@ def hook_command(
     if event.event == "other":
         return
     is_stop = event.event == "stop"
-    output = _output(output_file)
-    if output is None and event.message is not None:
-        output = Output(event.message.encode("utf-8", "replace"))
     with engine_for(db, overlay_dirs) as engine:
-        report = engine.gate_check(
-            contract,
-            agent,
-            stop_reason=stop_reason if is_stop else None,
-            output=output if is_stop else None,
-            no_command="" if is_stop else _NOT_IN_FACTS,
-        )
+        report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)
     if not is_stop:
         click.echo(writable(_lines(report.facts)))
         if event.is_prompt and report.blocks:
             with admin_for(db) as admin:
-                admin.gates.count_blocks(contract, 0)
+                count_blocks(admin.workspace, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -267,7 +263,7 @@ def hook_command(
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
         with admin_for(db) as admin:
-            admin.gates.count_blocks(contract, answer.blocks)
+            count_blocks(admin.workspace, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:
@@ -275,23 +271,12 @@ def hook_command(
     ctx.exit(answer.exit_code)
 
 
-def _output(name: str | None) -> Output | None:
-    from rolebundle.verification.gate.check import output_of, read_output
-    from rolebundle.verification.gate.files import MAX_FILE_BYTES
-
-    if name is None:
-        return None
-    if name == "-":
-        return output_of(sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
-    return read_output(Path(name))
-
-
 def _text(report: GateReport) -> str:
     lines = [f"{report.verdict}: {report.message}"]
     for result in report.criteria:
         state = result.result.replace("_", " ")
         lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
-    lines += [f"- suspect: {suspicion.message}" for suspicion in report.suspicions]
+    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
     if report.restarts:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
     return _lines(lines)

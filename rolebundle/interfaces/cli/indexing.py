@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rolebundle.admin.indexes import complete, passages_waiting
 from rolebundle.contracts.base import writable
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import Command
@@ -52,11 +53,11 @@ def complete_index(admin: Admin, *, wait: bool) -> None:
 
     try:
         if not wait:
-            if waiting := admin.indexes.waiting():
+            if waiting := passages_waiting(admin.workspace):
                 _print(f"{counted(waiting, 'passage')} for the contextual model: {_LEFT}")
             return
         with progress_bar() as progress:
-            report = admin.indexes.complete(progress=show_progress, is_patient=False)
+            report = complete(admin.workspace, progress=show_progress, is_patient=False)
     except RolebundleError as error:
         _print(f"warning: the contextual index is not complete: {error}")
         return

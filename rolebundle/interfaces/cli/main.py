@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
+from rolebundle.interfaces.cli.closed_pipe import outlive_readers
 from rolebundle.interfaces.cli.command_list import COMMANDS, SECTIONS
 
 if TYPE_CHECKING:
@@ -55,18 +56,8 @@ _disable_plugins()
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class _OutputClosed(Exception):
-    """Nobody reads our output any more. Without this, click would exit with code 1."""
-
-
 class _LazyGroup(click.Group):
     """Imports a command's module when the command is called, which keeps the start fast."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise _OutputClosed from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -155,6 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open until the process ends
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    outlive_readers()
     try:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
         sys.stdout.flush()
@@ -169,9 +161,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted; completed work is kept")
         code = EXIT_INTERRUPTED
-    except (_OutputClosed, BrokenPipeError):
-        _drop_output()
-        code = 0
     except OSError as error:
         _drop_output()
         name, step = "io_error", "check the disk and the permissions"

@@ -286,7 +286,8 @@ def judge_options(command: Command) -> Command:
         default="",
         envvar="ROLEBUNDLE_JUDGE",
         help="Ask this chat model, ollama:MODEL or openai:MODEL, whether passages support the "
-        "sentences that `verify` calls covered. It changes no verdict.  [env: ROLEBUNDLE_JUDGE]",
+        "sentences that `verify` calls covered. It counts with `--require judge`.  [env: "
+        "ROLEBUNDLE_JUDGE]",
     )
     url = click.option(
         "--judge-url",

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin.purges import (
+    PurgePlan,
+    PurgeSelection,
+    finish_pending,
+    plan_of,
+    purge_documents,
+)
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
@@ -21,7 +28,6 @@ from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.admin.purges import PurgePlan, PurgeSelection
     from rolebundle.contracts.purge import PublishedCopy, Receipt
 
 
@@ -83,8 +89,6 @@ def purge(
     rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
     rolebundle purge --finish
     """
-    from rolebundle.admin.purges import PurgeSelection
-
     selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or matching or decisions)
     if chosen and finishing:
@@ -96,7 +100,7 @@ def purge(
         )
     with admin_for(db) as admin:
         if dry_run:
-            plan = admin.purges.plan(selection) if chosen else None
+            plan = plan_of(admin.workspace, selection) if chosen else None
             _show_plan(plan, backups_of(admin.workspace.path), as_json)
             return
         also = _other_removals(admin, backups)
@@ -107,7 +111,7 @@ def purge(
             if also and not yes:
                 question = " and ".join(also)
                 _confirm(f"{question[0].upper()}{question[1:]}?")
-            receipts = admin.purges.finish()
+            receipts = finish_pending(admin.workspace)
         deleted = delete_backups(admin.workspace.path) if backups else 0
         result = PurgeResult(
             receipts=receipts,
@@ -140,10 +144,10 @@ def _erase(
     admin: Admin, selection: PurgeSelection, yes: bool, also: Sequence[str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = admin.purges.plan(selection)
+        plan = plan_of(admin.workspace, selection)
     except UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
-        pending = admin.purges.finish() if error.code == "nothing_to_purge" else []
+        pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
         if not pending:
             raise
         click.echo(
@@ -161,7 +165,7 @@ def _erase(
             + "".join(f", and {part}" for part in also)
             + "?"
         )
-    return [admin.purges.purge(selection)], plan.returning
+    return [purge_documents(admin.workspace, selection)], plan.returning
 
 
 def _confirm(question: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import all_facts, file_fact, forget_fact, promote_fact
 from rolebundle.contracts.facts import (
     FactList,
     FactRecord,
@@ -65,7 +66,7 @@ def remember() -> None:
 @remember.command("add")
 @click.argument("fact", metavar="FACT")
 @request_options(RememberRequest, only=["source", "scope", "agent"])
-@_by_option("Who files it. Required without --agent.", required=False)
+@_by_option("The person who files it. Required without --agent.", required=False)
 @overlay_dir_option
 @db_option
 @json_option
@@ -79,8 +80,8 @@ def add_command(
 ) -> None:
     """File a fact. `rolebundle remember FACT` does the same.
 
-    With --agent an agent files it, as far as the policy allows it; else the owner does. The same
-    fact in the same scope is counted instead of being stored twice.
+    With --agent an agent files it, as far as the policy allows it; else the owner does. The source
+    must say the fact. The same fact in the same scope is counted instead of being stored twice.
 
     \b
     rolebundle remember add "The limit is 40 requests" --source wiki/limits.md:3-5 --by Ana
@@ -88,13 +89,15 @@ def add_command(
     """
     request = parsed(RememberRequest, {"fact": fact, **fields})
     if request.agent is not None:
+        if by is not None:
+            raise click.UsageError("--agent and --by name two; give only one of them")
         with engine_for(db, overlay_dirs) as engine:
-            filed = engine.remember(request, by)
+            filed = engine.remember(request)
     elif by is None:
         raise click.UsageError("say who files it: --by NAME")
     else:
         with admin_for(db) as admin:
-            filed = admin.facts.remember(request, by)
+            filed = file_fact(admin.workspace, request, by)
     print_answer(filed, [_line(filed)], as_json=as_json)
 
 
@@ -109,7 +112,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle remember list --json
     """
     with admin_for(db) as admin:
-        facts = admin.facts.all()
+        facts = all_facts(admin.workspace)
     answer = FactList(facts=facts)
     print_answer(answer, map(_line, facts), as_json=as_json, empty="nothing is remembered")
 
@@ -128,7 +131,7 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        record = admin.facts.promote(fact, by)
+        record = promote_fact(admin.workspace, fact, by)
     print_answer(record, [f"promoted: {_line(record)}"], as_json=as_json)
 
 
@@ -144,7 +147,7 @@ def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        record = admin.facts.forget(fact, by)
+        record = forget_fact(admin.workspace, fact, by)
     print_answer(record, [f"forgotten: {_line(record)}"], as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from threading import Event
 
 import click
 
+from rolebundle.admin.replicas import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PublishReport, PullReport
@@ -123,8 +124,8 @@ def publish(
             grace,
             overlay_folders(overlay_dirs, admin.workspace.path),
         )
-        report = admin.replicas.publish(
-            transport, key, options, agent=agent, scopes=chosen, level=level
+        report = publish_replica(
+            admin.workspace, transport, key, options, agent=agent, scopes=chosen, level=level
         )
     print_answer(report, map(harmless, _lines(report)), as_json=as_json)
     if as_json:
@@ -192,7 +193,7 @@ def forget(target: str, db: str | None, yes: bool) -> None:
     with suppress(RolebundleError):
         target = open_transport(target).target
     with admin_for(db) as admin:
-        admin.replicas.forget_target(target, confirmed=yes)
+        forget_target(admin.workspace, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
 
@@ -245,7 +246,7 @@ def pull(
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
 
         def pull_once() -> PullReport:
-            return admin.replicas.pull(transport, key, folders)
+            return pull_replica(admin.workspace, transport, key, folders)
 
         if every is not None:
             _repeat(pull_once, every.total_seconds())

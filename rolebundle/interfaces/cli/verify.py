@@ -23,7 +23,6 @@ from rolebundle.interfaces.cli.options import (
     EngineOptions,
     allow_host_option,
     db_option,
-    html_option,
     json_option,
     judge_options,
     overlay_dir_option,
@@ -34,7 +33,7 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape_verification import shaped_verification
+from rolebundle.interfaces.shape_lookup import shaped_verification
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -59,7 +58,6 @@ _LOCATOR_CHARS = 1_000
 @overlay_dir_option
 @judge_options
 @allow_host_option
-@html_option
 @json_option
 @click.pass_context
 def verify(
@@ -73,19 +71,17 @@ def verify(
     judge: str,
     judge_url: str,
     allow_host: str,
-    html_file: Path | None,
     as_json: bool,
 ) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
 
     The sources are the passages of --bundle or of each --chunk; else the whole corpus. In the
     draft, [1] cites the first passage, and path:start-end lines. -: standard input. The exit code
-    is 1 if the verdict is not `pass`.
+    is 0 only if the verdict is `nothing_wrong_found`.
 
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
-    rolebundle verify answer.md --bundle bundle.json --html verified.html
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     if "role" in fields and overlay_file is not None:
@@ -97,23 +93,13 @@ def verify(
     with options.engine() as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
-        if html_file is not None:
-            from rolebundle.interfaces.checked_passages import passage_texts
-            from rolebundle.interfaces.pages.draft import draft_page
-
-            texts = passage_texts(engine, answer, request.agent)
-            page = draft_page(answer, draft, texts)
     if as_json:
         shaped = shaped_verification(answer, request.detail or "full")
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
         for line in _lines(answer, draft, redacted=request.redact):
             click.echo(line)
-    if html_file is not None:
-        from rolebundle.interfaces.cli.page_file import write_page
-
-        write_page(html_file, page)
-    if answer.verdict != "pass":
+    if answer.verdict != "nothing_wrong_found":
         ctx.exit(1)
 
 
@@ -151,10 +137,10 @@ def _lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]
             yield f"\n{title}: {len(findings)}"
         for finding in findings:
             yield from _finding(finding, starts)
-    passed = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
+    held = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
     yield ""
-    if passed:
-        yield f"passed: {', '.join(f'{count} {code}' for code, count in passed.most_common())}"
+    if held:
+        yield f"found: {', '.join(f'{count} {code}' for code, count in held.most_common())}"
     if answer.uncited_sentences:
         yield f"{counted(len(answer.uncited_sentences), 'sentence')} without a citation"
     if answer.passages:

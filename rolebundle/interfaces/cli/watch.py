@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from datetime import datetime
 from threading import Event
 from time import monotonic, sleep
@@ -18,6 +19,7 @@ from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
+from rolebundle.interfaces.cli.closed_pipe import is_read
 from rolebundle.interfaces.cli.indexing import background_indexing, complete_index
 from rolebundle.interfaces.cli.ingest import refuse_problems
 from rolebundle.interfaces.cli.ingest_report import print_report
@@ -77,11 +79,17 @@ def watch(
     stop = Event()
     # One process: starting others takes longer than most passes.
     options = WatchOptions(IngestOptions(wait=False), poll=poll, allow_removal=allow_removal)
+
+    def report_line(line: str) -> None:
+        _print_line(line)
+        if not is_read(sys.stderr):
+            stop.set()
+
     indexing = None
     if not fields.get("lexical_only"):
-        indexing = background_indexing(admin.workspace.path, _print_line)
+        indexing = background_indexing(admin.workspace.path, report_line)
         indexing.start()
-    watcher = admin.watcher(options, _print_line, stop, indexing=indexing, **fields)
+    watcher = admin.watcher(options, report_line, stop, indexing=indexing, **fields)
     signals: list[int] = []
 
     def end() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
+from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
@@ -42,6 +42,9 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @json_option
 @html_option
 @request_options(RetrievalRequest, without=["task", "packet", "detail", "max_chars"])
+@click.option(
+    "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
+)
 @overlay_option
 @color_option
 def why(
@@ -51,6 +54,7 @@ def why(
     html_file: Path | None,
     fields: dict[str, Any],
     overlay_file: Path | None,
+    as_agent: str | None,
     options: EngineOptions,
     style: Style,
 ) -> None:
@@ -58,19 +62,31 @@ def why(
 
     PASSAGE|DOCUMENT is a chunk_id, a document_id, a path or path:start-end. If it names several
     passages, the best ranked one is explained: lanes, filter, score and selection, the passages
-    that ranked above it, and what would have to be different.
+    that ranked above it, and the score to beat.
 
     \b
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
     rolebundle why marketing/marketing/launch-page-3.0.md "Plan release 3.0" --role code-reviewer
     rolebundle why support-tickets/support/tickets.jsonl "Plan release 3.0" --limit 5 --json
     rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --html why.html
+    rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --as-agent helper
     """
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
+    if as_agent is not None:
+        if "agent" in fields or html_file is not None:
+            raise click.UsageError("--as-agent is for the owner: leave out --agent and --html")
+        fields["agent"] = as_agent
     request = request_from({"task": task, **fields})
     with options.engine(in_working_folder=True) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
+        if as_agent is not None:
+            owners = engine.why_as_agent(request, reference, overlay)
+            click.echo(
+                owners.model_dump_json(indent=2) if as_json else _owners_text(owners),
+                color=style.color,
+            )
+            return
         answer = engine.why(request, reference, overlay)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
@@ -83,8 +99,20 @@ def why(
         click.echo(text(answer, terminal_width(), style), color=style.color)
 
 
+def _owners_text(answer: WhyAsAgent) -> str:
+    """What keeps a passage from an agent, and the steps of the answer if the agent sees it."""
+    agent, place = one_line(answer.agent), one_line(answer.locator, _COPY_CHARS)
+    lines = [
+        f"HIDDEN from {agent} by {one.rule}: {one_line(one.note, _COPY_CHARS)}\n"
+        f"  next: {one_line(one.next, _COPY_CHARS)}"
+        for one in answer.hidden
+    ]
+    lines = [place, *(lines or [f"no rule keeps it from {agent}"])]
+    return "\n".join(lines if answer.why is None else [*lines, "", text(answer.why)])
+
+
 def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
-    """The answer for a person: the verdict, each step, and what would have to be different."""
+    """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
@@ -124,8 +152,6 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         )
     ]
     lines += _labelled("lost to", passages, style)
-    needs = (f"- {one_line(need, 10 * _WIDTH)}" for need in why.needs)
-    lines += _labelled("needs", _folded(needs, width), style)
     return "\n".join(lines)
 
 
@@ -233,7 +259,8 @@ def _place(why: Why) -> str:
         if score.rank is not None
         else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
     )
-    return f"{would}{score.place} of {score.of} by final score: {result}"
+    beat = f", to beat: {score.to_beat:.3f}" if score.to_beat is not None else ""
+    return f"{would}{score.place} of {score.of} by final score: {result}{beat}"
 
 
 def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:

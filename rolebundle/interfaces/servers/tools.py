@@ -203,31 +203,31 @@ TOOLS = (
         "verify",
         "Check a text that you wrote against the passages that you wrote it from. Call it before "
         "you hand over an answer, a report or a message. If it fails, do what each remedy says and "
-        "verify again. `pass` is no proof.",
+        "verify again. `nothing_wrong_found` is no proof.",
         ("draft", "chunk_ids", "role", "publish", "redact"),
     ),
     Tool(
         "check",
         "check",
-        "Ask whether the team has decided something about what you are about to do. Call it before "
-        "you send, publish, change, delete, order or promise something, even if a person asked for "
-        "it. On `block` do not do it, on `require_approval` ask a person first; `pass` is no "
-        "permission.",
-        ("intent", "action", "role"),
+        "Ask whether the team decided something about it. Call it before you send, publish, "
+        "change, delete, order or promise something, even if a person asked for it. On `block` do "
+        "not do it, on `require_approval` ask a person first; `none_found` is no permission.",
+        ("intent", "command", "also", "action", "role"),
     ),
     Tool(
         "mark",
         "mark",
-        "Mark a passage or document, with the reason; everybody sees it. Call it if you found a "
-        "mistake in the documents.",
+        "Mark a passage or document as disputed, with the reason; everybody sees it. Call it if "
+        "you found a mistake in the documents.",
         ("id", "state", "reason"),
         writes=True,
     ),
     Tool(
         "remember",
         "remember",
-        "File one fact that later work needs, with its source. Call it once for each fact. Not for "
-        "secrets, personal data or guesses. If its state is quarantined, tell the user.",
+        "File one fact that later work needs, in the words, numbers and names of its source. Call "
+        "it once for each fact. Not for secrets, personal data or guesses. If its state is "
+        "quarantined, tell the user.",
         ("fact", "source", "scope"),
         writes=True,
     ),

@@ -109,7 +109,11 @@ def packet(
             bound if the request has a limit.
     """
     has_limit = bool(bundle.request and bundle.request.limit)
-    wanted = bundle.selected if has_limit else bundle.selected[: _worth_showing(bundle.selected)]
+    documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
+    wanted = bundle.selected
+    if not has_limit:
+        # Filed facts come after the documents, and have places of their own.
+        wanted = [*documents[: _worth_showing(documents)], *wanted[len(documents) :]]
     room = max_chars or (math.inf if has_limit else MAX_CHARS)
     most = int(min(_LINE_CHARS, room / _SHARE))
     head = []
@@ -143,7 +147,7 @@ def packet(
     if passages_left_out:
         larger = " and a larger max_chars" if len(shown) < len(wanted) else ""
         more = counted(passages_left_out, "more passage")
-        after.append(f"{more}: ask with limit {len(bundle.selected)}{larger}.")
+        after.append(f"{more}: ask with limit {len(documents)}{larger}.")
     if lines_left_out:
         after.append(f"({counted(lines_left_out, 'line')} left out here for the budget)")
     return "\n".join([*head, *told, *shown, *after]).rstrip("\n")

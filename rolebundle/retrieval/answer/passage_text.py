@@ -73,7 +73,9 @@ def line_notes(line: Values) -> str:
 
 def source_note(source: str | None) -> str:
     """What a remembered fact cites. Empty for other passages."""
-    return f"remembered from {one_line(source, _LOCATOR_CHARS)}" if source else ""
+    if not source:
+        return ""
+    return f"a filed fact, no document; remembered from {one_line(source, _LOCATOR_CHARS)}"
 
 
 def limited_use(allowed: Sequence[str] | None) -> str:

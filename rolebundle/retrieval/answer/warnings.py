@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
@@ -17,14 +16,12 @@ from rolebundle.contracts.terms import RejectionCode, WarningCode
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.retrieval.answer.posture import trust_posture
 from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.conflicts import Conflict
 from rolebundle.retrieval.outcome import Retrieval, SemanticReport
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.common_words import is_ordinary
 from rolebundle.text.counts import age, counted, first_of, words_found
-
-if TYPE_CHECKING:
-    from rolebundle.retrieval.conflicts import Conflict
 
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
@@ -193,12 +190,12 @@ def _low_diversity(
 
 
 def _conflicting_evidence(conflicts: Sequence[Conflict]) -> str:
-    """A sentence for each of the conflicts nearest to the task; one for a pair of documents."""
-    nearest: dict[frozenset[str], Conflict] = {}
-    for conflict in sorted(conflicts, key=lambda conflict: -conflict.relevance):
+    """A sentence for each pair of documents, the best first."""
+    pairs: dict[frozenset[str], Conflict] = {}
+    for conflict in conflicts:
         documents = conflict.first.document.document_id, conflict.second.document.document_id
-        nearest.setdefault(frozenset(documents), conflict)
-    sentences = [conflict.sentence for conflict in nearest.values()]
+        pairs.setdefault(frozenset(documents), conflict)
+    sentences = [conflict.sentence for conflict in pairs.values()]
     more = len(sentences) - MAX_NAMED_CONFLICTS
     if more > 0:
         sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]

@@ -1,8 +1,7 @@
-"""Explain why a passage is in the answer to a request or not, and which changes would select it.
+"""Explain why a passage is in the answer to a request or not: its row of every step.
 
-The request is answered as usual. Then the pure steps run again on the same pool with one change:
-the passage is proposed and allowed, or it has a higher score, or the limit or the token budget is
-larger, or the minimum score is lower.
+The request is answered as usual. If the passage was not ranked, the pure steps run again on the
+same pool as if it had been proposed and allowed.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -37,13 +36,6 @@ from rolebundle.retrieval.answer.selected_chunk import (
 )
 from rolebundle.retrieval.bundle import overlay_ref
 from rolebundle.retrieval.candidate import Candidate, LexicalHit, RejectedCandidate
-from rolebundle.retrieval.explanation.needed_changes import (
-    lane_changes,
-    policy_changes,
-    seen_changes,
-    selection_changes,
-    where_changes,
-)
 from rolebundle.retrieval.explanation.placement import Execution, Placement, positions
 from rolebundle.retrieval.filter import (
     as_valid,
@@ -55,7 +47,7 @@ from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookups.lookup import Named, ReferenceScope, resolve_reference
 from rolebundle.retrieval.outcome import Retrieval
-from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.pipeline import of_facts, run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
@@ -96,13 +88,15 @@ def explain(
         named = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
-        execution = _execute(lanes, request, reranker)
-        selected_count = len(execution.retrieval.selection.selected)
+        is_fact = named.passages[0].document.source_kind == REMEMBERED_KIND
+        execution, before = _execute(lanes, request, reranker, is_fact=is_fact)
+        selected_count = before + len(execution.retrieval.selection.selected)
         passage = _best_placed(execution, named.passages)
         unmet_conditions = unmet(request.where, passage)
         if unmet_conditions:
             # What would become of the passage without them.
-            execution = _execute(lanes, _without(request, unmet_conditions), reranker)
+            request = _without(request, unmet_conditions)
+            execution, before = _execute(lanes, request, reranker, is_fact=is_fact)
             passage = _best_placed(execution, named.passages)
         verify_passages(corpus, [passage.rowid])
         why = _why(
@@ -112,6 +106,7 @@ def explain(
             reference,
             named,
             selected_count,
+            before,
         )
     if scope.may_read is None or scope.may_read(passage):
         return why
@@ -126,6 +121,7 @@ def _why(
     reference: str,
     named: Named,
     selected_count: int,
+    before: int,
 ) -> Why:
     """The explanation of one passage, by an execution without the conditions that it does not meet.
 
@@ -136,14 +132,14 @@ def _why(
         reference: what was asked for.
         named: what that names.
         selected_count: how many passages the request selects.
+        before: how many of them come before those that the execution selects.
     """
     request, retrieval = execution.request, execution.retrieval
     document = passage.document
     placement = _placement(execution, passage)
     if unmet_conditions:
         placement = replace(placement, is_hypothetical=True)
-    words = _words_trace(execution, passage)
-    lanes = _lane_traces(execution, passage)
+    score = _score_trace(execution, placement, before)
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
     return Why(
         reference=reference,
@@ -162,30 +158,23 @@ def _why(
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         outcome=outcome,
-        rank=None if placement.is_hypothetical else placement.rank,
+        rank=None if placement.is_hypothetical else score.rank,
         step=step,
         code=code,
         notes=notes,
-        words=words,
-        lanes=lanes,
+        words=_words_trace(execution, passage),
+        lanes=_lane_traces(execution, passage),
         pool=PoolTrace(
             candidates=len(retrieval.candidates),
             depth=retrieval.pool.depth,
             refills=retrieval.pool.refills,
         ),
         filter=_filter_trace(passage, placement, retrieval),
-        score=_score_trace(execution, placement),
+        score=score,
         limit=request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
         lost_to=_rivals(placement),
-        needs=[
-            *where_changes(passage, unmet_conditions),
-            *lane_changes(execution, passage, lanes, words),
-            *policy_changes(passage, request),
-            *seen_changes(passage, retrieval),
-            *selection_changes(execution, placement),
-        ],
         fusion=request.fusion,
         request=request.echo,
         overlay=overlay_ref(request),
@@ -197,8 +186,16 @@ def _why(
 # -- the passage and its position ----------------------------------------------------------------
 
 
-def _execute(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None) -> Execution:
-    return Execution(lanes, request, reranker, run(lanes, request, reranker))
+def _execute(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
+) -> tuple[Execution, int]:
+    """The execution that a passage takes part in, and how many passages it comes after."""
+    documents = run(lanes, request, reranker)
+    if not is_fact or documents.facts is None:
+        return Execution(lanes, request, reranker, documents), 0
+    lanes, request = replace(lanes, facts=True), of_facts(request, documents)
+    before = len(documents.selection.selected)
+    return Execution(lanes, request, None, documents.facts), before
 
 
 def _best_placed(execution: Execution, passages: Sequence[Passage]) -> Passage:
@@ -330,22 +327,34 @@ def _filter_trace(passage: Passage, placement: Placement, retrieval: Retrieval) 
     )
 
 
-def _score_trace(execution: Execution, placement: Placement) -> ScoreTrace:
+def _score_trace(execution: Execution, placement: Placement, before: int) -> ScoreTrace:
     own, retrieval = placement.own, execution.retrieval
+    mark = own.passage.mark
     evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
     return ScoreTrace(
         scores=scores_of(own),
         raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
-        mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
+        mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
         lift="; ".join(own.score.hits_of("lift")),
         place=placement.position,
         of=len(placement.ranked),
-        rank=placement.rank,
+        rank=before + placement.rank if placement.rank else None,
         code=placement.code,
+        to_beat=_score_to_beat(placement),
         supposed=placement.is_hypothetical,
     )
+
+
+def _score_to_beat(placement: Placement) -> float | None:
+    """The final score that the passage lacks; ``None`` if it lacks none."""
+    if placement.code not in ("low_score", "budget_cut"):
+        return None
+    selected, request = placement.selection.selected, placement.request
+    is_full = placement.code == "budget_cut" or len(selected) >= request.limit
+    last = selected[-1].score.final if selected and is_full else 0.0
+    return rounded(max(last, request.min_score))
 
 
 def _rivals(placement: Placement) -> list[Rival]:
@@ -357,13 +366,6 @@ def _rivals(placement: Placement) -> list[Rival]:
         ]
     elif placement.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
-        newer |= {
-            passage.document.document_id
-            for conflict in placement.selection.conflicts
-            if conflict.outdated is own.passage
-            for passage in (conflict.first, conflict.second)
-            if passage is not own.passage
-        }
         replacements = (
             candidate
             for candidate in placement.ranked

@@ -19,6 +19,8 @@ from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 
 READ_AT_ONCE = 100
+FACTS = "remembered"
+"""How a prefix begins that names remembered facts. Others name documents only."""
 
 
 def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) -> Listing:
@@ -137,7 +139,8 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
     """The documents below a path or of a source, or those that a glob matches, ordered by id."""
     if not may_be_stored(prefix):
         return []
-    named = documents.document_names(corpus)
+    # Facts are many, and agents file them: whoever wants them asks for them.
+    named = documents.document_names(corpus, facts=prefix.startswith(FACTS))
     if prefix in ("", ".") and not (scope.absolute and scope.folder and prefix):
         return named
     if is_glob(prefix):

@@ -14,9 +14,6 @@ from rolebundle.storage.files.sqlite_file import Row
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
 
-REMEMBERED = "remembered:"
-"""How the location of a remembered fact begins. No file of a machine has such an absolute path."""
-
 
 class StoredChunk(NamedTuple):
     """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
@@ -37,8 +34,7 @@ class StoredChunk(NamedTuple):
     """Further word forms for the index (``rolebundle/text/forms.py``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder.
 
     ``size`` in bytes and ``modified_ns``, the time of its last change, are 0 if unknown.

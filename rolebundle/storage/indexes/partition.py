@@ -19,6 +19,13 @@ def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
     return ()
 
 
+def labels_of(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
+    """The patterns that match a file, in order, with the one that matches every fact."""
+    patterns = denied(path, location)
+    is_fact = location.startswith(compartments.REMEMBERED)
+    return tuple(sorted((*patterns, compartments.FACTS))) if is_fact else patterns
+
+
 def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
     """Put every document into the compartment that it belongs to now.
 
@@ -34,7 +41,11 @@ def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
         "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
     ):
         target = find_or_create(
-            corpus, scope, sensitivity, denied(path, location), verdict == "quarantine"
+            corpus,
+            scope,
+            sensitivity,
+            labels_of(denied, path, location),
+            verdict == "quarantine",
         )
         if target != current:
             moves.setdefault((current, target), []).append(row)
@@ -44,6 +55,23 @@ def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
             move_documents(corpus, rows[start : start + _DOCUMENTS_PER_STEP], source, target)
     remove_empty(corpus)
     return sum(map(len, moves.values()))
+
+
+def separate_facts(corpus: Corpus) -> None:
+    """Move facts from the compartments of documents to their own, inside a write transaction."""
+    for compartment in compartments.visible_compartments(corpus):
+        rows = corpus.rows(
+            "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
+            "WHERE d.compartment = ? AND f.location LIKE ?",
+            (compartment.id, f"{compartments.REMEMBERED}%"),
+        )
+        if rows and not compartment.has_facts:
+            labels = (*compartment.denied, compartments.FACTS)
+            target = find_or_create(
+                corpus, compartment.scope, compartment.sensitivity, labels, compartment.quarantined
+            )
+            move_documents(corpus, [row for (row,) in rows], compartment.id, target)
+    remove_empty(corpus)
 
 
 def find_or_create(
@@ -87,7 +115,7 @@ def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int
 
 
 def _move(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
-    chosen = json.dumps(list(rows))
+    chosen = [*rows]
     chunks = [
         row
         for (row,) in corpus.rows(

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING
 
-from rolebundle.contracts.terms import ACTIONS, DEFAULT_SCOPE, Action, Authority, DecisionEffect
+from rolebundle.contracts.terms import DEFAULT_SCOPE
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows, check_types, damaged, parse_strings
+from rolebundle.storage.files.stored_values import damaged
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
@@ -20,47 +23,46 @@ DECISION_TYPE = "decision"
 _MAX_DIGITS = 10
 _COLUMNS = (
     "scope, number, content, reason, status, effect, action, about, supersedes, decided_by, "
-    "authority, valid_from, valid_until, recorded_at"
+    "authority, valid_from, valid_until, recorded_at, commands"
 )
-_TYPES = [str, int, *[str] * 10]
+_END_COLUMNS = "scope, number, ended_by, reason, ended_at"
 _OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
 ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
-ENDS_OF_SCOPES = (
-    f"SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end {_OF_SCOPES}"
-)
+ENDS_OF_SCOPES = f"SELECT {_END_COLUMNS} FROM main.decision_end {_OF_SCOPES}"
 """The rows of the scopes that are given as JSON, or of all if NULL is given."""
 
-
-class StoredDecision(NamedTuple):
-    """A decision as it is stored. Times are ISO 8601 in UTC.
-
-    ``content`` is empty if a purge has erased the decision. ``action`` is ``None`` for every
-    action. ``supersedes`` are numbers of decisions of the same scope.
-    """
-
-    scope: str
-    number: int
-    content: str
-    reason: str
-    status: str
-    effect: DecisionEffect
-    action: Action | None
-    about: tuple[str, ...]
-    supersedes: tuple[int, ...]
-    decided_by: str
-    authority: Authority
-    valid_from: str
-    valid_until: str | None
-    recorded_at: str
-
-
-class StoredEnd(NamedTuple):
-    """Who ended a decision, why and when."""
-
-    ended_by: str
-    reason: str
-    ended_at: str
-
+# A decision that ended before it began supersedes nothing. What is superseded once stays so.
+_SUPERSEDED = """
+    EXISTS (
+        SELECT 1 FROM main.decision newer
+        LEFT JOIN main.decision_end over USING (scope, number)
+        JOIN json_each(newer.supersedes) named
+        WHERE newer.scope = d.scope AND CAST(named.value AS INTEGER) = d.number
+        AND newer.status = 'active' AND newer.valid_from <= ?2
+        AND (over.ended_at IS NULL OR over.ended_at >= newer.valid_from)
+    )
+"""
+_RECORDS = f"""
+    SELECT json_object(
+        'id', d.scope || '-' || d.number, 'text', d.content, 'scope', d.scope, 'state', CASE
+            WHEN d.content = '' THEN 'erased'
+            WHEN e.ended_at <= ?2 THEN 'ended'
+            WHEN {_SUPERSEDED} THEN 'superseded'
+            WHEN d.status = 'proposed' THEN 'proposed'
+            WHEN d.valid_from > ?2 THEN 'not_yet_valid'
+            WHEN d.valid_until < ?2 THEN 'expired'
+            ELSE 'active' END,
+        'effect', d.effect, 'action', nullif(d.action, ''), 'about', json(d.about),
+        'commands', json(d.commands), 'reason', d.reason, 'supersedes', json((
+            SELECT json_group_array(d.scope || '-' || value) FROM json_each(d.supersedes)
+        )),
+        'decided_by', d.decided_by, 'authority', d.authority, 'valid_from', d.valid_from,
+        'valid_until', d.valid_until, 'recorded_at', d.recorded_at,
+        'ended_by', e.ended_by, 'end_reason', e.reason, 'ended_at', e.ended_at)
+    FROM main.decision d LEFT JOIN main.decision_end e USING (scope, number)
+    WHERE ?1 IS NULL OR d.scope IN (SELECT value FROM json_each(?1))
+    ORDER BY d.scope, d.number
+"""
 
 DecisionKey = tuple[str, int]
 """The scope and the number of a decision."""
@@ -87,51 +89,29 @@ def has_decisions(corpus: Corpus) -> bool:
     )
 
 
-def decisions(corpus: Corpus, scopes: Collection[str] | None = None) -> list[StoredDecision]:
-    """The decisions of these scopes, or of all, ordered by scope and number."""
-    rows = corpus.rows(
-        f"{ROWS_OF_SCOPES} ORDER BY scope, number",
-        (None if scopes is None else json.dumps(sorted(scopes)),),
-    )
-    stored = []
-    for row in rows:
-        valid_until = row[12]
-        check_types((*row[:12], row[13]), [*_TYPES, str], "a decision")
-        supersedes = parse_strings(row[8], "a decision")
-        if (
-            row[5] not in get_args(DecisionEffect)
-            or (row[6] and row[6] not in ACTIONS)
-            or row[10] not in get_args(Authority)
-            or not isinstance(valid_until, str | None)
-            or not all(number.isdecimal() for number in supersedes)
-        ):
-            raise damaged("a decision")
-        stored.append(
-            StoredDecision(
-                scope=row[0],
-                number=row[1],
-                content=row[2],
-                reason=row[3],
-                status=row[4],
-                effect=row[5],
-                action=row[6] or None,
-                about=parse_strings(row[7], "a decision"),
-                supersedes=tuple(map(int, supersedes)),
-                decided_by=row[9],
-                authority=row[10],
-                valid_from=row[11],
-                valid_until=valid_until,
-                recorded_at=row[13],
-            )
-        )
-    return stored
+def decisions(
+    corpus: Corpus, at: str, scopes: Collection[str] | None = None
+) -> list[DecisionRecord]:
+    """The decisions of these scopes, or of all, with their states at a time.
 
+    Args:
+        corpus: open for reading.
+        at: ISO 8601 in UTC.
+        scopes: ``None`` for all.
 
-def ends(corpus: Corpus) -> dict[DecisionKey, StoredEnd]:
-    """The ends of decisions."""
-    rows = corpus.rows("SELECT scope, number, ended_by, reason, ended_at FROM main.decision_end")
-    check_rows(rows, [str, int, str, str, str], "the end of a decision")
-    return {(row[0], row[1]): StoredEnd(*row[2:]) for row in rows}
+    Raises:
+        CorpusCorrupt: a row is not what was stored.
+    """
+    from pydantic import ValidationError
+
+    from rolebundle.contracts.decisions import DecisionRecord
+
+    of_scopes = None if scopes is None else json.dumps(sorted(scopes))
+    try:
+        rows = corpus.rows(_RECORDS, (of_scopes, at))
+        return [DecisionRecord.model_validate_json(row) for (row,) in rows]
+    except ValidationError as error:
+        raise damaged("a decision") from error
 
 
 def next_number(corpus: Corpus, scope: str) -> int:
@@ -141,27 +121,44 @@ def next_number(corpus: Corpus, scope: str) -> int:
     )
 
 
-def add_decision(corpus: Corpus, decision: StoredDecision) -> None:
-    """Store a new decision. Call it inside a write transaction."""
+def add_decision(
+    corpus: Corpus, new: NewDecision, supersedes: Collection[int], recorded_at: str
+) -> int:
+    """Store a new decision of the owner, and return its number. Call it inside a transaction."""
+    number = next_number(corpus, new.scope)
     corpus.run(
-        f"INSERT INTO decision ({_COLUMNS}) VALUES ({', '.join('?' * 14)})",
+        f"INSERT INTO decision ({_COLUMNS}) VALUES ({', '.join('?' * 15)})",
         (
-            *decision[:6],
-            decision.action or "",
-            json.dumps(decision.about, ensure_ascii=False),
-            json.dumps([str(number) for number in decision.supersedes]),
-            *decision[9:],
+            new.scope,
+            number,
+            new.text,
+            new.reason or "",
+            new.status,
+            new.effect,
+            new.action or "",
+            _as_json(new.about),
+            _as_json([str(one) for one in sorted(set(supersedes))]),
+            new.decided_by,
+            "owner",
+            new.valid_from or recorded_at,
+            new.valid_until,
+            recorded_at,
+            _as_json(new.commands),
         ),
     )
+    return number
 
 
-def add_end(corpus: Corpus, key: DecisionKey, end: StoredEnd) -> None:
+def add_end(corpus: Corpus, key: DecisionKey, ended_by: str, reason: str, ended_at: str) -> None:
     """End a decision. Call it inside a write transaction."""
     corpus.run(
-        "INSERT INTO decision_end (scope, number, ended_by, reason, ended_at) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (*key, *end),
+        f"INSERT INTO decision_end ({_END_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
+        (*key, ended_by, reason, ended_at),
     )
+
+
+def _as_json(texts: Sequence[str]) -> str:
+    return json.dumps(list(dict.fromkeys(texts)), ensure_ascii=False)
 
 
 def erase_decisions(corpus: Corpus, keys: Sequence[DecisionKey], erased_at: str) -> None:
@@ -172,7 +169,8 @@ def erase_decisions(corpus: Corpus, keys: Sequence[DecisionKey], erased_at: str)
     """
     for key in keys:
         corpus.run(
-            "UPDATE decision SET content = '', reason = '', about = '[]', decided_by = '' "
+            "UPDATE decision SET content = '', reason = '', about = '[]', commands = '[]', "
+            "decided_by = '' "
             "WHERE scope = ? AND number = ?",
             key,
         )

@@ -18,9 +18,10 @@ from typing import Any
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.chunks import insert_chunks
-from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
+from rolebundle.storage.digests import INDEXED_COLUMNS, OWN_COLUMNS, UNINDEXED_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import compartments, partition, vector_index
+from rolebundle.storage.indexes.compartments import FACTS
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.records import decisions
 from rolebundle.storage.records.replica import PUBLISHED
@@ -28,9 +29,6 @@ from rolebundle.storage.records.replica import PUBLISHED
 Pseudonym = Callable[[str], str]
 """Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
 
-_OWN_COLUMNS = [
-    name for name in DOCUMENT_COLUMNS.split(", ") if name not in {"file", "source", "compartment"}
-]
 # What agents are shown. The other columns have the text that the scan took out of a document: as a
 # whole, in notes, and as a hash, against which guesses of a secret could be tested.
 _SCANNED_COLUMNS = "verdict, kinds"
@@ -42,7 +40,7 @@ _CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
 _IN_LIST = "IN (SELECT value FROM json_each(?))"
 _DOCUMENTS = (
     "SELECT d.id, d.document_id, s.source_id, f.path, f.location, k.scope, k.sensitivity, "
-    f"k.denied, {', '.join(f'd.{name}' for name in _OWN_COLUMNS)}, "
+    f"k.denied, d.{OWN_COLUMNS.replace(', ', ', d.')}, "
     "(SELECT json_group_array(json_array(superseded, reach)) FROM "
     "(SELECT superseded, reach FROM supersession WHERE newer = d.id ORDER BY superseded)), "
     f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
@@ -98,9 +96,9 @@ def copy_visible(
         ("decision_end", decisions.ENDS_OF_SCOPES),
     ):
         _insert(replica, table, source.rows(f"{select} ORDER BY scope, number", chosen))
-    for table in ("file", "scanned", "remembered"):
-        digests.write(replica, table, digests.checked_rows(replica, table))
-    digests.write(replica, "document", digests.checked_documents(replica))
+    # That of a document covers those of its findings.
+    for table in ("file", "scanned", "remembered", "document"):
+        digests.write(replica, table)
 
 
 def _insert(replica: Corpus, target: str, rows: Sequence[Row]) -> None:
@@ -131,8 +129,10 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]
     """Write a row of ``_DOCUMENTS`` without its number. Return its number in the replica."""
     document_id, source_id, path, location, scope, sensitivity, denied, *own = columns
     *own, claims, scanned, remembered = own
-    labels = (pseudonym(denied),) if json.loads(denied) else ()
-    compartment = partition.find_or_create(replica, scope, sensitivity, labels)
+    patterns = set(json.loads(denied))
+    labels = {pseudonym(denied)} if patterns - {FACTS} else set()
+    labels |= patterns & {FACTS}
+    compartment = partition.find_or_create(replica, scope, sensitivity, sorted(labels))
     location = pseudonym(location)
     # One file may have several documents.
     replica.run(
@@ -141,7 +141,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]
     )
     replica.run("INSERT OR IGNORE INTO source (source_id) VALUES (?)", (source_id,))
     replica.run(
-        f"INSERT INTO document (document_id, file, source, compartment, {', '.join(_OWN_COLUMNS)}) "
+        f"INSERT INTO document (document_id, file, source, compartment, {OWN_COLUMNS}) "
         "VALUES (?, (SELECT id FROM file WHERE location = ?), "
         f"(SELECT id FROM source WHERE source_id = ?), ?, {', '.join('?' * len(own))})",
         (document_id, location, source_id, compartment, *own),

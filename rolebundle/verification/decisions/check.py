@@ -1,14 +1,13 @@
-"""`check`: an intent against what was decided, and the constraints of a task.
+"""`check`: which decisions may apply to an intent, and the constraints of a task.
 
-What is compared is in :mod:`matching`. A document of the type ``decision`` is a decision in the
-words of its title, or of a sentence of its text; see :func:`_document_statements`.
+A document of the type ``decision`` is a decision in the words of its title, or of a sentence of its
+text; see :func:`_document_statements`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.decisions import (
@@ -19,68 +18,35 @@ from rolebundle.contracts.decisions import (
     CheckVerdict,
 )
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.index import Noise
-from rolebundle.contracts.terms import (
-    ACTIONS,
-    DECISION_EFFECTS,
-    ORIGINS,
-    Action,
-    DecisionEffect,
-)
-from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
+from rolebundle.contracts.terms import ACTIONS, DECISION_EFFECTS, ORIGINS, Action, DecisionEffect
+from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.policy.trust import AgentView, Labels, TrustTable
 from rolebundle.retrieval.filter import as_valid, first_rejection, labels_of
-from rolebundle.retrieval.lanes import usable_index
-from rolebundle.retrieval.lexical import chunks_with
+from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_of_type
-from rolebundle.storage.records.decisions import DECISION_TYPE
+from rolebundle.storage.indexes.vector_index import active_index
+from rolebundle.storage.records.decisions import DECISION_TYPE, decisions
 from rolebundle.storage.verify import verify_passages
+from rolebundle.text.counts import counted
 from rolebundle.text.sentences import sentences
-from rolebundle.verification.decisions.matching import (
-    LEAST_RARITY,
-    Match,
-    Rarity,
-    Topic,
-    is_about,
-    is_comparable,
-    is_prohibition,
-    languages_of,
-    match,
-    topic_of,
-    windows,
-)
-from rolebundle.verification.decisions.records import active_decisions
+from rolebundle.verification.decisions.intent import Intent
+from rolebundle.verification.decisions.matching import Rule, closeness_of, match
 
 ADVISORY = "advice: rolebundle does not see what is done, and blocks nothing by itself"
 MAX_CONSTRAINTS = 10
-"""How many constraints an answer has; the strictest and strongest come first."""
+"""How many decisions an answer quotes; the strictest and strongest come first."""
 _ACTIVE = frozenset({"active", "accepted", "approved", "decided"})
 _MAX_STATEMENTS = 20
 _MAX_QUOTE = 1_000
-_DECISION_HEADING = "decision"
-
-
-class _Rule(NamedTuple):
-    """A decision, from the registry or a document, and what it is compared by."""
-
-    constraint: Constraint
-    about: Sequence[str]
-    passage: Passage | None = None
-
-
-class _Comparison(NamedTuple):
-    """The rules that an intent is about, and those that could not be compared.
-
-    ``degraded`` is why meanings were not compared; empty if they were, or were not to be.
-    """
-
-    constraints: list[Constraint]
-    unchecked: list[str]
-    degraded: str = ""
+_STEPS = {
+    "none_found": "no decision was found that may apply",
+    "warn": "read this before you go on",
+    "require_approval": "ask a person before you do this",
+    "block": "do not do this; ask a person if you think it must be done",
+}
 
 
 def check_intent(
@@ -90,7 +56,7 @@ def check_intent(
     view: AgentView,
     provider: EmbeddingProvider | None,
 ) -> CheckAnswer:
-    """Compare an intent with the active decisions, and with what the policy says of its action.
+    """The active decisions that may apply to an intent, and what the policy says of its action.
 
     Args:
         corpus: as the agent sees it, inside ``reading()``.
@@ -99,16 +65,21 @@ def check_intent(
         view: what holds for the agent.
         provider: embeds intent and decisions; ``None`` to compare words only.
     """
-    comparison = _compare(corpus, request.intent, request.action, resolved, view, provider)
+    wordings = (request.intent or "", *request.also)
+    intent = Intent.of(wordings, request.command or "", request.action)
+    quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
     policies = [_action_rule(view.trust, request.action)] if request.action else []
-    verdict = _verdict(comparison, policies)
+    verdicts: list[CheckVerdict] = [one.verdict for one in quoted if one.verdict]
+    for rulings in (set(rule.rulings.values()) for rule in policies):
+        if "allowed" not in rulings:
+            verdicts.append("require_approval" if "requires_approval" in rulings else "block")
+    verdict = max(["none_found", *verdicts], key=CHECK_VERDICTS.index)
     return CheckAnswer(
         verdict=verdict,
-        message=_message(verdict, comparison, policies),
-        decisions=comparison.constraints,
+        message=_message(verdict, quoted, policies),
+        decisions=quoted,
         policies=policies,
-        unchecked=comparison.unchecked,
-        degraded=comparison.degraded or None,
+        degraded=degraded or None,
         advisory=ADVISORY,
         checked_at=resolved.valid_at,
     )
@@ -120,140 +91,100 @@ def constraints_on(
     view: AgentView,
     provider: EmbeddingProvider | None,
 ) -> list[Constraint]:
-    """The active decisions that the task of a request is about, the strictest first."""
+    """The active decisions about the task of a request, the strictest first."""
     action = resolved.purpose.action if resolved.echo.action else None
-    return _compare(corpus, resolved.task, action, resolved, view, provider).constraints
+    intent = Intent.of((resolved.task, *resolved.also), action=action)
+    found, _ = _found(corpus, intent, action, resolved, view, provider)
+    return [constraint for constraint in found if constraint.match != "near"]
 
 
-def _compare(
+def _found(
     corpus: Corpus,
-    intent: str,
+    intent: Intent,
     action: Action | None,
     resolved: ResolvedRequest,
     view: AgentView,
     provider: EmbeddingProvider | None,
-) -> _Comparison:
+) -> tuple[list[Constraint], str]:
+    """The decisions of an answer, one of each, and why meanings were not compared."""
     rules = [
         rule
         for rule in (*_registered(corpus, resolved, view), *_documented(corpus, resolved, view))
         if action is None or rule.constraint.action in (None, action)
     ]
-    if not rules:
-        return _Comparison([], [])
-    topics = [topic_of(rule.constraint.text, rule.about) for rule in rules]
-    parts = windows(intent)
-    rarity = _rarity(corpus, topics)
-    matches = [
-        match(
-            topic,
-            parts,
-            rarity,
-            has_same_action=action is not None and rule.constraint.action == action,
-        )
-        for rule, topic in zip(rules, topics, strict=True)
-    ]
-    closeness, degraded = _closeness(corpus, intent, rules, matches, provider)
-    about = [
-        (rule, own_match)
-        for number, (rule, own_match) in enumerate(zip(rules, matches, strict=True))
-        if is_about(own_match, closeness.get(number))
-    ]
-    languages = languages_of(intent)
-    matched_ids = {rule.constraint.id for rule, _ in about}
-    unchecked = [
-        rule.constraint.id
-        for rule, topic in zip(rules, topics, strict=True)
-        if not is_comparable(languages, topic.languages) and rule.constraint.id not in matched_ids
-    ]
-    return _Comparison(_best(corpus, about), list(dict.fromkeys(unchecked)), degraded)
+    closeness, degraded = [0.0] * len(rules), ""
+    try:
+        if provider is not None and rules and intent.wordings:
+            noise = noise_for(active_index(corpus), provider)
+            closeness = closeness_of(rules, intent, provider, noise)
+    except EmbedderError as error:
+        degraded = error.message
+    quoted = []
+    for rule, close in zip(rules, closeness, strict=True):
+        if found := match(rule, intent, close):
+            # A decision about reading applies to what only reads.
+            reads = intent.only_reads and (action is None or rule.constraint.action != action)
+            verdict = found.verdict(rule.constraint.effect, only_reads=reads)
+            values = {**found._asdict(), "verdict": verdict}
+            quoted.append((rule.constraint.model_copy(update=values), rule.passage))
+    quoted.sort(key=lambda pair: (-_strictness(pair[0]), -pair[0].strength, pair[0].id))
+    best: dict[str, tuple[Constraint, Passage | None]] = {}
+    for constraint, passage in quoted:
+        best.setdefault(constraint.id, (constraint, passage))
+    first = list(best.values())[:MAX_CONSTRAINTS]
+    verify_passages(corpus, [passage.rowid for _, passage in first if passage])
+    return [constraint for constraint, _ in first], degraded
 
 
-def _best(corpus: Corpus, about: Sequence[tuple[_Rule, Match]]) -> list[Constraint]:
-    """The constraints of an answer: one of each decision, the strictest and strongest first."""
-    by_id: dict[str, tuple[_Rule, Match]] = {}
-    for rule, own_match in about:
-        known = by_id.get(rule.constraint.id)
-        if known is None or own_match.strength > known[1].strength:
-            by_id[rule.constraint.id] = rule, own_match
-    ordered = sorted(
-        by_id.values(),
-        key=lambda pair: (
-            -DECISION_EFFECTS.index(pair[0].constraint.effect),
-            -pair[1].strength,
-            pair[0].constraint.id,
-        ),
-    )[:MAX_CONSTRAINTS]
-    verify_passages(corpus, [rule.passage.rowid for rule, _ in ordered if rule.passage])
-    return [
-        rule.constraint.model_copy(
-            update={"strength": round(own_match.strength, 6), "words": list(own_match.words)}
-        )
-        for rule, own_match in ordered
-    ]
+def _strictness(constraint: Constraint) -> int:
+    return DECISION_EFFECTS.index(constraint.verdict) if constraint.verdict else -1
 
 
 # -- what was decided ------------------------------------------------------------------------------
 
 
-def _registered(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[_Rule]:
-    for record in active_decisions(corpus, resolved.valid_at, view.decision_scopes):
-        yield _Rule(
-            Constraint(
-                id=record.id,
-                text=record.text,
-                effect=record.effect,
-                reason=record.reason or None,
-                action=record.action,
-                decided_by=record.decided_by,
-                decided_at=record.recorded_at,
-                valid_until=record.valid_until,
-                strength=0.0,
-            ),
-            record.about,
-        )
+_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
 
 
-def _documented(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[_Rule]:
+def _registered(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
+    for record in decisions(corpus, resolved.valid_at, view.decision_scopes):
+        if record.state == "active":
+            same = record.model_dump(include=_SAME)
+            constraint = Constraint(
+                reason=record.reason or None, decided_at=record.recorded_at, **same
+            )
+            yield Rule(constraint, record.about, record.commands)
+
+
+def _documented(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
     by_document: dict[str, list[Passage]] = {}
     for passage in passages_of_type(corpus, DECISION_TYPE):
         by_document.setdefault(passage.document.document_id, []).append(as_valid(passage, resolved))
     for passages in by_document.values():
-        declared = _declared(passages[0])
+        document = passages[0].document
+        pairs = (tag.partition(":") for tag in document.tags)
+        declared = {key: value.casefold() for key, colon, value in pairs if colon}
         if declared.get("status", "active") not in _ACTIVE or passages[0].superseded_by:
             continue
-        action = declared.get("action")
-        statements = list(_document_statements(passages))
-        forbids = any(is_prohibition(statement) for statement, _ in statements)
-        default: DecisionEffect = "block" if forbids else "warn"
-        wanted = next(
-            (known for known in DECISION_EFFECTS if known == declared.get("effect")), default
-        )
-        effect = _bounded_effect(wanted, labels_of(passages[0]), view)
-        for statement, passage in statements:
+        wanted = (known for known in DECISION_EFFECTS if known == declared.get("effect"))
+        effect = _bounded_effect(next(wanted, "warn"), labels_of(passages[0]), view)
+        for statement, passage in _document_statements(passages):
             if effect is None or first_rejection(passage, resolved) is not None:
                 continue
-            document = passage.document
-            yield _Rule(
+            yield Rule(
                 Constraint(
                     id=document.document_id,
                     text=statement[:_MAX_QUOTE],
                     effect=effect,
-                    action=next((known for known in ACTIONS if known == action), None),
+                    action=next((a for a in ACTIONS if a == declared.get("action")), None),
                     decided_at=document.updated_at,
                     valid_until=document.valid_until,
                     chunk_id=passage.chunk_id,
                     locator=passage.locator,
-                    strength=0.0,
                 ),
                 document.retrieval_hints,
-                passage,
+                passage=passage,
             )
-
-
-def _declared(passage: Passage) -> dict[str, str]:
-    """What the document declares as a decision: its tags of the form ``key:value``."""
-    pairs = (tag.partition(":") for tag in passage.document.tags)
-    return {key: value.casefold() for key, colon, value in pairs if colon}
 
 
 def _document_statements(passages: Sequence[Passage]) -> Iterator[tuple[str, Passage]]:
@@ -266,15 +197,14 @@ def _document_statements(passages: Sequence[Passage]) -> Iterator[tuple[str, Pas
     deciding = [
         passage
         for passage in passages
-        if any(heading.strip().casefold() == _DECISION_HEADING for heading in passage.headings)
+        if any(heading.strip().casefold() == DECISION_TYPE for heading in passage.headings)
     ]
-    number = 0
-    for passage in deciding or passages[:1]:
-        for sentence in sentences(passage.content):
-            number += 1
-            if number > _MAX_STATEMENTS:
-                return
-            yield sentence.text, passage
+    stated = (
+        (sentence, passage)
+        for passage in deciding or passages[:1]
+        for sentence in sentences(passage.content)
+    )
+    yield from islice(stated, _MAX_STATEMENTS)
 
 
 def _bounded_effect(
@@ -290,59 +220,6 @@ def _bounded_effect(
     return effect if view.trust.ruling(labels, "execute") == "allowed" else "warn"
 
 
-# -- comparing -------------------------------------------------------------------------------------
-
-
-def _rarity(corpus: Corpus, topics: Sequence[Topic]) -> Rarity:
-    """The rarity of words in the visible chunks and the decisions that the agent sees."""
-    counts: dict[str, int] = {}
-    for topic in topics:
-        entries = (*topic.words, *topic.about)
-        for word in {token.word for entry in entries for token in entry}:
-            counts[word] = counts.get(word, 0) + 1
-    known: dict[str, float] = {}
-
-    def rarity(word: str) -> float:
-        if word not in known:
-            having, chunks = chunks_with(corpus, word)
-            total = chunks + len(topics)
-            share = math.log1p(total / max(1, having + counts.get(word, 0))) / math.log1p(total)
-            known[word] = LEAST_RARITY + (1 - LEAST_RARITY) * min(1.0, share)
-        return known[word]
-
-    return rarity
-
-
-def _closeness(
-    corpus: Corpus,
-    intent: str,
-    rules: Sequence[_Rule],
-    matches: Sequence[Match],
-    provider: EmbeddingProvider | None,
-) -> tuple[Mapping[int, float], str]:
-    """The closeness of the intent and the rules that have a word of it, by the rules' number.
-
-    It is empty without a model, and if the model fails: then words alone decide. The second value
-    is why it failed.
-    """
-    numbers = [number for number, match in enumerate(matches) if match.strength]
-    if provider is None or not numbers:
-        return {}, ""
-    texts = ["; ".join((rules[n].constraint.text, *rules[n].about)) for n in numbers]
-    try:
-        index = usable_index(corpus, provider)
-        noise: Noise = index.noise or noise_of(provider)
-        dimensions = provider.identity.dimensions
-        query = unit_vectors(provider.embed_queries([intent]), 1, dimensions)[0]
-        passages = unit_vectors(provider.embed_passages(texts), len(texts), dimensions)
-    except EmbedderError as error:
-        return {}, error.message
-    return {
-        number: noise.closeness(float(cosine))
-        for number, cosine in zip(numbers, passages @ query, strict=True)
-    }, ""
-
-
 # -- the answer ------------------------------------------------------------------------------------
 
 
@@ -354,31 +231,21 @@ def _action_rule(trust: TrustTable, action: Action) -> ActionRule:
     )
 
 
-def _verdict(comparison: _Comparison, policies: Sequence[ActionRule]) -> CheckVerdict:
-    verdicts: set[CheckVerdict] = {constraint.effect for constraint in comparison.constraints}
-    for rule in policies:
-        rulings = set(rule.rulings.values())
-        if "allowed" not in rulings:
-            verdicts.add("require_approval" if "requires_approval" in rulings else "block")
-    if comparison.unchecked:
-        verdicts.add("warn")
-    return max(verdicts, key=CHECK_VERDICTS.index, default="pass")
-
-
-def _message(verdict: CheckVerdict, comparison: _Comparison, policies: Sequence[ActionRule]) -> str:
-    parts = []
-    for constraint in comparison.constraints:
-        because = f" ({constraint.reason})" if constraint.reason else ""
-        parts.append(f"{constraint.id}: {constraint.text}{because}")
-    for rule in policies:
-        if "allowed" not in rule.rulings.values():
-            parts.append(f"policy: {rule.action} has risk {rule.risk}")
-    if comparison.unchecked:
-        parts.append(f"not compared, in another language: {', '.join(comparison.unchecked)}")
-    steps = {
-        "pass": "nothing that was decided is about this",
-        "warn": "read this before you go on",
-        "require_approval": "ask a person before you do this",
-        "block": "do not do this; ask a person if you think it must be done",
-    }
-    return ": ".join((steps[verdict], "; ".join(parts))) if parts else steps[verdict]
+def _message(
+    verdict: CheckVerdict, quoted: Sequence[Constraint], policies: Sequence[ActionRule]
+) -> str:
+    parts = [_STEPS[verdict]]
+    applying = [one for one in quoted if one.verdict]
+    if applying:
+        texts = "; ".join(
+            f"{one.id}: {one.text}{f' ({one.reason})' if one.reason else ''}" for one in applying
+        )
+        parts.append(f"{counted(len(applying), 'decision')} may apply: {texts}")
+    if others := [one.id for one in quoted if not one.verdict]:
+        parts.append(f"about the same thing, for information: {', '.join(others)}")
+    parts += [
+        f"policy: {rule.action} has risk {rule.risk}"
+        for rule in policies
+        if "allowed" not in rule.rulings.values()
+    ]
+    return "; ".join(parts)

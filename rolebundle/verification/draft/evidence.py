@@ -1,21 +1,20 @@
 """The passages that a draft is checked against, read again from the corpus under the agent's view.
 
 They are those of a bundle in any detail, those of chunk ids, or the whole visible corpus. Passages
-that the role's policy rejects are no evidence. "Unknown" and "not visible" are one answer (law 9).
+that the role's policy rejects are no evidence, and neither is what an agent filed, unless a person
+promoted it. "Unknown" and "not visible" are one answer (law 9).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.request import MAX_SEEN
-from rolebundle.contracts.terms import RejectionCode
-from rolebundle.contracts.verification import Finding, FindingCode, Span
+from rolebundle.contracts.verification import Finding, FindingCode, Span, VerifyRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.candidate import Pool
 from rolebundle.retrieval.filter import as_valid, first_rejection
@@ -25,29 +24,134 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_at_lines, passages_by_id
 from rolebundle.text.references import may_be_stored
-from rolebundle.verification.draft.parse import DraftCitation
+from rolebundle.verification.draft.marks import Citation
 
 DEPTH = 20
 """How many passages of the whole corpus are candidates for one sentence or quote."""
-
 MAX_CITED_LINES = 1_000
 """A citation of more lines names no place."""
-_LINES = re.compile(r"(?P<name>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})", re.DOTALL)
-_PAGE = re.compile(r"(?P<name>.+)#page=(?P<page>\d{1,9})", re.DOTALL)
-
-_CODES: Mapping[RejectionCode, FindingCode] = {"stale": "stale_source", "expired": "stale_source"}
-"""The codes of policy that have a finding of their own; any other is ``rejected_source``."""
 
 
-class NamedPassage(NamedTuple):
-    """A passage as the request names it.
+def is_evidence(passage: Passage) -> bool:
+    """Whether people answer for a passage: not what an agent filed and nobody promoted."""
+    document = passage.document
+    return document.origin != "agent" or document.trust_tier != "untrusted"
+
+
+class Evidence:
+    """The passages of a request. Without a bundle and ids, those of the whole visible corpus.
 
     Attributes:
-        number: what ``[number]`` in the draft cites, from 1.
-        chunk_id: its id.
-        content: the text that the request says it has; ``None`` if the request does not say.
-        is_cut: whether ``content`` is only a part.
+        numbers: number → passage, for those of a bundle or of ids that may be used.
+        findings: one for each named passage that fails.
+        is_named: whether the request names passages.
+
+    Raises:
+        UsageError: ``bundle_malformed``.
+        CorpusCorrupt: a passage cannot be read.
     """
+
+    def __init__(self, corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest) -> None:
+        self._corpus, self._request = corpus, resolved
+        self._allowed: list[int] | None = None
+        self.numbers: dict[int, Passage] = {}
+        self.findings: list[Finding] = []
+        self.is_named = request.bundle is not None or request.chunk_ids is not None
+        named = _named(request)
+        stored = {
+            passage.chunk_id: as_valid(passage, resolved)
+            for passage in passages_by_id(
+                corpus, sorted({n.chunk_id for n in named if may_be_stored(n.chunk_id)})
+            )
+        }
+        for name in named:
+            passage = stored.get(name.chunk_id)
+            failure = _failure(name, passage, resolved)
+            if failure and failure.chunk_id not in {finding.chunk_id for finding in self.findings}:
+                self.findings.append(failure)
+            elif passage and not failure:
+                self.numbers.setdefault(name.number, passage)
+        # A passage that is named twice, once with another text, is no evidence.
+        failed = {finding.chunk_id for finding in self.findings}
+        self.numbers = {n: p for n, p in self.numbers.items() if p.chunk_id not in failed}
+        self.passages = [*{p.chunk_id: p for p in self.numbers.values()}.values()]
+
+    def candidates(self, texts: Iterable[str]) -> list[Passage]:
+        """The passages that texts are checked against: of the corpus, those with most of the words.
+
+        Superseded ones are last, so that nothing is found in them that a valid one has.
+        """
+        if self.is_named:
+            return self.passages
+        passages = {p.chunk_id: p for text in dict.fromkeys(texts) for p in self._nearest(text)}
+        return sorted(passages.values(), key=lambda passage: bool(passage.superseded_by))
+
+    def _nearest(self, text: str) -> list[Passage]:
+        self._corpus.raise_if_interrupted()
+        lanes = open_lanes(self._corpus, build_query(text, None), None)
+        pool = lanes.propose(Pool(), DEPTH, self._allowed)
+        ranked = sorted(
+            pool.passages.values(), key=lambda p: (-pool.lexical[p.rowid].bm25, p.chunk_id)
+        )
+        usable = self._usable(ranked)
+        if len(usable) < len(ranked) and self._allowed is None:
+            # What policy rejects takes no place from what it allows (law 2).
+            self._allowed = lanes.allowed_documents(self._request)
+            return self._nearest(text)
+        return usable
+
+    def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
+        """The passages that a citation names; those that share a line with its lines.
+
+        In the whole corpus a number names nothing, and a page is looked for among the candidates.
+        """
+        target = citation.target
+        if not may_be_stored(target):
+            return []
+        if citation.kind == "number":
+            return (
+                [self.numbers[int(target)]]
+                if target.isdigit() and int(target) in self.numbers
+                else []
+            )
+        if citation.kind == "chunk_id":
+            found = [] if self.is_named else self._usable(passages_by_id(self._corpus, [target]))
+            return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
+        if citation.kind == "work":
+            return [p for p in candidates if target in names_of(p)]
+        if citation.kind == "page":
+            name, _, page = target.rpartition("#page=")
+            return [p for p in candidates if p.page == int(page) and name in names_of(p)]
+        name, _, lines = target.rpartition(":")
+        start, end = map(int, lines.split("-"))
+        if not 0 < start <= end < start + MAX_CITED_LINES:
+            return []
+        if not self.is_named and (
+            stored := self._usable(passages_at_lines(self._corpus, name, start, end))
+        ):
+            return stored
+        at = [
+            p
+            for p in candidates
+            if p.start_line <= end and p.end_line >= start and name in names_of(p)
+        ]
+        # Files in two folders may have the same name.
+        return [passage for passage in at if passage.path == name] or at
+
+    def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
+        passages = (as_valid(passage, self._request) for passage in stored)
+        return [p for p in passages if is_evidence(p) and first_rejection(p, self._request) is None]
+
+
+def names_of(passage: Passage) -> tuple[str, ...]:
+    """What a citation may call the document of a passage."""
+    document = passage.document
+    name = passage.path.rpartition("/")[2]
+    return passage.path, document.document_id, document.uri, document.title, name
+
+
+class _Named(NamedTuple):
+    """A passage as the request names it: what ``[number]`` cites, and the text it should have."""
 
     number: int
     chunk_id: str
@@ -55,104 +159,10 @@ class NamedPassage(NamedTuple):
     is_cut: bool = False
 
 
-class CitedLines(NamedTuple):
-    """The lines ``start`` to ``end`` of the file or document ``name``."""
-
-    name: str
-    start: int
-    end: int
-
-
-class CitedPage(NamedTuple):
-    """A page of the document with this path, id or title."""
-
-    name: str
-    page: int
-
-
-def cited_lines(target: str) -> CitedLines | None:
-    """What a citation ``path:start-end`` names; ``None`` if there can be no such lines."""
-    match = _LINES.fullmatch(target)
-    if match is None:
-        return None
-    start, end = int(match["start"]), int(match["end"])
-    return CitedLines(match["name"], start, end) if 0 < start <= end else None
-
-
-def _cited_page(target: str) -> CitedPage | None:
-    match = _PAGE.fullmatch(target)
-    return CitedPage(match["name"], int(match["page"])) if match else None
-
-
-def names_of(passage: Passage) -> tuple[str, ...]:
-    """What a citation may call the document of a passage."""
-    document = passage.document
-    return (
-        passage.path,
-        document.document_id,
-        document.uri,
-        document.title,
-        passage.path.rpartition("/")[2],
-    )
-
-
-class NamedEvidence(NamedTuple):
-    """The evidence that a request names.
-
-    Attributes:
-        passages: those that may be used, each once, in the order of the request.
-        numbers: number → passage, for those that may be used.
-        findings: one for each named passage that fails.
-    """
-
-    passages: tuple[Passage, ...]
-    numbers: Mapping[int, Passage]
-    findings: tuple[Finding, ...]
-
-    def candidates(self, _texts: Sequence[str]) -> Sequence[Passage]:
-        """The passages that texts are checked against: all of them."""
-        return self.passages
-
-    def named_by(self, citation: DraftCitation, _candidates: Iterable[Passage]) -> list[Passage]:
-        """The passages that a citation names; those that share a line with its lines."""
-        match citation.kind:
-            case "number":
-                passage = self.numbers.get(int(citation.target))
-                return [passage] if passage else []
-            case "chunk_id":
-                return [p for p in self.passages if p.chunk_id == citation.target]
-            case "page":
-                return _on_page(self.passages, citation.target)
-        lines = cited_lines(citation.target)
-        return [] if lines is None else _at_lines(self.passages, lines)
-
-
-def _on_page(passages: Iterable[Passage], target: str) -> list[Passage]:
-    cited = _cited_page(target)
-    if cited is None:
-        return []
-    return [p for p in passages if p.page == cited.page and cited.name in names_of(p)]
-
-
-def _at_lines(passages: Iterable[Passage], lines: CitedLines) -> list[Passage]:
-    at_lines = [
-        passage
-        for passage in passages
-        if passage.start_line <= lines.end
-        and passage.end_line >= lines.start
-        and lines.name in names_of(passage)
-    ]
-    # Files in two folders may have the same name.
-    return [passage for passage in at_lines if passage.path == lines.name] or at_lines
-
-
-def passages_of_bundle(bundle: Mapping[str, Any]) -> list[NamedPassage]:
-    """The passages of a bundle in any detail, also of one by Knowledge Core.
-
-    Raises:
-        UsageError: ``bundle_malformed``.
-    """
-    selected = bundle.get("selected")
+def _named(request: VerifyRequest) -> list[_Named]:
+    if request.bundle is None:
+        return [_Named(number, name) for number, name in enumerate(request.chunk_ids or (), 1)]
+    selected = request.bundle.get("selected")
     if not isinstance(selected, list):
         raise _malformed("selected: is missing, or no list")
     if len(selected) > MAX_SEEN:
@@ -163,14 +173,9 @@ def passages_of_bundle(bundle: Mapping[str, Any]) -> list[NamedPassage]:
         if not isinstance(chunk_id, str) or not may_be_stored(chunk_id):
             raise _malformed(f"selected.{place - 1}.chunk_id: is missing, or no text")
         rank, content = passage.get("rank"), passage.get("content")
-        named.append(
-            NamedPassage(
-                rank if type(rank) is int and rank > 0 else place,
-                chunk_id,
-                content if isinstance(content, str) else None,
-                passage.get("truncated") is True,
-            )
-        )
+        number = rank if type(rank) is int and rank > 0 else place
+        text = content if isinstance(content, str) else None
+        named.append(_Named(number, chunk_id, text, passage.get("truncated") is True))
     return named
 
 
@@ -188,160 +193,28 @@ def role_of_bundle(bundle: Mapping[str, Any] | None) -> str | None:
     return role or None
 
 
-def passages_of_ids(chunk_ids: Sequence[str]) -> list[NamedPassage]:
-    """The passages of a list of ids, numbered from 1."""
-    return [NamedPassage(number, chunk_id) for number, chunk_id in enumerate(chunk_ids, 1)]
-
-
-def read_evidence(
-    corpus: Corpus, named: Sequence[NamedPassage], request: ResolvedRequest
-) -> NamedEvidence:
-    """Read named passages from the corpus, and test each against what was said of it, and policy.
-
-    Raises:
-        CorpusCorrupt: a passage cannot be read.
-    """
-    ids = {passage.chunk_id for passage in named if may_be_stored(passage.chunk_id)}
-    stored = {
-        passage.chunk_id: as_valid(passage, request)
-        for passage in passages_by_id(corpus, sorted(ids))
-    }
-    usable: dict[str, Passage] = {}
-    numbers: dict[int, Passage] = {}
-    findings: dict[str, Finding] = {}
-    for name in named:
-        passage = stored.get(name.chunk_id)
-        failure = _failure(name, passage, request)
-        if failure is None and passage is not None:
-            usable[name.chunk_id] = passage
-            numbers.setdefault(name.number, passage)
-        elif failure is not None:
-            findings.setdefault(name.chunk_id, failure)
-    # A passage that is named twice, once with another text, is no evidence.
-    return NamedEvidence(
-        tuple(passage for name, passage in usable.items() if name not in findings),
-        {n: passage for n, passage in numbers.items() if passage.chunk_id not in findings},
-        tuple(findings.values()),
-    )
-
-
-def _failure(
-    name: NamedPassage, passage: Passage | None, request: ResolvedRequest
-) -> Finding | None:
+def _failure(name: _Named, passage: Passage | None, request: ResolvedRequest) -> Finding | None:
+    code: FindingCode
+    remedy = "Retrieve again, and write from what comes back."
     if passage is None:
-        return _finding(
-            "unknown_passage",
-            name,
-            "the corpus has no passage with this id for you",
-            "Retrieve again, and write from what comes back.",
-        )
-    rejection = first_rejection(passage, request)
-    if rejection is not None:
-        code, note = rejection
-        return _finding(
-            _CODES.get(code, "rejected_source"),
-            name,
-            f"{code}: {note}",
-            "Remove what is based on this passage.",
-            passage.locator,
-        )
-    if name.content is not None and not (
+        code, note = "unknown_passage", "the corpus has no passage with this id for you"
+    elif rejection := first_rejection(passage, request):
+        code = "stale_source" if rejection[0] in ("stale", "expired") else "rejected_source"
+        note, remedy = f"{rejection[0]}: {rejection[1]}", "Remove what is based on this passage."
+    elif not is_evidence(passage):
+        code, note = "rejected_source", "an agent filed it, and no person promoted it"
+        remedy = "Cite the source of the fact, or have a person promote it."
+    elif name.content is not None and not (
         name.content in passage.content if name.is_cut else passage.content == name.content
     ):
-        return _finding(
-            "changed_passage",
-            name,
-            "the corpus has another text under this id",
-            "Retrieve again, and write from what comes back.",
-            passage.locator,
-        )
-    return None
-
-
-def _finding(
-    code: FindingCode, name: NamedPassage, note: str, remedy: str, locator: str | None = None
-) -> Finding:
+        code, note = "changed_passage", "the corpus has another text under this id"
+    else:
+        return None
     return Finding(
-        check="sources",
-        code=code,
-        fails=True,
-        # It is about the whole draft.
-        span=Span(start=0, end=0),
-        text="",
-        chunk_id=name.chunk_id,
-        locator=locator,
-        note=note,
+        check="sources", code=code, fails=True, span=Span(start=0, end=0), text="",
+        chunk_id=name.chunk_id, locator=passage.locator if passage else None, note=note,
         remedy=remedy,
-    )
-
-
-class WholeCorpus:
-    """Everything that is visible and that policy allows, as evidence.
-
-    Args:
-        corpus: an open corpus, in a read transaction.
-        request: the resolved request.
-    """
-
-    def __init__(self, corpus: Corpus, request: ResolvedRequest) -> None:
-        self._corpus, self._request = corpus, request
-        self._allowed_documents: list[int] | None = None
-
-    numbers: Mapping[int, Passage] = MappingProxyType({})
-    """A number cites nothing."""
-    findings: tuple[Finding, ...] = ()
-
-    def candidates(self, texts: Sequence[str]) -> Sequence[Passage]:
-        """The passages that texts are checked against: those that have the most of their words.
-
-        Superseded ones are last, so that nothing is found in them that a valid one has.
-        """
-        passages = {p.chunk_id: p for text in texts for p in self._nearest(text)}
-        return sorted(passages.values(), key=lambda passage: bool(passage.superseded_by))
-
-    def _nearest(self, text: str) -> list[Passage]:
-        """The passages with the most of a text's words, the best first."""
-        self._corpus.raise_if_interrupted()
-        query = build_query(text, None)
-        lanes = open_lanes(self._corpus, query, None)
-        pool = lanes.propose(Pool(), DEPTH, self._allowed_documents)
-        ranked = sorted(
-            pool.passages.values(),
-            key=lambda passage: (-pool.lexical[passage.rowid].bm25, passage.chunk_id),
-        )
-        usable = list(self._usable(ranked))
-        if len(usable) < len(ranked) and self._allowed_documents is None:
-            # What policy rejects takes no place from what it allows (law 2).
-            self._allowed_documents = lanes.allowed_documents(self._request)
-            return self._nearest(text)
-        return usable
-
-    def named_by(self, citation: DraftCitation, candidates: Iterable[Passage]) -> list[Passage]:
-        """The passages that a citation names; those that share a line with its lines.
-
-        A page is looked for among the candidates of its sentence.
-        """
-        if not may_be_stored(citation.target):
-            return []
-        match citation.kind:
-            case "number":
-                return []
-            case "chunk_id":
-                stored = passages_by_id(self._corpus, [citation.target])
-                return list(self._usable(stored))
-            case "page":
-                return _on_page(candidates, citation.target)
-        lines = cited_lines(citation.target)
-        if lines is None or lines.end - lines.start >= MAX_CITED_LINES:
-            return []
-        stored = passages_at_lines(self._corpus, *lines)
-        return list(self._usable(stored)) or _at_lines(candidates, lines)
-
-    def _usable(self, passages: Sequence[Passage]) -> Iterator[Passage]:
-        for stored in passages:
-            passage = as_valid(stored, self._request)
-            if first_rejection(passage, self._request) is None:
-                yield passage
+    )  # fmt: skip
 
 
 def _malformed(problem: str) -> UsageError:

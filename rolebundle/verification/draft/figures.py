@@ -1,486 +1,421 @@
 """Whether the figures of a draft stand in its evidence. Pure.
 
-A figure is compared by its value, not by its notation (see ``text/figures/find.py``). What
-stands next to a number counts as far as rules can tell:
+A figure is compared by its value and unit, not by its notation (see ``text/figures.py``), and
+stands together with the words beside it:
 
-- Units must be the same: "5 days" is not supported by "5 hours", "50%" not by "50". The evidence
-  may have a bare number if it names the unit elsewhere, as tables do.
-- "Every 14 days" is not supported by "within 14 days", but by "an interval of 14 days".
-- A number that counts something is not supported by a number with a unit, nor by one that counts
-  something else if the evidence has another number for the thing: "12 servers" is not supported by
-  "9 servers for 12 people". Other nouns may be synonyms, and are not compared.
-- A number that names something ("section 4") is not supported by "table 4" or "4 days".
-- The draft may say less than the evidence: "May 2026" for "3 May 2026", a time without its zone, a
-  file without its folders, a commit by its first seven characters. It may not say more.
-
-Everything that the draft says is checked: headings without their section numbers, rows of tables,
-inline code, and quotes, too. Blocks of code, questions, numbers of list items and citations are
-not. A figure that was calculated from others, or rounded, stands nowhere, and is reported.
+- A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
+  needs a bare one.
+- Among the figures of its kind in the evidence, the one whose words are most like the draft's must
+  not have another value. So swapped cells, and counts of other things, do not pass.
+- The draft may say less: "May 2026" for "3 May 2026". It may not say more.
+- A number that is rounded, or calculated from two figures, is said to be so, with the true value
+  or the calculation.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from datetime import date
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from heapq import merge
-from itertools import islice
+from functools import lru_cache
+from itertools import permutations
+from math import log
+from typing import Literal, NamedTuple
 
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.verification import Finding, Span
-from rolebundle.text.figures.find import find_figures
-from rolebundle.text.figures.patterns import RECURRING
-from rolebundle.text.figures.quantities import LANGUAGES, UNITS_BY_NAME
-from rolebundle.text.figures.values import COUNTED, Reading, TextFigure, rate_of
-from rolebundle.text.languages import latin_language
-from rolebundle.text.words import language_of, stems_of
-from rolebundle.verification.draft.findings import shorten, unchecked_language
-from rolebundle.verification.draft.parse import Draft, DraftSentence
+from rolebundle.text.figures import Figure, Reading, find_figures
 
-_MAX_NAMED = 3
-"""How many figures of the evidence a finding names."""
-_MAX_COMPARED = 100
-"""With how many figures of the evidence a figure without support is compared."""
-_CLOSE = Fraction(1, 20)
-"""A figure within this part of another one is named as close to it."""
-_SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
-_CODE = ("```", "~~~")
-# A name of one or two letters counts if it stands as a unit does: "(s)", "km/h", "in ms",
-# "wait_ms", a cell of a table. The end of "it's", a variable, `min_age` and `min()` name no unit.
-_NAMES = re.compile(
-    r"(?:[(\[|/,_]|\bin)\s*([^\W\d_]{1,2})(?=\s*(?:[)\]|/,.;:=]|$))"
-    r"|((?<![^\W\d_])[^\W\d_]{3,}(?![^\W\d]|\()|[%$€£¥])",
-    re.MULTILINE,
-)
-_ANY_LABEL = frozenset(("#", "no", "number"))
+Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
-Key = tuple[str, Hashable]
+_MARGIN = 2.0
+"""How many times more of the words must stand at another figure for that one to be meant."""
+_CROSSED = 1.2
+"""The same if the sentence states both figures, and the words of both count."""
+_LEAST = 0.4
+"""The part of the draft's words that must stand at it."""
+
+_SLOT = 0.5
+"""How like another figure's words must be for a figure to be that one, and not calculated."""
+_POOL = 10
+"""From how many figures of the evidence a figure may be calculated: those most like it."""
+_OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
+_OPPOSITE += [{"min", "under"}, {"over", "max"}]
+_LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
+_CODE = re.compile(r"`[^`\n]+`")
+
+
+class FigureCheck(NamedTuple):
+    """What became of one figure of a sentence.
+
+    Attributes:
+        start: its first character in the sentence; ``end`` is behind the last one.
+        outcome: ``found``; ``elsewhere``: not in the cited passages, but in another one;
+            ``rounded`` and ``computed``: remarks; ``unsupported``.
+        note: the true value, the calculation, or the nearest true values; "" if it is found.
+        passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
+        true_text: what that passage writes.
+    """
+
+    start: int
+    end: int
+    text: str
+    outcome: Outcome
+    note: str = ""
+    passage: int | None = None
+    true_text: str = ""
 
 
 def check_figures(
-    draft: Draft, passages: Sequence[Passage], cited: Mapping[int, Sequence[Passage]]
-) -> list[Finding]:
-    """One finding for each figure of the draft, and for each sentence that cannot be read.
+    sentence: str, cited: Sequence[str], evidence: Sequence[str]
+) -> list[FigureCheck]:
+    """What became of each figure of a sentence, in their order.
 
     Args:
-        draft: the parsed draft, or a part of it.
-        passages: all passages of the evidence.
-        cited: the passages that a sentence cites, by its number.
-
-    Returns:
-        ``figure_found``, ``should_cite`` (it fails if the sentence cites something else),
-        ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
+        sentence: a sentence, heading, list item, row or table of a draft, whose quotes and
+            citations are blank.
+        cited: the texts of the passages that it cites; empty if it cites none.
+        evidence: the texts of all passages, with the cited ones.
     """
-    evidence = _Evidence()
-    texts = draft.texts()
-    citing = {citation.sentence for citation in draft.citations}
-    default = latin_language(draft.text) or "en"
-    findings = []
-    for number, sentence in enumerate(draft.sentences):
-        if not _is_checked(sentence):
+    number = _LIST_NUMBER.match(sentence)
+    figures = [f for f in find_figures(sentence) if not number or f.start >= number.end()]
+    if not figures:
+        return []
+    places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
+    own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
+    checks = []
+    for code in _CODE.finditer(sentence):
+        literal = code[0].strip("` ")
+        if not re.search(r"\d", literal):
             continue
-        text = texts[number]
-        language = language_of(text, default)
-        if language not in LANGUAGES and sentence.has_content:
-            span = Span(start=sentence.start, end=sentence.end)
-            problem = f"numbers and dates in words cannot be read in this language ({language})"
-            findings.append(unchecked_language("figures", span, text, problem))
-        own = cited.get(number, ())
-        citing_sentence = _Sentence(text, language, own, bool(own) or number in citing)
-        for figure in find_figures(text, language):
-            if figure.is_loose or _is_section_number(sentence, figure):
-                continue
-            span = Span(start=sentence.start + figure.start, end=sentence.start + figure.end)
-            findings.append(_finding(figure, span, citing_sentence, passages, evidence))
-    return findings
+        passage = everything.literal(literal)
+        if passage is not None and not literal.isdecimal():
+            checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
+        elif literal[0].isdecimal() or re.search(r"[=:\s]\W?\d", literal):
+            continue
+        figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
+    figures = [
+        figure
+        for figure in figures
+        if not (figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]))
+    ]
+    for figure in figures:
+        check = _check(figure, sentence, figures, own)
+        if check is None:
+            continue
+        if check.passage is not None:
+            check = check._replace(passage=places[check.passage])
+        elif check.outcome == "unsupported" and own is not everything:
+            other = _check(figure, sentence, figures, everything)
+            if other and other.outcome == "found":
+                note = "it stands in another passage than the sentence's"
+                if own.has_another(figure):
+                    own_text = check.note.rpartition("which has ")[2]
+                    check = check._replace(note=f"{note}, which has {own_text}")
+                else:
+                    check = other._replace(outcome="elsewhere", note=note)
+        checks.append(check)
+    return sorted(checks)
 
 
-def _is_checked(sentence: DraftSentence) -> bool:
-    """All but blocks of code and questions."""
-    text = sentence.text.strip()
-    return sentence.has_content or not (text.startswith(_CODE) or text.endswith("?"))
-
-
-def _is_section_number(sentence: DraftSentence, figure: TextFigure) -> bool:
-    if sentence.has_content:
-        return False
-    match = _SECTION_NUMBER.match(sentence.text)
-    return match is not None and figure.end <= match.end()
-
-
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence of the draft.
-
-    Attributes:
-        text: its text without citations.
-        language: ISO 639-1 code.
-        cited: the passages that it cites.
-        has_citation: whether it has a citation, also one of an unknown passage.
-    """
-
-    text: str
-    language: str
-    cited: Sequence[Passage]
-    has_citation: bool
-    _shared: dict[str, int] = field(default_factory=dict, init=False)
-
-    def nearest(
-        self, supports: Sequence[tuple[TextFigure, Passage]], evidence: _Evidence
-    ) -> tuple[TextFigure, Passage]:
-        """The passage with most words of the sentence; the first one if several have as many."""
-        if len(supports) == 1:
-            return supports[0]
-        return max(supports, key=lambda support: self._shared_words(support[1], evidence))
-
-    def _shared_words(self, passage: Passage, evidence: _Evidence) -> int:
-        if passage.chunk_id not in self._shared:
-            self._shared[passage.chunk_id] = len(self._words & evidence.words_of(passage))
-        return self._shared[passage.chunk_id]
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(stems_of(self.text, self.language).content)
-
-
-def _finding(
-    figure: TextFigure,
-    span: Span,
-    sentence: _Sentence,
-    passages: Sequence[Passage],
-    evidence: _Evidence,
-) -> Finding:
-    match, passage = next(_supports(figure, sentence.cited, evidence), (None, None))
-    is_cited = match is not None
-    if match is None and (supports := [*_supports(figure, passages, evidence)]):
-        match, passage = sentence.nearest(supports, evidence)
-    text = shorten(figure.text)
-    if match is None or passage is None:
-        near = evidence.similar(figure, sentence.cited or passages)
-        remedy = "Use a figure of the evidence, or remove it."
-        return Finding(
-            check="figures", code="unsupported_figure", fails=True, span=span, text=text,
-            note=_note(figure, near), remedy=remedy,
-        )  # fmt: skip
-    is_elsewhere = sentence.has_citation and not is_cited
-    return Finding(
-        check="figures",
-        code="figure_found" if is_cited else "should_cite",
-        fails=is_elsewhere,
-        span=span,
-        text=text,
-        chunk_id=passage.chunk_id,
-        locator=passage.locator,
-        true_text=shorten(match.text),
-        note="it does not stand in what the sentence cites" if is_elsewhere else None,
-        remedy=None if is_cited else f"Cite {passage.locator}, if that is meant.",
-    )
-
-
-def _supports(
-    figure: TextFigure, passages: Iterable[Passage], evidence: _Evidence
-) -> Iterator[tuple[TextFigure, Passage]]:
-    """The passages that support a figure, each with its figure."""
-    for passage in passages:
-        if match := evidence.of(passage).support(figure):
-            yield match, passage
-
-
-def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
-    if not near:
-        return "it stands nowhere in the evidence"
-    names = ", ".join(f'"{similar.text}"' for similar in near)
-    if 0 < _distance(figure, near[0]) <= _CLOSE:
-        return f"it stands nowhere in the evidence; close to it, but not equal: {names}"
-    return f"it stands nowhere in the evidence, which has {names}"
-
-
-def _distance(figure: TextFigure, candidate: TextFigure) -> Fraction:
-    """The difference of two numbers in relation to the larger one; 1 for what is no number."""
-    first, second = figure.value, candidate.value
-    if not (isinstance(first, Fraction) and isinstance(second, Fraction)):
-        return Fraction(1)
-    if first == second:
-        return Fraction(0)
-    return min(abs(first - second) / max(abs(first), abs(second)), Fraction(1))
+def _check(
+    figure: Figure, sentence: str, figures: list[Figure], index: _Index
+) -> FigureCheck | None:
+    """What became of a figure among some passages; ``None`` if it states nothing."""
+    bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
+    if figure.unit == "name":
+        if (passage := index.literal(figure.text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=figure.text)
+        is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
+        return bare._replace(note="it stands nowhere in the evidence") if is_value else None
+    likeness = index.likeness(figure)
+    kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
+    kind = [n for n in kind if not index.figures[n].is_counting]
+    in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
+    numbers = index.equal(figure, in_code)
+    is_rounded = not numbers
+    numbers = numbers or index.rounded(figure)
+    if same := sorted(n for n in numbers if index.is_compatible(figure, n)):
+        others = [n for n in kind if n not in numbers]
+        # A date often stands apart from what it dates, as the heading of a release.
+        is_dated = figure.unit in ("date", "clock")
+        rival = None if is_dated else index.rival(figure, same, others, likeness, figures)
+        if rival is not None:
+            return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
+        best = max(same, key=lambda n: likeness[n])
+        true = index.figures[best].text
+        found = bare._replace(outcome="found", passage=index.passages[best], true_text=true)
+        return found._replace(outcome="rounded", note=f"it is {true}") if is_rounded else found
+    before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
+    literals = [figure.text] if figure.unit == "version" else []
+    for text in [*literals, *([before[1] + figure.text] if before else [])]:
+        if (passage := index.literal(text)) is not None:
+            return bare._replace(outcome="found", passage=passage, true_text=text)
+    kind.sort(key=lambda n: -likeness[n])
+    is_free = not kind or likeness[kind[0]] < _SLOT
+    if is_free and (calculation := index.calculation(figure, likeness)):
+        return bare._replace(outcome="computed", note=calculation)
+    if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
+        return None
+    names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
+    note = "it stands nowhere in the evidence"
+    return bare._replace(note=note + (f", which has {', '.join(names)}" if names else ""))
 
 
 # -- evidence --------------------------------------------------------------------------------------
 
 
-class _Evidence:
-    """The figures and words of passages, which are read when they are first compared."""
-
-    def __init__(self) -> None:
-        self._indexes: dict[str, FigureIndex] = {}
-        self._words: dict[str, frozenset[str]] = {}
-        self._by_kind: dict[tuple[str, ...], _FiguresByKind] = {}
-
-    def of(self, passage: Passage) -> FigureIndex:
-        index = self._indexes.get(passage.chunk_id)
-        if index is None:
-            index = self._indexes[passage.chunk_id] = evidence_of(passage)
-        return index
-
-    def similar(self, figure: TextFigure, passages: Sequence[Passage]) -> list[TextFigure]:
-        """Up to three figures of the passages of the same kind and unit, the closest first."""
-        key = tuple(passage.chunk_id for passage in passages)
-        if key not in self._by_kind:
-            self._by_kind[key] = _FiguresByKind(map(self.of, passages))
-        return self._by_kind[key].similar(figure)
-
-    def words_of(self, passage: Passage) -> frozenset[str]:
-        """The stems of a passage with its title and headings."""
-        words = self._words.get(passage.chunk_id)
-        if words is None:
-            text, declared = _text_of(passage), passage.document.language.partition("-")[0]
-            language = language_of(text, declared if declared != "und" else "en")
-            words = self._words[passage.chunk_id] = frozenset(stems_of(text, language).content)
-        return words
-
-
-class _FiguresByKind:
-    """The figures of several passages by kind and unit. Numbers are in the order of their values.
-
-    A draft may state as many figures as its evidence has, so one figure is not compared with all.
-    """
-
-    def __init__(self, indexes: Iterable[FigureIndex]) -> None:
-        self._groups: defaultdict[tuple[str, str], list[TextFigure]] = defaultdict(list)
-        distinct = {
-            (figure.text, figure.nouns): figure for index in indexes for figure in index.figures
-        }
-        for figure in distinct.values():
-            self._groups[figure.kind, figure.unit].append(figure)
-        for (kind, _), group in self._groups.items():
-            if kind in COUNTED:
-                group.sort(key=_value_of)
-
-    def similar(self, figure: TextFigure) -> list[TextFigure]:
-        """Up to three figures of the same kind and unit, the closest first."""
-        group = self._groups.get((figure.kind, figure.unit), [])
-        near: Iterable[TextFigure] = group
-        if figure.kind in COUNTED:
-            place = bisect_left(group, _value_of(figure), key=_value_of)
-            below = (group[n] for n in range(place - 1, -1, -1))
-            above = (group[n] for n in range(place, len(group)))
-            near = merge(below, above, key=lambda candidate: _distance(figure, candidate))
-        found: dict[str, TextFigure] = {}
-        for candidate in islice(near, _MAX_COMPARED):
-            if not (figure.nouns and candidate.nouns) or figure.nouns & candidate.nouns:
-                found.setdefault(candidate.text, candidate)
-            if len(found) == _MAX_NAMED:
-                break
-        return [*found.values()]
-
-
-def _value_of(figure: TextFigure) -> Fraction:
-    assert isinstance(figure.value, Fraction)
-    return figure.value
-
-
-def evidence_of(passage: Passage) -> FigureIndex:
-    """The figures of a passage, ready to be looked up."""
-    declared = passage.document.language.partition("-")[0]
-    return _evidence(_text_of(passage), declared if declared in LANGUAGES else "en")
-
-
-def _text_of(passage: Passage) -> str:
-    return "\n".join((passage.document.title, *passage.headings, passage.content))
-
-
 @lru_cache(maxsize=1024)
-def _evidence(text: str, declared: str) -> FigureIndex:
-    # Cached, because the next draft often has much of the same evidence.
-    return FigureIndex(text, latin_language(text) or declared)
+def _figures_of(text: str) -> tuple[Figure, ...]:
+    return tuple(find_figures(text))
 
 
-class FigureIndex:
-    """The figures of a passage with its title and headings, by what they support."""
+@lru_cache(maxsize=64)
+def _index(texts: tuple[str, ...]) -> _Index:
+    return _Index(texts)
 
-    def __init__(self, text: str, language: str) -> None:
-        self.figures = find_figures(text, language)
-        self._text = text
-        self._exact: dict[Key, TextFigure] = {}
-        self._by_value: defaultdict[tuple[str, Hashable], list[TextFigure]] = defaultdict(list)
-        self._by_count: defaultdict[Hashable, list[tuple[TextFigure, Reading]]] = defaultdict(list)
-        self._counted: defaultdict[str, set[Hashable]] = defaultdict(set)
-        self._years: set[Hashable] = set()
-        self._named: frozenset[str] | None = None
-        for figure in self.figures:
-            for part in (figure, *figure.parts):
-                self._index(part)
 
-    def _index(self, figure: TextFigure) -> None:
-        if figure.needs_all:
-            values = frozenset(reading.value for reading in figure.readings)
-            self._exact.setdefault(("ambiguous", values), figure)
-            return
-        for reading in figure.readings:
-            if reading.kind not in COUNTED:
-                for key in _less_precise(reading):
-                    self._exact.setdefault(key, figure)
-                continue
-            if reading.unit:
-                self._by_value[reading.unit, _ratio(reading.value)].append(figure)
-            if reading.amount is not None:
-                self._by_count[_ratio(reading.amount)].append((figure, reading))
-        self._years.update(filter(None, map(_year_of, figure.readings)))
-        for noun in figure.nouns if figure.kind in COUNTED else ():
-            self._counted[noun].add(_ratio(figure.value))
-        if figure.label and isinstance(figure.value, Fraction):
-            self._exact.setdefault(("ordinal", int(figure.value)), figure)
+class _Index:
+    """The figures of passages, by what they support. Figures are known by their number."""
 
-    def support(self, figure: TextFigure) -> TextFigure | None:
-        """The figure that supports another one, or ``None``."""
-        if figure.needs_all:
-            values = frozenset(reading.value for reading in figure.readings)
-            if match := self._exact.get(("ambiguous", values)):
-                return match
-            matches = [self._exact.get(("date", value)) for value in values]
-            return matches[0] if all(matches) else None
-        for reading in figure.readings:
-            match = (
-                self._number(figure, reading)
-                if reading.kind in COUNTED
-                else self._first(_own_keys(figure, reading)) or self._without_year(reading)
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.figures = [figure for text in texts for figure in _figures_of(text)]
+        self.passages = [n for n, text in enumerate(texts) for _ in _figures_of(text)]
+        self.counted = {noun for figure in self.figures for noun in figure.nouns}
+        self.of_unit: defaultdict[str, list[int]] = defaultdict(list)
+        self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
+        self._named = [
+            {unit for f in _figures_of(text) for unit, _ in f.readings} for text in texts
+        ]
+        self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
+        self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._texts = [" ".join(text.lower().split()) for text in texts]
+        self._numbers = [[(u, _number(v)) for u, v in figure.readings] for figure in self.figures]
+        self._literals: dict[str, int | None] = {}
+        for number, figure in enumerate(self.figures):
+            self._of_amount[figure.amount].append(number)
+            for key in {key for reading in figure.readings for key in _less_precise(reading)}:
+                self._of_reading[key].append(number)
+            for unit in {unit for unit, _ in figure.readings}:
+                self.of_unit[unit].append(number)
+            for word, nearness in figure.words.items():
+                self._of_word[word].append((number, nearness))
+
+        self._norms = [
+            sum((near * self._rarity(word)) ** 2 for word, near in figure.words.items())
+            for figure in self.figures
+        ]
+
+    def literal(self, text: str) -> int | None:
+        """The first passage that has a text as it is, apart from case, spaces and hyphens."""
+        if text not in self._literals:
+            low = re.sub(r"^\w+://|^v(?=\d)", "", text.lower()).rstrip("/")
+            parts = [*filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))] or [low]
+            pattern = r"[\s_-]*".join(map(re.escape, parts))
+            pattern = re.sub(r"\\\.x$", r"\\.[\\dx]", pattern)
+            search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
+            last = parts[-1].removesuffix(".x")
+            found = (n for n, lower in enumerate(self._texts) if last in lower and search(lower))
+            self._literals[text] = next(found, None)
+        return self._literals[text]
+
+    def _rarity(self, word: str) -> float:
+        return log(1 + len(self.figures) / len(self._of_word[word]))
+
+    def likeness(self, figure: Figure) -> defaultdict[int, float]:
+        """How like the words beside each figure are to those beside another one, from 0 to 1.
+
+        The cosine of the two; near and rare words count most.
+        """
+        like: defaultdict[int, float] = defaultdict(float)
+        norm = 0.0
+        for word, nearness in figure.words.items():
+            if word in self._of_word:
+                weight = nearness * self._rarity(word)
+                norm += weight**2
+                for number, other in self._of_word[word]:
+                    like[number] += weight * other * self._rarity(word)
+        for number in like:
+            like[number] /= (norm * self._norms[number]) ** 0.5
+        return like
+
+    def has_another(self, figure: Figure) -> bool:
+        """Whether another figure of the same kind stands in like words."""
+        likeness = self.likeness(figure)
+        return any(likeness[number] > _SLOT for number in self.of_unit[figure.unit])
+
+    def equal(self, figure: Figure, in_code: bool) -> set[int]:
+        """The figures that have the same value."""
+        keys = figure.readings[:1] if figure.unit == "version" else figure.readings
+        equal = {number for key in keys for number in self._of_reading.get(key, ())}
+        for amount in self._bare_amounts(figure):
+            equal.update(
+                n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit)
             )
-            if match:
-                return match
-        matches = [self.support(part) for part in figure.parts]
-        return matches[0] if matches and all(matches) else None
+        if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
+            equal.update(self._of_amount[figure.amount])
+        return equal
 
-    def _first(self, keys: Iterable[Key]) -> TextFigure | None:
-        return next((self._exact[key] for key in keys if key in self._exact), None)
+    def rounded(self, figure: Figure) -> set[int]:
+        """The figures that another one rounds."""
+        if not figure.amount or figure.unit == "version":
+            return set()
+        values = [(unit, _number(value)) for unit, value in figure.readings]
+        rounded = {
+            n
+            for unit, value in values
+            for n in self.of_unit.get(unit, ())
+            if any(_fits(figure, value, true) for u, true in self._numbers[n] if u == unit)
+        }
+        amounts = [*map(float, self._bare_amounts(figure))]
+        return rounded | {
+            n
+            for n in (self.of_unit[""] if amounts else ())
+            if self._is_bare(n, figure.unit)
+            and any(_fits(figure, amount, self._numbers[n][0][1]) for amount in amounts)
+        }
 
-    def _without_year(self, reading: Reading) -> TextFigure | None:
-        """A date without its year, if the whole passage is of that year."""
-        year, value = _year_of(reading), reading.value
-        if year is None or not isinstance(value, tuple) or self._years != {year}:
+    def _bare_amounts(self, figure: Figure) -> list[Fraction]:
+        """What a bare number may be that means a figure: in its written unit or the base one."""
+        value = figure.readings[0][1]
+        if not figure.unit or not figure.amount or not isinstance(value, Fraction):
+            return []
+        return [figure.amount, value, *([value / 100] if figure.unit == "%" else [])]
+
+    def _is_bare(self, number: int, unit: str) -> bool:
+        """Whether a number has no unit, in a passage that names none of this dimension."""
+        figure = self.figures[number]
+        return (
+            not figure.unit and not figure.nouns and unit not in self._named[self.passages[number]]
+        )
+
+    def is_compatible(self, figure: Figure, number: int) -> bool:
+        """Whether nothing else that two figures say contradicts."""
+        other = self.figures[number]
+        if {figure.hedge, other.hedge} in _OPPOSITE:
+            return False
+        if figure.per and other.per and figure.per != other.per:
+            return False
+        is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
+        return (
+            not is_count
+            or not self.counted.intersection(figure.nouns)
+            or not other.words.keys().isdisjoint(figure.nouns)
+        )
+
+    def rival(
+        self,
+        figure: Figure,
+        same: Sequence[int],
+        others: Sequence[int],
+        likeness: defaultdict[int, float],
+        figures: Sequence[Figure],
+    ) -> int | None:
+        """The figure that the words of the draft point to, if it is not the one with its value."""
+        best = max(same, key=lambda n: likeness[n])
+        # "12 servers" is not "12 people" if there are "9 servers".
+        counts = [n for n in others if figure.nouns[:1] == self.figures[n].nouns[:1] != ()]
+        nouns = [self.figures[n].nouns for n in same]
+        if counts and not any(figure.nouns[0] in other or not other for other in nouns):
+            return counts[0]
+        # If the sentence states both figures, the words of both count.
+        for other in figures:
+            places = [n for n in others if {*other.readings} & {*self.figures[n].readings}]
+            if other is not figure and places:
+                its = self.likeness(other)
+                rival = max(places, key=lambda n: likeness[n])
+                straight = likeness[best] + max(its[n] for n in places)
+                crossed = likeness[rival] + max(its[n] for n in same)
+                if crossed > _CROSSED * straight:
+                    return rival
+                others = [n for n in others if n not in places]
+        if not others:
             return None
-        return self._exact.get(("yearless", value[1:]))
+        rival = max(others, key=lambda n: likeness[n])
+        return rival if likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
 
-    def _number(self, figure: TextFigure, reading: Reading) -> TextFigure | None:
-        if reading.unit:
-            for candidate in self._by_value.get((reading.unit, _ratio(reading.value)), ()):
-                if self._has_rate(figure, candidate):
-                    return candidate
-        if reading.amount is None:
-            return None
-        for candidate, meaning in self._by_count.get(_ratio(reading.amount), ()):
-            if not self._has_rate(figure, candidate):
-                continue
-            if reading.unit and not meaning.unit:
-                if not (candidate.nouns or candidate.label) and reading.unit in self._names():
-                    return candidate
-            elif meaning.unit and not reading.unit:
-                if not (figure.nouns or figure.label) and meaning.kind != "percent":
-                    return candidate
-            elif not reading.unit and self._counts_same(figure, candidate):
-                return candidate
-        return None
-
-    def _counts_same(self, figure: TextFigure, candidate: TextFigure) -> bool:
-        """Whether two bare numbers may count, or name, the same."""
-        if figure.nouns & candidate.nouns:
-            return True
-        if figure.label and candidate.label:
-            return _are_same_labels(figure.label, candidate.label)
-        if figure.before and figure.before == candidate.before:
-            return True
-        if figure.label or candidate.label:
-            return not (figure.nouns if candidate.label else candidate.nouns)
-        if not (figure.nouns and candidate.nouns):
-            return True
-        return not any(noun in self._counted for noun in figure.nouns)
-
-    def _has_rate(self, figure: TextFigure, candidate: TextFigure) -> bool:
-        """Whether a rate is one in the evidence, or is named in it."""
-        if not figure.per or figure.per == candidate.per:
-            return True
-        return not candidate.per and figure.per in self._names()
-
-    def _names(self) -> frozenset[str]:
-        """The dimensions and the rates whose units the text names."""
-        if self._named is None:
-            words = {match[1] or match[2] for match in _NAMES.finditer(self._text.lower())}
-            units = [unit for word in words for unit in UNITS_BY_NAME.get(word, ())]
-            rates = {rate for word in words if (rate := rate_of(word))}
-            every = () if RECURRING.isdisjoint(words) else ("every",)
-            self._named = frozenset({unit.dimension for unit in units} | rates).union(every)
-        return self._named
+    def calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
+        """The calculation of a figure from others of the evidence; "" without one."""
+        unit, value = figure.readings[0][0], _number(figure.readings[0][1])
+        if not figure.amount or not value:
+            return ""
+        exact = 1e-9 * abs(value)
+        near = max(exact, abs(value * float(figure.step / figure.amount)) / 2)
+        pool = sorted(range(len(self.figures)), key=lambda n: -likeness[n])[:_POOL]
+        readings = [(*self._numbers[n][0], self.figures[n].text) for n in pool]
+        if unit == "%":
+            readings.append(("%", 100.0, "100%"))
+        for (a_unit, a, first), (b_unit, b, second) in permutations(readings, 2):
+            for result, is_exact, sign in _results(a_unit, a, b_unit, b, unit):
+                if abs(result - value) <= (exact if is_exact and not figure.hedge else near):
+                    return f"{first} {sign} {second} = {figure.text}"
+        run = [n for n in self.of_unit[unit] if self.figures[n].unit == unit]
+        for size in range(3, 7):
+            for first_part in range(len(run) - size + 1):
+                parts = run[first_part : first_part + size]
+                if abs(sum(self._numbers[n][0][1] for n in parts) - value) <= exact:
+                    return " + ".join(self.figures[n].text for n in parts) + f" = {figure.text}"
+        return ""
 
 
-def _ratio(value: Hashable) -> Hashable:
-    """A fraction as two numbers, which are faster to look up."""
-    return value.as_integer_ratio() if isinstance(value, Fraction) else value
+def _results(
+    a_unit: str, a: float, b_unit: str, b: float, unit: str
+) -> Iterator[tuple[float, bool, str]]:
+    """What two figures give in a unit, whether it must be exact, and the sign between them."""
+    if unit in (a_unit, b_unit) and (a_unit == b_unit or (unit != "%" and "" in (a_unit, b_unit))):
+        yield a + b, True, "+"
+        yield a - b, True, "−"
+    if a_unit == b_unit == "clock" and unit == "time":
+        yield a - b, False, "−"
+    if a_unit == b_unit == "date" and unit == "time":
+        yield 86400 * (a - b), True, "−"
+    if a_unit == b_unit and a != b and b:
+        if unit == "%":
+            yield 100 * a / b, False, "/"
+            yield 100 * abs(a - b) / b, False, "compared with"
+        elif unit == "x":
+            yield a / b, False, "/"
+    if not a_unit and b_unit == unit and unit and 1 < a <= 1000:
+        yield a * b, True, "×"
 
 
-def _year_of(reading: Reading) -> int | None:
-    value = reading.value
-    is_dated = reading.kind == "date" and isinstance(value, tuple) and isinstance(value[0], int)
-    return value[0] if isinstance(value, tuple) and is_dated else None
+def _number(value: Hashable) -> float:
+    """A value as a number: a date is its day."""
+    try:
+        if isinstance(value, tuple):
+            return float(date(*value).toordinal()) if all(value) else 0.0
+        return float(value) if isinstance(value, Fraction) else 0.0
+    except (ValueError, OverflowError):  # 31 June, or a number of 400 digits.
+        return 0.0
 
 
-def _are_same_labels(first: str, second: str) -> bool:
-    """Labels may be abbreviated: "Section", "Sec."; "#" and "No." stand for any."""
-    return first[:2] == second[:2] or not _ANY_LABEL.isdisjoint((first, second))
+def _fits(figure: Figure, value: float, true: float) -> bool:
+    """Whether a value is the true one, rounded as the draft says."""
+    if value * true <= 0:
+        return False
+    ratio, scale = value / true, value / float(figure.amount or 1)
+    if figure.hedge in ("over", "under"):
+        return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
+    is_digits = abs(true - value) <= float(figure.step) * scale / 2
+    if figure.hedge == "about":
+        is_short = abs(figure.amount or Fraction(0)) <= 100 * figure.step
+        return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
+    # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
+    written = round(true / scale, 9)
+    is_longer = written % 1 or (abs(written) >= 1000 and figure.step >= 100)
+    return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and bool(is_longer)
 
 
-def _own_keys(figure: TextFigure, reading: Reading) -> Iterator[Key]:
-    """The keys under which the evidence may have a reading."""
-    yield reading.kind, reading.value
-    if reading.kind == "url":
-        yield "host", str(reading.value).partition("://")[2]
-    elif reading.kind == "ordinal" and not figure.nouns:
-        yield "day", reading.value  # "On the 9th".
-
-
-def _less_precise(reading: Reading) -> Iterator[Key]:
-    """The keys of what a figure of the evidence supports: itself, and what says less."""
-    kind, value = reading.kind, reading.value
-    yield kind, value
-    if kind == "date" and isinstance(value, tuple):
-        yield from _dates(value)
-    elif kind == "time" and isinstance(value, tuple):
-        yield kind, (value[0], "", *value[2:])
-    elif not isinstance(value, str):
-        return
-    elif kind == "hash":
-        for length in range(7, len(value)):
-            yield kind, value[:length]
-    elif kind == "url":
-        _, separator, after_scheme = value.rpartition("://")
-        yield kind, after_scheme
-        yield kind, after_scheme.partition("/")[0]
-        if not separator:
-            yield "host", after_scheme
-    elif kind == "address":
-        yield kind, re.split(r"/|(?<=\.\d):|(?<=\.\d\d):|(?<=\.\d\d\d):", value)[0]
-    elif kind == "path":
-        path, _, line = value.partition(":") if not re.match(r"[a-z]:", value) else (value, "", "")
-        parts = path.split("/")
-        for first in range(len(parts)):
-            name = "/".join(parts[first:])
-            yield kind, name
-            if line:
-                yield kind, f"{name}:{line}"
-
-
-def _dates(value: tuple[Hashable, ...]) -> Iterator[Key]:
-    year, *month_and_day = value
-    if isinstance(year, int):
-        yield "date", (year, None, None)
-    if len(month_and_day) == 2:
-        month, day = month_and_day
-        if year is None:
-            yield "yearless", (month, day)
+def _less_precise(reading: Reading) -> Iterator[Reading]:
+    """What a reading of the evidence supports: itself, and dates that say less."""
+    yield reading
+    unit, value = reading
+    if unit == "date" and isinstance(value, tuple):
+        year, month, day = value
+        if year:
+            yield "", Fraction(year)
         yield "date", (year, month, None)
         yield "date", (None, month, day)
         yield "date", (None, month, None)
-        if day is not None:
-            yield "day", day
+    elif unit == "clock" and isinstance(value, Fraction):
+        yield unit, value - value % 60

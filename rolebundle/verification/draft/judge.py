@@ -1,4 +1,4 @@
-"""A local model's opinion on covered sentences. It is reported apart and changes no verdict.
+"""A local model's opinion on covered sentences. It changes the verdict only if it is required.
 
 The model runs in Ollama or in another server with OpenAI's API. The host restrictions, deadlines
 and limits of embedding servers apply. The model is an option of the program, never of a
@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.verification import Finding, JudgeOpinion
+from rolebundle.contracts.verification import Finding, JudgeOpinion, Span
 from rolebundle.embedding.ollama import DEFAULT_URL
 from rolebundle.embedding.openai_compatible import OpenAIServer
 from rolebundle.errors import ConfigurationError, EmbedderError
 
 MAX_JUDGED = 200
 """So many covered sentences of one draft are judged, the first ones."""
+MIN_DENIED = 2
+"""One wrong "no" in many sentences is usual for a model."""
 DEADLINE_SECONDS = 30.0
 """For one sentence."""
 _MAX_ANSWER_CHARS = 200
@@ -139,6 +141,37 @@ class Judge:
                 "check that the URL is that of a server with chat models",
             )
         return answer.rpartition("</think>")[2]
+
+
+def opinion_findings(
+    opinions: Opinions, draft: str, judge: Judge | None, *, is_required: bool
+) -> list[Finding]:
+    """A finding for each sentence that the judge denies; two of them fail if it is required.
+
+    A judge that is required and did not judge all sentences is a failure of its own.
+    """
+    denied = [opinion for opinion in opinions.opinions if opinion.supported is False]
+    findings = [
+        Finding(
+            check="judge",
+            code="judged_unsupported",
+            fails=len(denied) >= MIN_DENIED,
+            span=opinion.span,
+            text=draft[opinion.span.start : opinion.span.end][:_MAX_ANSWER_CHARS],
+            note=f"the judge says: {opinion.answer}",
+            remedy="Read the passage, and correct the sentence.",
+        )
+        for opinion in denied
+    ]
+    if is_required and (judge is None or opinions.problem):
+        findings.append(
+            Finding(
+                check="judge", code="not_checked", fails=True, span=Span(start=0, end=0), text="",
+                note=opinions.problem or "the judge is required, and there is none",
+                remedy="Name a judge with --judge, or do not require it.",
+            )
+        )  # fmt: skip
+    return findings
 
 
 def _supported(answer: str) -> bool | None:

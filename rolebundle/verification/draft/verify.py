@@ -1,22 +1,21 @@
-"""Verify a draft: its quotes, citations, figures and sentences against passages of the corpus.
+"""Verify a draft: its quotes, citations, figures, names and sentences against passages.
 
-draft ─▶ parse ─▶ sentences, quotes, citations ─┐
-bundle, chunk ids or corpus ─▶ evidence ────────┴▶ checks ─▶ findings ─▶ verdict, validated draft
+draft ─▶ parse ─▶ sentences ─┐
+bundle, ids or corpus ───────┴▶ checks ─▶ findings ─▶ verdict, validated draft
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import (
     CheckedPassage,
+    CheckName,
     Finding,
+    FindingCode,
     Span,
     Verdict,
     Verification,
@@ -25,40 +24,72 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
-from rolebundle.verification.draft.citations import check_citations, uncited_sentences
-from rolebundle.verification.draft.coverage import check_coverage
-from rolebundle.verification.draft.evidence import (
-    NamedEvidence,
-    WholeCorpus,
-    passages_of_bundle,
-    passages_of_ids,
-    read_evidence,
-)
+from rolebundle.text.counts import counted
+from rolebundle.verification.draft.citations import check_citation, titled
+from rolebundle.verification.draft.cuts import words_of
+from rolebundle.verification.draft.evidence import Evidence
 from rolebundle.verification.draft.figures import check_figures
-from rolebundle.verification.draft.findings import shorten
-from rolebundle.verification.draft.judge import Judge, Opinions
-from rolebundle.verification.draft.parse import Draft, parse_draft
-from rolebundle.verification.draft.publish import check_publish, without_confidential
-from rolebundle.verification.draft.quotes import check_quotes
-from rolebundle.verification.draft.sources import FROM_SOURCE, Use, check_sources
-from rolebundle.verification.draft.validated import validated_draft
+from rolebundle.verification.draft.judge import Judge, Opinions, opinion_findings
+from rolebundle.verification.draft.parse import Sentence, parse_draft
+from rolebundle.verification.draft.quotes import check_quote, is_term
+from rolebundle.verification.draft.redact import validated_draft
+from rolebundle.verification.draft.sources import (
+    check_confidential,
+    check_sources,
+    without_confidential,
+)
+from rolebundle.verification.draft.statements import (
+    best_match,
+    changed_word,
+    difference,
+    names_in,
+    replaced_name,
+    unknown_parts,
+)
 
-DEFAULT_REQUIRED = frozenset(("quotes", "figures", "coverage"))
+DEFAULT_REQUIRED = frozenset(("quotes", "citations", "figures", "names"))
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
-SENTENCES_AT_ONCE = 50
-"""So many sentences are checked between two looks at the deadline."""
-
-_OPTIONAL = frozenset(("quotes", "figures", "coverage"))
-"""The checks that fail only if they are required."""
-_MAX_NAMED = 5
-
-
-class _Checked(NamedTuple):
-    """The findings, and the passages that they name, by chunk id."""
-
-    findings: list[Finding]
-    passages: dict[str, Passage]
+MAX_SHOWN = 300
+"""How many characters of the draft, or of a passage, one finding shows."""
+_ALWAYS = frozenset(("sources", "publish", "deadline"))
+_COUNTED: dict[CheckName, str] = {
+    "quotes": "quote",
+    "citations": "citation",
+    "figures": "figure",
+    "names": "name",
+}
+# Code → check, whether it fails, and the remedy.
+_CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
+    "exact": ("quotes", False, None),
+    "normalized": ("quotes", False, None),
+    "misattributed": ("quotes", True, "Cite the passage that the quote stands in."),
+    "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
+    "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
+    "cited": ("citations", False, None),
+    "unknown_citation": ("citations", True, "Remove it, or cite a passage."),
+    "wrong_place": ("citations", True, "Cite the passage that the sentence is from."),
+    "unrelated_citation": ("citations", True, "Cite the passage that the sentence is from."),
+    "unchecked_language": ("citations", False, "Have a person check it."),
+    "figure_found": ("figures", False, None),
+    "rounded": ("figures", False, "Check that this is what the passage says."),
+    "computed": ("figures", False, "Check the calculation."),
+    "should_cite": ("figures", False, "Cite the passage that has the figure."),
+    "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
+    "unknown_name": ("names", False, "Look it up, or leave it out."),
+    "wrong_name": ("names", True, "Give the passage's name, or leave it out."),
+    "covered": ("coverage", False, None),
+    "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
+    "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),
+}
+_OUTCOMES: dict[str, FindingCode] = {
+    "found": "figure_found",
+    "elsewhere": "should_cite",
+    "rounded": "rounded",
+    "computed": "computed",
+    "unsupported": "unsupported_figure",
+}
+_UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
 def verify(
@@ -77,181 +108,48 @@ def verify(
         Interrupted: the deadline has passed.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
-    required = required_checks(request)
+    required = DEFAULT_REQUIRED if request.require is None else frozenset[str](request.require)
+    required |= {"coverage"} if request.publish else frozenset()
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
+    passages: dict[str, Passage] = {}
     with corpus.reading():
-        draft = parse_draft(request.draft)
-        evidence = _evidence(corpus, request, resolved)
-        checked = _check(corpus, draft, evidence, required, end)
-        verify_passages(corpus, [passage.rowid for passage in checked.passages.values()])
-    uses = _uses(draft, checked)
+        sentences = parse_draft(request.draft)
+        evidence = Evidence(corpus, request, resolved)
+        findings = [*evidence.findings]
+        for number, sentence in enumerate(sentences):
+            corpus.raise_if_interrupted()
+            if end is not None and monotonic() > end:
+                findings.append(_not_checked(request.draft, sentences, number))
+                break
+            checker = SentenceCheck(sentence, evidence)
+            findings += checker.findings()
+            passages |= checker.passages
+        named = {finding.chunk_id for finding in findings}
+        passages = {name: passage for name, passage in passages.items() if name in named}
+        verify_passages(corpus, [passage.rowid for passage in passages.values()])
+    findings += check_sources(findings, passages, resolved, publish=request.publish)
+    if request.publish:
+        findings += check_confidential(request.draft)
+    opinions = Opinions(())
+    if judge is not None:
+        covered = [finding for finding in findings if finding.code == "covered"]
+        opinions = judge.opinions(request.draft, covered, passages, corpus.raise_if_interrupted)
+    findings += opinion_findings(opinions, request.draft, judge, is_required="judge" in required)
     findings = [
-        *checked.findings,
-        *check_sources(uses, resolved),
-        *(check_publish(draft.text, uses, resolved.purpose) if request.publish else ()),
+        f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
+        for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
     ]
-    ordered = without_confidential(_in_order(findings, required))
-    opinions = _opinions(judge, draft, checked, corpus.raise_if_interrupted)
-    return _answer(request, draft, evidence, ordered, opinions, judge)
-
-
-def required_checks(request: VerifyRequest) -> frozenset[str]:
-    """The checks whose failures fail. What is published must be covered by a known source."""
-    required = DEFAULT_REQUIRED if request.require is None else frozenset(request.require)
-    return required | {"coverage"} if request.publish else required
-
-
-def _evidence(
-    corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest
-) -> NamedEvidence | WholeCorpus:
-    if request.bundle is not None:
-        return read_evidence(corpus, passages_of_bundle(request.bundle), resolved)
-    if request.chunk_ids is not None:
-        return read_evidence(corpus, passages_of_ids(request.chunk_ids), resolved)
-    return WholeCorpus(corpus, resolved)
-
-
-# -- the checks ------------------------------------------------------------------------------------
-
-
-def _check(
-    corpus: Corpus,
-    draft: Draft,
-    evidence: NamedEvidence | WholeCorpus,
-    required: frozenset[str],
-    end: float | None,
-) -> _Checked:
-    """The findings on citations, quotes, figures and sentences, part by part, until a time."""
-    is_named = isinstance(evidence, NamedEvidence)
-    findings = [*evidence.findings]
-    sources: dict[str, Passage] = {}
-    done = 0
-    for part in _parts(draft, SENTENCES_AT_ONCE if is_named else 1):
-        corpus.raise_if_interrupted()
-        if end is not None and monotonic() > end:
-            findings.append(_not_checked(draft, done))
-            break
-        done += len(part.sentences)
-        passages = evidence.candidates(_texts(part))
-        named = {citation: evidence.named_by(citation, passages) for citation in part.citations}
-        cited: dict[int, list[Passage]] = {}
-        for citation, of_citation in named.items():
-            cited.setdefault(citation.sentence, []).extend(of_citation)
-        by_id = {p.chunk_id: p for p in (*passages, *chain.from_iterable(cited.values()))}
-        passages = [*by_id.values()]
-        of_part = [
-            *check_citations(part, passages, named, required="citations" in required),
-            *check_quotes(part, passages, cited),
-            *check_figures(part, passages, cited),
-            *check_coverage(part, passages, cited),
-        ]
-        names = {finding.chunk_id for finding in of_part if finding.chunk_id}
-        sources |= {name: by_id[name] for name in names if name in by_id}
-        findings += of_part
-    return _Checked(findings, sources)
-
-
-def _not_checked(draft: Draft, first: int) -> Finding:
-    """The finding on the sentences from ``first`` on, for which there was no time."""
-    start, end = draft.sentences[first].start, draft.sentences[-1].end
-    line = draft.text.count("\n", 0, start) + 1
-    share = f"{len(draft.sentences) - first:,} of {len(draft.sentences):,} sentences"
-    return Finding(
-        check="deadline",
-        code="not_checked",
-        fails=True,
-        span=Span(start=start, end=end),
-        text=shorten(draft.text[start:end]),
-        note=f"{share}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
-        remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
-    )
-
-
-def _parts(draft: Draft, sentences: int) -> Iterator[Draft]:
-    """The draft in parts of so many sentences, which keep their places in its text."""
-    quotes, citations = defaultdict(list), defaultdict(list)
-    for quote in draft.quotes:
-        part, number = divmod(quote.sentence, sentences)
-        quotes[part].append(quote._replace(sentence=number))
-    for citation in draft.citations:
-        part, number = divmod(citation.sentence, sentences)
-        citations[part].append(citation._replace(sentence=number))
-    for part, first in enumerate(range(0, len(draft.sentences), sentences)):
-        yield Draft(
-            draft.text,
-            draft.sentences[first : first + sentences],
-            tuple(quotes[part]),
-            tuple(citations[part]),
-        )
-
-
-def _texts(part: Draft) -> list[str]:
-    """The texts of a part that passages are looked for with."""
-    checked = [sentence.text for sentence in part.sentences if sentence.has_content]
-    # A quote is searched alone if its sentence says as much again, and may hide it.
-    quoted = [
-        quote.text
-        for quote in part.quotes
-        if not part.sentences[quote.sentence].has_content
-        or 2 * len(quote.text) < len(part.sentences[quote.sentence].text)
-    ]
-    cited = [] if checked or quoted else [part.sentences[c.sentence].text for c in part.citations]
-    return [*dict.fromkeys((*checked, *quoted, *cited))]
-
-
-def _uses(draft: Draft, checked: _Checked) -> list[Use]:
-    """The first use of each passage in each sentence, in the order of the draft."""
-    starts = [sentence.start for sentence in draft.sentences]
-    uses: dict[tuple[int, str], Use] = {}
-    for finding in checked.findings:
-        passage = checked.passages.get(finding.chunk_id or "")
-        if passage is not None and finding.code in FROM_SOURCE:
-            sentence = bisect_right(starts, finding.span.start)
-            text = draft.text[finding.span.start : finding.span.end]
-            use = Use(finding.span, text, passage)
-            uses.setdefault((sentence, passage.chunk_id), use)
-    return [*uses.values()]
-
-
-def _opinions(
-    judge: Judge | None, draft: Draft, checked: _Checked, raise_if_interrupted: Callable[[], None]
-) -> Opinions:
-    if judge is None:
-        return Opinions(())
-    covered = [finding for finding in checked.findings if finding.code == "covered"]
-    return judge.opinions(draft.text, covered, checked.passages, raise_if_interrupted)
-
-
-# -- the answer ------------------------------------------------------------------------------------
-
-
-def _in_order(findings: Iterable[Finding], required: frozenset[str]) -> list[Finding]:
-    """The findings in the order of the draft; those of checks that are not required do not fail."""
-    lowered = (
-        finding.model_copy(update={"fails": False})
-        if finding.fails and finding.check in _OPTIONAL - required
-        else finding
-        for finding in findings
-    )
-    return sorted(lowered, key=lambda finding: (finding.span.start, finding.span.end))
-
-
-def _answer(
-    request: VerifyRequest,
-    draft: Draft,
-    evidence: NamedEvidence | WholeCorpus,
-    findings: Sequence[Finding],
-    opinions: Opinions,
-    judge: Judge | None,
-) -> Verification:
-    verdict, message = _verdict(evidence, findings, required_checks(request))
+    findings = without_confidential(findings)
+    verdict, message = _verdict(sentences, evidence, findings, required)
     return Verification(
         verdict=verdict,
         message=message,
         counts=dict(Counter(finding.code for finding in findings)),
-        findings=[*findings],
-        uncited_sentences=uncited_sentences(draft),
-        validated_draft=validated_draft(draft, findings, redact=request.redact),
+        findings=findings,
+        uncited_sentences=[
+            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
+        ],
+        validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
         passages=[
             CheckedPassage(number=number, chunk_id=passage.chunk_id, locator=passage.locator)
             for number, passage in evidence.numbers.items()
@@ -262,28 +160,210 @@ def _answer(
     )
 
 
-def _verdict(
-    evidence: NamedEvidence | WholeCorpus, findings: Sequence[Finding], required: frozenset[str]
-) -> tuple[Verdict, str]:
-    """The verdict, and the verdict in words."""
-    failing = Counter(finding.code for finding in findings if finding.fails)
-    if failing:
-        named = ", ".join(f"{count} {code}" for code, count in failing.most_common(_MAX_NAMED))
-        more = f" and {len(failing) - _MAX_NAMED} more codes" if len(failing) > _MAX_NAMED else ""
-        counted = "1 finding fails" if failing.total() == 1 else f"{failing.total()} findings fail"
-        return "fail", f"{counted}: {named}{more}; do what the remedy says"
-    if isinstance(evidence, NamedEvidence) and not evidence.passages:
-        return (
-            "nothing_to_verify",
-            "there is no passage to verify the draft against; retrieve first",
+class SentenceCheck:
+    """The checks of one sentence."""
+
+    def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
+        self._sentence, self._start = sentence, sentence.start
+        self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
+        is_code = sentence.kind == "code"
+        quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
+        is_checked = sentence.has_content or is_code or quoted or sentence.citations
+        self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
+        self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
+        self._cited = [passage for _, named in self._named for passage in named]
+        if quoted and not sentence.citations:
+            self._cited = titled(self._prose, self._all)
+        self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
+        self._all = [*self.passages.values()]
+
+    def findings(self) -> Iterator[Finding]:
+        """What all checks found, in any order."""
+        if self._sentence.kind == "code":
+            yield from self._code()
+            return
+        yield from self._citations()
+        yield from self._quotes()
+        figures = [*self._figures()]
+        yield from figures
+        yield from self._names([finding.span for finding in figures])
+        if self._sentence.has_content:
+            yield from self._statement()
+
+    def _finding(
+        self,
+        code: FindingCode,
+        start: int,
+        end: int,
+        passage: Passage | None = None,
+        note: str | None = None,
+        true_text: str | None = None,
+        *,
+        is_own: bool = False,
+    ) -> Finding:
+        """A finding on a range of the draft; one on an expression of the author's own holds."""
+        check, fails, remedy = _CODES[code]
+        if code in ("wrong_place", "misattributed", "should_cite") and passage:
+            remedy = f"Cite {passage.locator}, if that is meant."
+        return Finding(
+            check=check,
+            code=code,
+            fails=fails and not is_own,
+            span=Span(start=start, end=end),
+            text=_shorten(self._sentence.text[start - self._start : end - self._start]),
+            chunk_id=passage.chunk_id if passage else None,
+            locator=passage.locator if passage else None,
+            true_text=_shorten(true_text) if true_text else None,
+            note=note or None,
+            remedy=None if is_own else remedy,
         )
-    if not any(
-        finding.check in required | {"citations"} and finding.code != "unchecked_language"
-        for finding in findings
-    ):
-        kinds = ", ".join(sorted(required)) or "citations"
-        return "nothing_to_verify", f"the draft has nothing that can be checked ({kinds})"
-    return "pass", (
-        "every required check passes; a covered sentence has words of a passage, which does "
-        "not prove that the passage supports it"
+
+    def _citations(self) -> Iterator[Finding]:
+        segment, position = "", 0
+        for citation, named in self._named:
+            own = self._text[position : citation.start - self._start]
+            segment, position = (
+                own if words_of(own) else segment or self._text,
+                citation.end - self._start,
+            )
+            prose = segment if self._sentence.has_content else ""
+            code, passage, note = check_citation(citation, prose, named, self._all)
+            yield self._finding(code, citation.start, citation.end, passage, note)
+
+    def _quotes(self) -> Iterator[Finding]:
+        text, last = self._sentence.text, -1
+        for start, end in self._sentence.quotes:
+            first, stop = start - self._start, end - self._start
+            around = self._prose[:first], self._prose[stop:]
+            code, passage, true_text, note = check_quote(
+                text[first:stop], self._all, self._cited, around
+            )
+            # Two quotes side by side are one that was divided.
+            is_alone = last < 0 or any(c.isalnum() or c in ",;/|" for c in text[last:first])
+            is_own = is_alone and is_term(text[first:stop])
+            is_own = is_own and (code == "misattributed" or not self._cited)
+            if code == "misattributed":  # What is wrong may be the citation.
+                stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
+            last = end - self._start
+            yield self._finding(
+                code, start, stop + self._start, passage, note, true_text, is_own=is_own
+            )
+
+    def _figures(self) -> Iterator[Finding]:
+        head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
+        likely = best_match(self._text, self._all)
+        own = self._cited or ([likely.passage] if likely.passage and likely.is_covered else [])
+        cited, evidence = ([_text_of(p) for p in passages] for passages in (own, self._all))
+        for check in check_figures(head + self._prose, cited, evidence):
+            if check.start >= len(head):
+                place = self._start - len(head)
+                passage = None if check.passage is None else self._all[check.passage]
+                code, start, end = _OUTCOMES[check.outcome], place + check.start, place + check.end
+                yield self._finding(code, start, end, passage, check.note, check.true_text)
+
+    def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
+        """What stands nowhere is a remark; what replaces a name of a like sentence fails."""
+        for name in names_in(self._prose) if self._all else ():
+            start, end = self._start + name.start, self._start + name.end
+            unknown = unknown_parts(name, self._all)
+            missing = unknown or (unknown_parts(name, self._cited) if self._cited else [])
+            if not missing or any(f.start < end and start < f.end for f in figures):
+                continue
+            found = replaced_name(name, missing[0], self._prose, self._cited or self._all)
+            if found:
+                yield self._wrong_name(start, end, *found)
+            elif unknown:
+                note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
+                yield self._finding("unknown_name", start, end, note=note)
+
+    def _code(self) -> Iterator[Finding]:
+        """The words of code that replace others in a like line, and stand nowhere."""
+        start = self._start
+        for line in self._sentence.text.splitlines(keepends=True):
+            changed = changed_word(line, self._all)
+            if changed and unknown_parts(changed[0], self._all):
+                name, true_name, passage = changed
+                first, last = start + name.start, start + name.end
+                yield self._wrong_name(first, last, true_name, passage)
+            start += len(line)
+
+    def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
+        note = f"it does not stand there; the passage says {name} in a like sentence"
+        return self._finding("wrong_name", start, end, passage, note, name)
+
+    def _statement(self) -> Iterator[Finding]:
+        start, end = self._start, self._sentence.end
+        match = best_match(self._text, self._cited)
+        if not match.is_covered:
+            match = best_match(self._text, self._all)
+        if match.is_covered:
+            note = f"{match.share:.0%} of its content words stand together there"
+            yield self._finding("covered", start, end, match.passage, note, match.text)
+        elif match.words:
+            note = f"no passage says this; missing, among others: {', '.join(match.missing[:5])}"
+            yield self._finding("uncovered", start, end, note=note)
+        if found := difference(self._text, self._cited or self._all):
+            yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
+
+
+def _text_of(passage: Passage) -> str:
+    return "\n".join((passage.document.title, *passage.headings, passage.content))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
+    """The finding on the sentences from ``first`` on, for which there was no time."""
+    start, end = sentences[first].start, sentences[-1].end
+    line = text.count("\n", 0, start) + 1
+    share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
+    return Finding(
+        check="deadline",
+        code="not_checked",
+        fails=True,
+        span=Span(start=start, end=end),
+        text=_shorten(text[start:end]),
+        note=f"{share}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
+        remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
     )
+
+
+def _verdict(
+    sentences: Sequence[Sentence],
+    evidence: Evidence,
+    findings: Sequence[Finding],
+    required: frozenset[str],
+) -> tuple[Verdict, str]:
+    """The verdict, and what was checked in words."""
+    checked = [f for f in findings if f.code in _CODES and f.code not in _UNCHECKED]
+    counts = Counter(f.check for f in checked)
+    counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
+    places = [f.span.start for f in checked if f.check in _COUNTED]
+    skipped = sum(
+        s.has_content and not any(s.start <= p < s.end for p in places) for s in sentences
+    )
+    rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
+    rest = rest if skipped else ""
+    if failing := Counter(finding.code for finding in findings if finding.fails):
+        named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
+        return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"
+    if evidence.is_named and not evidence.passages:
+        return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
+    covered = [f.span for f in findings if f.code == "covered"]
+    # In a whole corpus a number is soon found: it counts where the sentence is covered.
+    held = [
+        f
+        for f in checked
+        if f.check in required
+        and (
+            evidence.is_named
+            or f.check == "quotes"
+            or any(c.start <= f.span.start < c.end for c in covered)
+        )
+    ]
+    if not held:
+        about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
+        return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
+    return "nothing_wrong_found", f"{', '.join(counted_checks)}{rest}"

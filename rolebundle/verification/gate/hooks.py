@@ -34,25 +34,21 @@ class HookInput(NamedTuple):
         event: what the hook is to do; ``other``: nothing.
         is_prompt: whether a person has just asked for something, so that the count begins again.
         is_retry: whether the agent goes on only because a hook has blocked.
-        message: the agent's last message; ``None`` if the host does not give it.
     """
 
     event: Event
     is_prompt: bool = False
     is_retry: bool = False
-    message: str | None = None
 
     @classmethod
     def of_claude_code(cls, fields: Mapping[str, Any]) -> HookInput:
         """The input of a hook of Claude Code."""
         name = fields.get("hook_event_name")
-        message = fields.get("last_assistant_message")
         return cls(
             event=_EVENTS.get(name, "other") if isinstance(name, str) else "other",
             is_prompt=name == "UserPromptSubmit",
             # Anything but a plain false lets go, so that no host can loop.
             is_retry=fields.get("stop_hook_active", False) is not False,
-            message=message if isinstance(message, str) else None,
         )
 
 
@@ -80,7 +76,7 @@ def answer_stop(
     if report.verdict == "success":
         return HookAnswer(0)
     is_set_up = report.started_at is not None and not any(
-        suspicion.code == "edited_baseline" for suspicion in report.suspicions
+        finding.code == "edited_baseline" for finding in report.findings
     )
     if not is_set_up:
         return let_go(report, form, "the gate was not started, or its baseline is damaged")

@@ -1,9 +1,8 @@
-"""The start of a gate: the state of the files that a contract names, before the work."""
+"""The start of gates: the state of the files that a contract names, before the work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -13,39 +12,28 @@ from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.records import approvals, gate_baselines
 from rolebundle.storage.records.gate_baselines import StoredBaseline
-from rolebundle.verification.gate.contract import LoadedContract, bad_contract, location_of
+from rolebundle.verification.gate.contract import (
+    LoadedContract,
+    bad_contract,
+    location_of,
+    named_files,
+)
 from rolebundle.verification.gate.criteria import schema_validator
 from rolebundle.verification.gate.files import NotReadable, WorkFolder
-
-
-class Started(NamedTuple):
-    """A recorded start. ``baseline`` is ``None`` if what is stored is none."""
-
-    contract_hash: str
-    baseline: Baseline | None
-    started_at: str
-
-    @classmethod
-    def parse(cls, stored: StoredBaseline) -> Started:
-        """The start that is stored."""
-        try:
-            baseline = Baseline.model_validate_json(stored.baseline)
-            nanoseconds(stored.started_at)
-        except ValueError:
-            return cls(stored.contract_hash, None, stored.started_at)
-        return cls(stored.contract_hash, baseline, stored.started_at)
 
 
 class StoredState(NamedTuple):
     """What the corpus has stored about a contract.
 
     Attributes:
-        started: its start; ``None`` if there was none.
+        start: its start; ``None`` if there was none.
+        baseline: the state of the files; ``None`` if there was no start, or what is stored is none.
         approved_hash: the content that was approved for its path; ``None`` if none was.
         damage: why the rest cannot be trusted; empty if it can.
     """
 
-    started: Started | None = None
+    start: StoredBaseline | None = None
+    baseline: Baseline | None = None
     approved_hash: str | None = None
     damage: str = ""
 
@@ -58,10 +46,13 @@ def stored_state(corpus: Corpus, contract: Path) -> StoredState:
     """
     location = str(contract)
     with corpus.reading():
-        stored = gate_baselines.load(corpus, location)
-        return StoredState(
-            Started.parse(stored) if stored else None, approvals.approved_hash(corpus, location)
-        )
+        start = gate_baselines.load(corpus, location)
+        approved_hash = approvals.approved_hash(corpus, location)
+    try:
+        baseline = Baseline.model_validate_json(start.baseline) if start else None
+    except ValueError:
+        baseline = None
+    return StoredState(start, baseline, approved_hash)
 
 
 def start_gate(
@@ -80,35 +71,31 @@ def start_gate(
         UsageError: ``gate_started``: it was started before.
     """
     location, started_at = str(loaded.path), iso_utc(now)
-    former, approved_hash, _ = stored_state(corpus, loaded.path)
+    former = stored_state(corpus, loaded.path)
     restarts = 0
-    if former is not None:
+    if former.start is not None:
         if not restart:
             raise UsageError(
                 "gate_started",
-                f"{location}: the gate was started at {former.started_at}",
+                f"{location}: the gate was started at {former.start.started_at}",
                 "check it with `rolebundle gate check`; --restart replaces its baseline",
             )
         restarts = 1 + (former.baseline.restarts if former.baseline else 0)
-    baseline = baseline.model_copy(update={"restarts": restarts})
-    gate_baselines.save(
-        corpus,
-        StoredBaseline(location, loaded.content_hash, baseline.model_dump_json(), started_at),
-    )
+    text = baseline.model_copy(update={"restarts": restarts}).model_dump_json()
+    gate_baselines.save(corpus, StoredBaseline(location, loaded.content_hash, text, started_at))
     return GateStart(
         contract=location,
         contract_hash=loaded.content_hash,
         started_at=started_at,
         files=len(baseline.files),
         others=len(baseline.others),
-        others_complete=baseline.others_complete,
         restarts=restarts,
-        approved=approved_hash == loaded.content_hash,
+        approved=former.approved_hash == loaded.content_hash,
     )
 
 
-def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> bool:
-    """Remember how often a hook has blocked; False if there is no baseline to keep it with.
+def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> None:
+    """Remember how often a hook has blocked, if there is a baseline to keep it with.
 
     Args:
         corpus: open for writing.
@@ -116,14 +103,10 @@ def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> bool:
         blocks: how often.
     """
     with corpus.writing():
-        stored = gate_baselines.load(corpus, str(location_of(contract)))
-        baseline = Started.parse(stored).baseline if stored else None
-        if stored is None or baseline is None:
-            return False
-        if baseline.blocks != blocks:
-            counted = baseline.model_copy(update={"blocks": blocks})
-            gate_baselines.save(corpus, stored._replace(baseline=counted.model_dump_json()))
-        return True
+        _, baseline, _, _ = state = stored_state(corpus, location_of(contract))
+        if state.start is not None and baseline is not None and baseline.blocks != blocks:
+            text = baseline.model_copy(update={"blocks": blocks}).model_dump_json()
+            gate_baselines.save(corpus, state.start._replace(baseline=text))
 
 
 def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
@@ -143,32 +126,15 @@ def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
             if criterion.schema_file is not None:
                 schema_validator(work, criterion.schema_file)
         names = named_files(loaded.contract, work)
-        files = [state for name in names if (state := work.state(name)) is not None]
-        judges = [work.state(name) for name in _inputs(loaded.contract, work)]
+        files = [state for name in names if (state := work.state(name))]
+        inputs = [state for name in _inputs(loaded.contract, work) if (state := work.state(name))]
     except NotReadable as error:
         hint = "name fewer or smaller files, and a JSON Schema that exists"
         raise bad_contract(loaded.path, f"the files that it names: {error}", hint) from error
     except ConfigurationError as error:
         raise bad_contract(loaded.path, error.message, error.hint) from error
-    inputs = [state for state in judges if state is not None]
-    unnamed, is_complete = work.unnamed_files([*names, *(state.path for state in inputs)])
-    return Baseline(
-        files=files,
-        inputs=inputs,
-        others=unnamed,
-        others_complete=is_complete,
-    )
-
-
-def named_files(contract: GateContract, work: WorkFolder) -> list[str]:
-    """The files that criteria name, and those that are only watched; in order, each once."""
-    globs = [criterion.file for criterion in contract.criteria if criterion.file]
-    return matching_files([*globs, *contract.watch], work)
-
-
-def matching_files(globs: Sequence[str], work: WorkFolder) -> list[str]:
-    """The files that globs match, in order, each once."""
-    return list(dict.fromkeys(name for glob in globs for name in work.matches(glob)))
+    others = work.others({*names, *(state.path for state in inputs)})
+    return Baseline(files=files, inputs=inputs, others=others)
 
 
 def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
@@ -176,21 +142,11 @@ def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
 
     A file that a criterion names by its path is work, also if a command is given it.
     """
-    names: dict[str, None] = {}
     work_files = {criterion.file for criterion in contract.criteria}
-    for criterion in contract.criteria:
-        if criterion.schema_file is not None:
-            names[criterion.schema_file] = None
-        for argument in criterion.command or ():
-            path = argument.removeprefix("./")
-            is_inside = not PurePosixPath(path).is_absolute() and ".." not in path.split("/")
-            is_work = path in work_files or not is_inside
-            if path and not is_work and (work.folder / path).is_file():
-                names[path] = None
-    return list(names)
-
-
-def nanoseconds(moment: str) -> int:
-    """A time in ISO 8601 as nanoseconds since 1970, in whole seconds."""
-    seconds = datetime.fromisoformat(moment).astimezone(UTC).timestamp()
-    return int(seconds) * 1_000_000_000
+    names = [c.schema_file for c in contract.criteria if c.schema_file is not None]
+    for argument in (word for c in contract.criteria for word in c.command or ()):
+        path = argument.removeprefix("./")
+        is_inside = not PurePosixPath(path).is_absolute() and ".." not in path.split("/")
+        if path and is_inside and path not in work_files and (work.folder / path).is_file():
+            names.append(path)
+    return list(dict.fromkeys(names))

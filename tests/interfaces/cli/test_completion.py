@@ -67,7 +67,7 @@ def test_each_script_is_one_for_its_shell(shell: str) -> None:
 def test_commands_and_options_are_completed() -> None:
     assert completed("re") == ["retrieve", "replay", "remember", "restore", "replica"]
     assert completed("retrieve", "--form") == ["--format"]
-    assert completed("retrieve", "--format", "p") == ["prompt", "paths"]
+    assert completed("retrieve", "--format", "p") == ["prompt"]
 
 
 def test_roles_are_those_of_the_folders_that_the_command_uses(tmp_path: Path) -> None:

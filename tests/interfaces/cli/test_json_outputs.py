@@ -40,7 +40,7 @@ def db(prepared: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("schema", "command"),
     [
-        ("approved-manifests", "trust list"),
+        ("approved-contracts", "gate approve"),
         ("audit-rows", "audit list"),
         ("backup-result", "backup BACKUP"),
         ("bridges", "bridges"),

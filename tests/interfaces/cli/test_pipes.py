@@ -37,6 +37,27 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
     assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text('It says: "the token lives for ninety-nine whole days".\n')
+    contract = tmp_path / "work.gate.toml"
+    contract.write_text('[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "none.md"\n')
+    codes = {
+        f"verify {tmp_path}/draft.md --db {sample_db}": 1,
+        f"gate check {contract} --db {sample_db}": 1,
+        f"gate hook exit-code {contract} --db {sample_db}": 1,
+        f"get nothing:1-2 --db {sample_db}": 2,
+        f"status --json --db {sample_db}": 0,
+        "retrieve --no-such-option": 2,
+        "--help": 0,
+    }
+    for command, code in codes.items():
+        for reader in ("2>&1 | true", "2>&1 | head -1 >/dev/null", "| true"):
+            result = shell(f"rolebundle {command} {reader}; echo ${{PIPESTATUS[0]}} >&2")
+            assert result.stderr.splitlines()[-1] == str(code), (command, reader)
+            assert "Traceback" not in result.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_closed_descriptors(sample_db: Path) -> None:

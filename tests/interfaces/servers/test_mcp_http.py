@@ -184,7 +184,7 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
         found = await session.call_tool("retrieve", {"task": "zebra", "lexical_only": True})
         (place,) = re.findall(r"^\[1\] (\S+)", text_of(found), re.MULTILINE)
         mark = {"id": place, "state": "disputed", "reason": "Is it?"}
-        fact = {"fact": "Zebras live in herds.", "source": place}
+        fact = {"fact": "Zebras are striped.", "source": place}
         return (
             await session.call_tool("mark", mark),
             await session.call_tool("remember", fact),

@@ -45,7 +45,6 @@ ROLE = overlay(
         "required_evidence_kinds": ["decision-record", "test report"],
         "citation_style": "footnote",
     },
-    retrieval_policy={"prefer_newest": False},
     source_policy={"forbidden_sources": [{"pattern": "marketing", "reason": "copy"}]},
 )
 DOCUMENTS = [
@@ -62,6 +61,7 @@ DOCUMENTS = [
         trust_tier="preferred",
         updated_at="2026-09-01T00:00:00Z",
         applicable_roles=("operator",),
+        contradicts=("plan",),
     ),
     document("launch", ["The release token is great."], source_id="marketing"),
     document("old", ["A release token of old."], updated_at="2019-01-01T00:00:00Z"),

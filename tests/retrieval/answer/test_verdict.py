@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
-from rolebundle.contracts.document import REMEMBERED_KIND
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -393,16 +392,3 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     if fallback.verdict != "corpus_empty":
         assert all(f"{n} {code}" in fallback.message for code, n in bundle.rejected_summary.items())
     assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
-
-
-def test_what_agents_remembered_changes_no_verdict_about_documents() -> None:
-    task = "token for embassies, castles, museums, lakes and visitors"
-    documents = [document("d", ["the token is here", *(f"bread number{n}" for n in range(60))])]
-    fact = document("fact", [task], source_kind=REMEMBERED_KIND, origin="agent")
-    alone, beside = (
-        answer(stored, None, None, task=task) for stored in (documents, [*documents, fact])
-    )
-    assert alone.evidence is not None
-    assert beside.evidence is not None
-    assert alone.evidence.support == beside.evidence.support == "weak"
-    assert "fact" in [passage.document_id for passage in beside.selected]

@@ -1,4 +1,4 @@
-"""`check` and the constraints of bundles: what was decided stops what it is about."""
+"""`check` and the constraints of bundles: which decisions may apply."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import end_decision, put_mark, record_decision
 from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, RolebundleError
+from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.workspace import Workspace
-from support.amounts import few_examples, rounds
+from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import FLAGGED, NOW, build, document, set_policy
 from support.fake_embedder import HashingProvider
-from support.intents import DECISIONS, UNRELATED
 
 POST = "schedule a post about 3.0"
 
@@ -35,8 +37,11 @@ def db(tmp_path: Path) -> Path:
 
 
 def decide(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
+    fields = {"about": ["post"], "effect": "require_approval"} | fields
     with Admin(db) as admin:
-        return admin.decisions.record(NewDecision(text=text, decided_by="Ana", **fields)).id
+        return record_decision(
+            admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
+        ).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -49,11 +54,11 @@ def verdict(db: Path, intent: str = POST, **fields: Any) -> str:
     return ask(db, intent, **fields).verdict
 
 
-def test_a_decision_stops_the_next_matching_intent_and_is_quoted(db: Path) -> None:
-    assert verdict(db) == "pass"
+def test_a_decision_is_quoted_to_the_next_matching_intent(db: Path) -> None:
+    assert verdict(db) == "none_found"
     decide(db, about=["schedule"], reason="the last post was wrong", action="external_send")
     answer = ask(db, action="external_send")
-    assert answer.verdict == "block"
+    assert answer.verdict == "require_approval"
     [found] = answer.decisions
     assert (found.id, found.text, found.reason, found.decided_by) == (
         "shared-1",
@@ -62,15 +67,37 @@ def test_a_decision_stops_the_next_matching_intent_and_is_quoted(db: Path) -> No
         "Ana",
     )
     assert found.decided_at is not None
-    assert set(found.words) == {"post", "schedule"}
-    assert "shared-1" in answer.message
+    assert (found.match, found.verdict, found.words) == ("about", "require_approval", ["schedule"])
+    assert "1 decision may apply: shared-1" in answer.message
     assert "the last post was wrong" in answer.message
     assert "advice" in answer.advisory
-    assert verdict(db, "water the flowers", action="external_send") == "pass"
+    other = ask(db, "water the flowers", action="external_send")
+    assert (other.verdict, other.decisions) == ("none_found", [])
+    assert "allow" not in other.message
 
 
-@pytest.mark.parametrize("effect", ["warn", "require_approval", "block"])
-def test_the_verdict_is_the_effect(db: Path, effect: Any) -> None:
+def test_only_a_command_blocks(db: Path) -> None:
+    decide(db, "Backups stay", about=["snapshots"], commands=["restic forget*"], effect="block")
+    answer = ask(db, "tidy up", command="cd /srv && sudo /usr/bin/restic forget --prune")
+    assert answer.verdict == "block"
+    assert answer.decisions[0].words == ["restic forget*"]
+    assert verdict(db, "delete the old snapshots") == "require_approval"
+    assert verdict(db, "tidy up", command="restic snapshots") == "none_found"
+
+
+def test_what_only_reads_gets_the_decision_for_information(db: Path) -> None:
+    decide(db)
+    for fields in ({}, {"action": "read"}, {"action": "analyze"}):
+        answer = ask(db, "explain how a post is written", **fields)
+        assert answer.verdict == "none_found"
+        assert [(found.id, found.verdict) for found in answer.decisions] == [("shared-1", None)]
+        assert "for information: shared-1" in answer.message
+    decide(db, "Nobody reads the post of others", action="read")
+    assert verdict(db, "read the post", action="read") == "require_approval"
+
+
+@pytest.mark.parametrize("effect", ["warn", "require_approval"])
+def test_the_verdict_is_the_strictest_effect(db: Path, effect: Any) -> None:
     decide(db, effect=effect)
     assert verdict(db) == effect
     decide(db, "Posts are written by Ana", effect="warn")
@@ -81,19 +108,19 @@ def test_the_verdict_is_the_effect(db: Path, effect: Any) -> None:
 
 def test_a_decision_about_another_action_does_not_count(db: Path) -> None:
     decide(db, action="external_send")
-    assert verdict(db, action="read") == "pass"
-    assert verdict(db, action="external_send") == "block"
-    assert verdict(db) == "block", "without an action any may be meant"
+    assert verdict(db, action="execute") == "none_found"
+    assert verdict(db, action="external_send") == "require_approval"
+    assert verdict(db) == "require_approval", "without an action any may be meant"
 
 
 def test_only_active_decisions_count(db: Path) -> None:
     decide(db, status="proposed")
     decide(db, valid_from="2030-01-01")
-    assert verdict(db) == "pass"
-    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "block"
+    assert verdict(db) == "none_found"
+    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
     with Admin(db) as admin:
-        admin.decisions.end("shared-2", "Bo", "over")
-    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "pass"
+        end_decision(admin.workspace, "shared-2", "Bo", "over")
+    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
 def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
@@ -104,7 +131,7 @@ def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
 class TestPolicy:
     @pytest.mark.parametrize(
         ("trust", "expected"),
-        [({}, "pass"), ({"actions": {"execute": 4}}, "require_approval"),
+        [({}, "none_found"), ({"actions": {"execute": 4}}, "require_approval"),
          ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
     )  # fmt: skip
     def test_the_trust_table_has_a_say(
@@ -125,7 +152,11 @@ class TestPolicy:
             "pub": {"scopes": ["hr"], "access_level": "public"},
         }
         set_policy(db, rules)
-        assert [verdict(db, agent=agent) for agent in rules] == ["block", "pass", "pass"]
+        assert [verdict(db, agent=agent) for agent in rules] == [
+            "require_approval",
+            "none_found",
+            "none_found",
+        ]
         with pytest.raises(AccessDenied):
             ask(db)
 
@@ -145,37 +176,39 @@ class TestDocuments:
 
     def test_a_document_of_the_type_decision_counts_and_is_quoted(self, tmp_path: Path) -> None:
         db = self.ingest(tmp_path, "updated_at: 2026-05-02\n")
-        answer = ask(db)
-        assert answer.verdict == "block"
+        answer = ask(db, "post the news automatically")
+        assert answer.verdict == "warn"
         [found] = answer.decisions
         assert found.text == "Do not post automatically."
         assert found.locator is not None
         assert found.locator.startswith("0007.md:")
         assert found.decided_at == "2026-05-02T00:00:00Z"
-        assert verdict(db, "water the flowers") == "pass"
+        assert verdict(db, "water the flowers") == "none_found"
 
     @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         ("keys", "expected"),
         [
             ("effect: require_approval\n", "require_approval"),
-            ("status: accepted\n", "block"),
-            ("status: superseded\n", "pass"),
-            ("status: proposed\n", "pass"),
-            ("valid_until: 2020-01-01\n", "pass"),
-            ("action: external_send\n", "pass"),
-            ("trust_tier: untrusted\n", "pass"),
-            ("origin: untrusted\n", "pass"),
-            ("origin: external\n", "warn"),
-            ("applicable_roles: [other]\n", "block"),
+            ("effect: block\n", "require_approval"),
+            ("status: accepted\n", "warn"),
+            ("status: superseded\n", "none_found"),
+            ("status: proposed\n", "none_found"),
+            ("valid_until: 2020-01-01\n", "none_found"),
+            ("action: external_send\n", "none_found"),
+            ("trust_tier: untrusted\n", "none_found"),
+            ("origin: untrusted\n", "none_found"),
+            ("origin: external\neffect: block\n", "warn"),
+            ("applicable_roles: [other]\n", "warn"),
         ],
     )
     def test_what_it_declares(self, tmp_path: Path, keys: str, expected: str) -> None:
-        assert verdict(self.ingest(tmp_path, keys), action="execute") == expected
+        db = self.ingest(tmp_path, f"about: [post]\n{keys}")
+        assert verdict(db, action="execute") == expected
 
     def test_its_words_of_about(self, tmp_path: Path) -> None:
-        db = self.ingest(tmp_path, "about: [toot, mastodon]\n")
-        assert verdict(db, "toot the news") == "block"
+        db = self.ingest(tmp_path, "about: [toot, mastodon]\neffect: block\n")
+        assert verdict(db, "toot the news") == "require_approval"
 
     @pytest.mark.parametrize("keys", ["effect: forbid\n", "action: dance\n", "about: {a: b}\n"])
     def test_a_bad_key_is_refused(self, tmp_path: Path, keys: str) -> None:
@@ -187,7 +220,7 @@ class TestDocuments:
         text = "---\neffect: block\n---\n# A\n\nDo not post automatically.\n"
         (tmp_path / "a.md").write_text(text, encoding="utf-8")
         assert invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db").code == 0
-        assert verdict(tmp_path / "c.db") == "pass"
+        assert verdict(tmp_path / "c.db") == "none_found"
 
     def test_a_misspelled_key_refuses_a_decision(self, tmp_path: Path) -> None:
         text = "---\ndocument_type: decision\nefect: block\n---\n# A\n\nText.\n"
@@ -195,22 +228,20 @@ class TestDocuments:
         outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
         assert "unknown key 'efect'; did you mean effect?" in outcome.err
 
-    def test_a_rejected_or_flagged_document_does_not_block(self, tmp_path: Path) -> None:
+    def test_a_rejected_or_flagged_document_requires_no_approval(self, tmp_path: Path) -> None:
         text = ["Do not post automatically, whatever the plan says."]
-        db = build(tmp_path, [document("d", text, document_type="decision")])
-        assert verdict(db) == "block"
-        flagged = build(tmp_path, [document("d", text, FLAGGED, document_type="decision")])
+        fields = {
+            "document_type": "decision",
+            "retrieval_hints": ("post",),
+            "tags": ("effect:block",),
+        }
+        db = build(tmp_path, [document("d", text, **fields)])
+        assert verdict(db) == "require_approval"
+        flagged = build(tmp_path, [document("d", text, FLAGGED, **fields)])
         assert verdict(flagged) == "warn"
         with Admin(db) as admin:
-            admin.marks.put("d", "rejected", "Ana", "never decided")
-        assert verdict(db) == "pass"
-
-
-def test_a_decision_in_another_language_is_no_pass(db: Path) -> None:
-    decide(db, "Keine Rabatte über die Messe hinaus")
-    answer = ask(db, "offer a discount")
-    assert (answer.verdict, answer.unchecked) == ("warn", ["shared-1"])
-    assert "another language" in answer.message
+            put_mark(admin.workspace, "d", "rejected", "Ana", "never decided")
+        assert verdict(db) == "none_found"
 
 
 def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:
@@ -218,12 +249,10 @@ def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_p
     decide(db)
     with Engine(Workspace(db, HashingProvider())) as engine:
         assert engine.check(CheckRequest(intent=POST)).degraded is None
-    broken = build(tmp_path, [document("plan", ["the plan"])])
-    decide(broken)
-    with Engine(Workspace(broken, HashingProvider())) as engine:
+    unavailable = Unavailable(EmbedderError("no_model", "the model is gone", ""))
+    with Engine(Workspace(db, unavailable)) as engine:
         answer = engine.check(CheckRequest(intent=POST))
-    assert answer.verdict == "block"
-    assert answer.degraded is not None
+    assert (answer.verdict, answer.degraded) == ("require_approval", "the model is gone")
 
 
 class TestConstraints:
@@ -253,7 +282,10 @@ class TestConstraints:
         command = ("retrieve", POST, "--lexical-only", "--db", db)
         for form in ("text", "prompt"):
             out = " ".join(invoke(*command, "--format", form).out.split())
-            assert "shared-1 (block): Do not post automatically (reason: it was wrong)" in out
+            assert (
+                "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
+                in out
+            )
         for detail in ("ids", "compact"):
             answer = invoke(*command, "--format", "json", "--detail", detail).json()
             assert answer["constraints"][0]["id"] == "shared-1"
@@ -262,59 +294,25 @@ class TestConstraints:
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     db = build(tmp_path_factory.mktemp("decided"), [document("plan", ["the plan of may"])])
-    with Admin(db) as admin:
-        for decision in DECISIONS:
-            about = [words for words in decision.about.split(", ") if words]
-            values = {"text": decision.text, "about": about, "effect": "block", "decided_by": "Ana"}
-            admin.decisions.record(
-                parsed(
-                    NewDecision, values | ({"action": decision.action} if decision.action else {})
-                )
-            )
+    decide(db, "Patient records stay", about=["patient records"], commands=["rm *patients*"])
     return db
 
 
 class TestInterfaces:
-    """The same 40 intents of each kind, through what `serve`, `mcp` and a host's hook call."""
-
-    @staticmethod
-    def fields(intent: str, action: str) -> dict[str, Any]:
-        return {"intent": intent} | ({"action": action} if action else {})
-
     def test_the_servers(self, decided: Path) -> None:
         with Engine(decided) as engine:
-            operations = Operations(engine)
-            stopped = [
-                operations.call("check", self.fields(*intent))["verdict"] == "block"
-                for decision in DECISIONS
-                for intent in decision.intents
-            ]
-            passed = [
-                operations.call("check", self.fields(*intent))["verdict"] == "pass"
-                for intent in UNRELATED
-            ]
-        assert (len(stopped), len(passed)) == (40, 40)
-        assert sum(stopped) >= 38
-        assert sum(passed) >= 38
+            call = Operations(engine).call
+            also = {"intent": "free some space", "also": ["delete the patient records"]}
+            assert call("check", also)["verdict"] == "require_approval"
+            assert call("check", {"command": "ls /srv"})["verdict"] == "none_found"
+            with pytest.raises(RolebundleError, match="give intent or command"):
+                call("check", {"also": ["x"]})
 
-    def hook(self, db: Path, data: object, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def hook(self, db: Path, data: object, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
         text = data if isinstance(data, str) else json.dumps(data)
         stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
         monkeypatch.setattr("sys.stdin", stdin)
-        return invoke("check", "--hook", "--db", db)
-
-    @rounds(4, 40)
-    def test_the_hook(self, decided: Path, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        matching = [intent for decision in DECISIONS for intent in decision.intents][:rounds]
-        stopped = [
-            self.hook(decided, self.fields(*intent), monkeypatch).code == 2 for intent in matching
-        ]
-        passed = [
-            self.hook(decided, self.fields(*intent), monkeypatch).code == 0
-            for intent in UNRELATED[:rounds]
-        ]
-        assert sum(stopped) >= 0.95 * rounds
-        assert sum(passed) >= 0.95 * rounds
+        return invoke("check", "--hook", "--db", db, *flags)
 
     def test_the_hook_reads_a_tool_call_and_gives_the_reason(
         self, decided: Path, monkeypatch: pytest.MonkeyPatch
@@ -326,9 +324,23 @@ class TestInterfaces:
         }
         outcome = self.hook(decided, call, monkeypatch)
         assert (outcome.code, outcome.out) == (2, "")
-        assert "Do not delete patient records" in outcome.err
-        harmless = {"tool_name": "Read", "tool_input": {"file_path": "/tmp/a.txt"}}
-        assert self.hook(decided, harmless, monkeypatch).code == 0
+        assert "Patient records stay" in outcome.err
+        harmless = {"tool_name": "Read", "tool_input": {"file_path": "/tmp/patient-records.txt"}}
+        assert self.hook(decided, harmless, monkeypatch, "--action", "execute").code == 0
+
+    @pytest.mark.parametrize(
+        ("command", "code"),
+        [
+            ("sudo rm -r /srv/patients-2020", 2),
+            ("cat /srv/patients-2020/a.txt", 0),
+            ("mv patient records", 0),
+        ],
+    )
+    def test_the_hook_matches_a_shell_command(
+        self, decided: Path, command: str, code: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        call = {"tool_name": "Bash", "tool_input": {"command": command, "description": "Tidy"}}
+        assert self.hook(decided, call, monkeypatch, "--action", "execute").code == code
 
     @pytest.mark.parametrize("data", ["", "[]", "{}", '{"tool_name": 1', '{"intent": 3}'])
     def test_a_hook_that_cannot_decide_stops_the_tool(
@@ -344,25 +356,25 @@ class TestInterfaces:
         assert self.hook(tmp_path / "none.db", {"intent": POST}, monkeypatch).code == 2
 
     def test_the_command(self, decided: Path) -> None:
-        outcome = invoke("check", POST, "--action", "external_send", "--db", decided)
+        outcome = invoke("check", "--command", "rm patients", "--db", decided)
         assert outcome.code == 1
-        assert outcome.out.startswith("block: ")
+        assert outcome.out.startswith("require_approval: ")
         assert "rolebundle does not see what is done" in outcome.out
         answer = invoke("check", "water the roses", "--json", "--db", decided)
-        assert (answer.code, answer.json()["verdict"]) == (0, "pass")
+        assert (answer.code, answer.json()["verdict"]) == (0, "none_found")
         CheckAnswer.model_validate(answer.json())
 
 
 def test_a_check_is_in_the_audit(db: Path) -> None:
     decide(db)
     with Admin(db) as admin:
-        admin.audit.set("on")
+        set_audit(admin.workspace, "on")
     ask(db, action="execute")
     rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
     [row] = [row for row in rows if row["kind"] == "check"]
     assert (row["action"], row["details"]) == (
         "execute",
-        {"verdict": "block", "decisions": 1, "documents": 0},
+        {"verdict": "require_approval", "decisions": 1, "documents": 0},
     )
 
 

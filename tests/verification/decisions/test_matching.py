@@ -1,151 +1,206 @@
-"""An intent is about a decision, or it is not: the figures, and what the words must do."""
+"""By what an intent matches a decision, and what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.decisions.matching import (
-    Match,
-    Topic,
-    is_about,
-    is_prohibition,
-    languages_of,
-    match,
-    topic_of,
-    windows,
+from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
+from rolebundle.verification.decisions.commands import command_lines, matching_pattern
+from rolebundle.verification.decisions.intent import Intent, only_reads
+from rolebundle.verification.decisions.matching import Match, Rule, match
+from support.intents import DECISIONS, UNRELATED
+
+
+def intent_of(
+    intent: str = "", command: str = "", action: Any = None, also: tuple[str, ...] = ()
+) -> Intent:
+    return Intent.of((intent, *also), command, action)
+
+
+def found(
+    text: str,
+    about: str = "",
+    commands: tuple[str, ...] = (),
+    closeness: float = 0.0,
+    **fields: Any,
+) -> Match | None:
+    words = [entry.strip() for entry in about.split(",") if entry.strip()]
+    rule = Rule(Constraint(id="shared-1", text=text, effect="block"), words, commands)
+    return match(rule, intent_of(**fields), closeness)
+
+
+class TestCommands:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "restic forget --prune",
+            "sudo -u backup restic forget",
+            "RESTIC_PASSWORD=x nice -n 10 /usr/bin/restic   forget latest",
+            "cd /srv && restic --quiet forget",
+            "restic snapshots; 'restic' \"forget\" abc",
+            "restic snapshots\nrestic forget",
+            "true || restic forget 'an open quote",
+        ],
+    )
+    def test_a_pattern_matches_a_command_of_the_line(self, line: str) -> None:
+        assert matching_pattern(["rm *", "restic forget*"], command_lines(line)) == "restic forget*"
+
+    @pytest.mark.parametrize(
+        "line",
+        ["restic snapshots", "echo restic forget", "grep -r 'restic forget' docs", "", "&&", "'"],
+    )
+    def test_it_matches_no_other(self, line: str) -> None:
+        assert matching_pattern(["restic forget*"], command_lines(line)) == ""
+
+    def test_folders_count_in_arguments_and_before_a_star(self) -> None:
+        assert matching_pattern(["rm -rf /srv/restic/*"], command_lines("rm -rf /srv/restic/home"))
+        assert matching_pattern(["*zones/a.example*"], command_lines("vi /etc/zones/a.example"))
+        assert matching_pattern(["/usr/bin/restic forget"], command_lines("restic forget"))
+
+    @given(st.text(max_size=60))
+    def test_any_text_is_read(self, text: str) -> None:
+        assert all(command_lines(text))
+        assert intent_of(command=f"x {text}").lines
+
+
+class TestMatch:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"command": "restic forget"},
+            {"intent": "restic forget --prune"},
+            {"intent": "I will run `restic forget` on the server"},
+            {"intent": "tidy up", "command": "sudo restic forget"},
+            {"intent": "look at it", "action": "read", "command": "restic forget"},
+        ],
+    )
+    def test_a_command_pattern(self, fields: dict[str, Any]) -> None:
+        answer = found("Keep the backups", commands=("restic forget*",), **fields)
+        assert answer == ("command", 1.0, ["restic forget*"])
+
+    @pytest.mark.parametrize(
+        ("intent", "words"),
+        [
+            ("turn off the junk-mail protection", ["junk mail"]),
+            ("Turn off the spam filters and rspamd", ["spam filter", "rspamd"]),
+            ("restart the mail server", None),
+            ("filter the spam", None),
+        ],
+    )
+    def test_an_entry_of_about_triggers_in_any_form_of_its_words(
+        self, intent: str, words: list[str] | None
+    ) -> None:
+        about = "spam filter, junk mail, rspamd"
+        answer = found("It stays on", about, intent=intent)
+        assert (answer and (answer.match, answer.words)) == (words and ("about", words))
+
+    def test_another_wording_counts(self) -> None:
+        assert found("It stays on", "junk mail", intent="x", also=("junk mail off",))
+        assert found("它开着", "垃圾邮件", intent="关闭垃圾邮件过滤器")
+
+    def test_a_decision_with_commands_is_about_no_other_command(self) -> None:
+        fields = {"command": "systemctl status rsyslog"}
+        assert found("Keep the log", "rsyslog", **fields)
+        assert found("Keep the log", "rsyslog", ("systemctl stop rsyslog*",), **fields) is None
+
+    def test_two_thirds_of_its_words_and_two_of_them(self) -> None:
+        text = "Never deploy the billing service on Fridays"
+        assert found(text, intent="deploying billing services this Friday").match == "likeness"  # type: ignore[union-attr]
+        assert found(text, intent="deploy the shop this Monday") is None
+        assert found("Do not deploy", intent="deploy the shop") is None
+
+    @pytest.mark.parametrize(
+        ("closeness", "kind"), [(0.49, None), (0.5, "near"), (0.66, "near"), (0.67, "likeness")]
+    )
+    def test_a_closeness_in_meaning(self, closeness: float, kind: str | None) -> None:
+        answer = found("Never deploy on Fridays", closeness=closeness, intent="ship it")
+        assert (answer and answer.match) == kind
+
+
+@given(
+    st.sampled_from(["command", "about", "likeness", "near"]),
+    st.sampled_from(DECISION_EFFECTS),
+    st.booleans(),
 )
-from support.intents import DECISIONS, UNRELATED, Decided
-
-
-def found(topic: Topic, intent: str, *, has_same_action: bool = False) -> Match:
-    return match(topic, windows(intent), lambda _: 1.0, has_same_action=has_same_action)
-
-
-def about(decided: Decided, intent: str, action: str) -> bool:
-    """Whether the words say so, with the same rarity for all of them."""
-    if action and decided.action and action != decided.action:
-        return False
-    topic = topic_of(decided.text, [words for words in decided.about.split(", ") if words])
-    same = bool(action) and action == decided.action
-    return is_about(found(topic, intent, has_same_action=same), None)
-
-
-def of(text: str, *about_words: str) -> Topic:
-    return topic_of(text, about_words)
-
-
-def words_of(topic: Topic) -> list[str]:
-    return [token.word for entry in topic.words for token in entry]
-
-
-def test_intents_that_a_decision_is_about_match() -> None:
-    intents = [(decided, *intent) for decided in DECISIONS for intent in decided.intents]
-    assert len(intents) == 40
-    assert sum(about(*intent) for intent in intents) >= 38
-
-
-def test_unrelated_intents_match_none_of_the_decisions() -> None:
-    assert len(UNRELATED) == 40
-    passing = [
-        intent
-        for intent, action in UNRELATED
-        if not any(about(decided, intent, action) for decided in DECISIONS)
-    ]
-    assert len(passing) >= 38
+def test_only_a_command_blocks_and_reading_is_never_warned_of(
+    kind: Any, effect: DecisionEffect, only_reads: bool
+) -> None:
+    verdict = Match(kind, 1.0, []).verdict(effect, only_reads=only_reads)
+    if kind == "command":
+        assert verdict == effect
+    elif only_reads or kind == "near":
+        assert verdict is None
+    else:
+        assert verdict == min(
+            effect, "require_approval" if kind == "about" else "warn", key=DECISION_EFFECTS.index
+        )
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("Never deploy on Fridays", ["deploy", "fridays"]),
-        ("Hiring is frozen until the second quarter", ["hiring"]),
-        ("No discounts above 20% without the sales director", ["discounts"]),
-        ("Release notes are reviewed by Mira before publication", ["release", "notes", "publication"]),
-        ("Do not upgrade Postgres before the audit", ["upgrade", "postgres"]),
-        ("Don't use tracking cookies", ["tracking", "cookies"]),
-        ("Never", ["never"]),
+        "Explain what the spam filter does",
+        "please list the backups of the mail server, and the size of each",
+        "Can you show me how the filter learns?",
+        "Find out why the backup was slow; describe what you found",
+        "Ask Dr. Weiss whether the tablets are right.",
+        "Make a short list of the leavers",
+        "When was the last backup?",
     ],
-)  # fmt: skip
-def test_a_topic_has_no_conditions_and_no_words_of_rules(text: str, words: list[str]) -> None:
-    assert words_of(of(text)) == words or words == ["never"]
+)
+def test_what_only_reads(text: str) -> None:
+    assert only_reads(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text",
     [
-        ("Do not post automatically", True),
-        ("Never deploy on Fridays", True),
-        ("No flights for short trips", True),
-        ("Agents must not send mail", True),
-        ("Stop ordering from Nordwind", True),
-        ("You can't merge alone", True),
-        ("Photos are not allowed", True),
-        ("We stop using Slack for incidents", True),
-        ("We no longer ship to Norway", True),
-        ("Posts are scheduled by the marketing team", False),
-        ("The note is stopped in the hall", False),
-        ("Ask Ana before you publish", False),
+        "Switch off the spam filter",
+        "Explain the filter and switch it off",
+        "Look at the config, disable the filter",
+        "List the backups. Delete the old ones.",
+        "check the branch out",
+        "Ask Jonas to switch it off when he is back",
+        "When the shop closes, reindex the search",
+        "Can I delete the backups?",
+        "find /srv -delete",
+        "Liste die Backups auf",
+        "",
     ],
 )
-def test_a_prohibition_is_known(text: str, expected: bool) -> None:
-    assert is_prohibition(text) is expected
+def test_everything_else_is_doing(text: str) -> None:
+    assert not only_reads(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "intent"),
+    ("fields", "reads"),
     [
-        ("Do not delete patient records", "deleting a patient's record"),
-        ("Do not delete patient records", "the deletion of patient records"),
-        ("Do not publish comparisons", "publish how we compare"),
-        ("Customer mails are sent by Ana", "send the mail to the client"),
-        ("Keine Rabatte für Händler", "Gib dem Händler einen Rabatt"),
-        ("不要自动发布文章", "发布文章"),
+        ({"intent": "Explain it", "action": "execute"}, False),
+        ({"intent": "Switch it off", "action": "read"}, True),
+        ({"intent": "Explain it", "command": "rm x"}, False),
+        ({"command": "cat a | grep b", "action": "execute"}, True),
+        ({"command": "cat a > b"}, False),
+        ({"command": "cat a; rm a"}, False),
     ],
 )
-def test_forms_of_a_word_match(text: str, intent: str) -> None:
-    assert is_about(found(of(text), intent), None)
+def test_a_command_or_an_action_says_more_than_words(fields: dict[str, Any], reads: bool) -> None:
+    assert intent_of(**fields).only_reads is reads
 
 
-def test_one_word_in_common_is_not_enough_unless_both_name_the_action() -> None:
-    topic = of("Never deploy on Fridays")
-    assert not is_about(found(topic, "write about Friday"), None)
-    assert is_about(found(topic, "write about Friday", has_same_action=True), None)
+def test_intents_about_a_decision_and_unrelated_ones_by_words_alone() -> None:
+    def applies(text: str, about: str, intent: str) -> bool:
+        answer = found(text, about, intent=intent)
+        return answer is not None and bool(answer.verdict("warn", only_reads=only_reads(intent)))
 
-
-def test_a_word_of_about_is_as_good_as_one_of_the_text() -> None:
-    bare, with_about = of("Do not post automatically"), of("Do not post automatically", "publish")
-    assert not is_about(found(bare, "publish the appointment"), None)
-    assert is_about(found(with_about, "publish the appointment"), None)
-
-
-def test_closeness_helps_only_what_has_words_in_common() -> None:
-    assert is_about(Match(0.3, ("post",)), 0.9)
-    assert not is_about(Match(0.3, ("post",)), 0.7)
-    assert not is_about(Match(0.0, ()), 1.0)
-
-
-def test_a_long_intent_does_not_match_by_its_length() -> None:
-    topic = of("Never change the production database by hand", "update")
-    filler = "one two three apples pears and further fruit are sorted by color " * 12
-    scattered = f"change the label. {filler} production is fine. {filler} a database of birds"
-    assert not is_about(found(topic, scattered), None)
-    assert is_about(found(topic, f"{filler} change the production database {filler}"), None)
-
-
-def test_languages_are_known() -> None:
-    assert languages_of("Do not post automatically") == frozenset()
-    assert "de" in languages_of("Nicht ohne die Freigabe posten")
-    assert "unspaced" in languages_of("不要自动发布")
-
-
-@given(st.lists(st.text(max_size=60), max_size=3), st.text(max_size=200))
-def test_a_match_is_in_range_for_any_text(texts: Sequence[str], intent: str) -> None:
-    topic = topic_of(intent[:50], texts)
-    result = found(topic, intent)
-    assert 0.0 <= result.strength <= 1.0
-    assert bool(result.words) == (result.strength > 0)
-    assert found(topic, intent) == result
+    intents = [(decided, intent) for decided in DECISIONS for intent, _ in decided.intents]
+    assert len(intents) == len(UNRELATED) == 40
+    assert sum(applies(one.text, one.about, intent) for one, intent in intents) >= 28
+    warned = (
+        any(applies(one.text, one.about, intent) for one in DECISIONS) for intent, _ in UNRELATED
+    )
+    assert sum(warned) <= 2

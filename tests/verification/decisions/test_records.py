@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin import records as owner
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
 from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
@@ -60,18 +62,19 @@ def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "declared", "effect"),
+    ("commands", "declared", "effect"),
     [
-        ("Do not post automatically", None, "block"),
-        ("Posts are written by the team", None, "warn"),
-        ("Do not post automatically", "warn", "warn"),
-        ("Posts need approval", "require_approval", "require_approval"),
+        ([], None, "warn"),
+        (["toot *"], None, "block"),
+        (["toot *"], "warn", "warn"),
+        ([], "require_approval", "require_approval"),
     ],
 )
-def test_a_prohibition_blocks_unless_an_effect_is_given(
-    db: Path, text: str, declared: Any, effect: str
+def test_a_decision_with_commands_blocks_unless_an_effect_is_given(
+    db: Path, commands: list[str], declared: Any, effect: str
 ) -> None:
-    assert decide(db, text, effect=declared).effect == effect
+    record = decide(db, commands=commands, effect=declared)
+    assert (record.effect, record.commands) == (effect, commands)
 
 
 def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) -> None:
@@ -132,13 +135,22 @@ def test_an_ended_decision_stays_listed(db: Path) -> None:
 
 class TestPurge:
     def test_no_byte_of_a_purged_decision_is_left(self, db: Path) -> None:
-        decide(db, "Never sell Zanzibarflute", reason="Quokkareason", about=["Xylowortx"])
+        decide(
+            db,
+            "Never sell Zanzibarflute",
+            reason="Quokkareason",
+            about=["Xylowortx"],
+            commands=["Qwopcommand*"],
+        )
         decide(db, "Keep this one")
         end(db, "1")
-        words = {b"anzibarf", b"uokkarea", b"ylowortx"}
+        words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
-            assert admin.purges.purge(PurgeSelection(decisions=["shared-1"])).state == "done"
+            assert (
+                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
+                == "done"
+            )
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
@@ -149,7 +161,7 @@ class TestPurge:
         decide(db)
         decide(db, "Do not post at night", supersedes=["1"])
         with Admin(db) as admin:
-            admin.purges.purge(PurgeSelection(decisions=["2"]))
+            purge_documents(admin.workspace, PurgeSelection(decisions=["2"]))
         assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
         with open_reader(db) as corpus:
             record = find_decision(corpus, "2", NOW)
@@ -160,8 +172,8 @@ class TestPurge:
         stage(db, "/share", [decision_name(("shared", 1))])
         with Admin(db) as admin:
             selection = PurgeSelection(decisions=["1"])
-            plan = admin.purges.plan(selection)
-            receipt = admin.purges.purge(selection)
+            plan = plan_of(admin.workspace, selection)
+            receipt = purge_documents(admin.workspace, selection)
         assert [copy.target for copy in plan.publications] == ["/share"]
         assert receipt.publications == list(plan.publications)
 
@@ -186,7 +198,7 @@ class TestCommands:
         assert decision["about"] == ["schedule", "publish", "bot"]
         assert decision["valid_until"] == "2031-01-01T23:59:59Z"
         assert invoke("decisions", "show", "1", "--json", "--db", db).json() == decision
-        assert "shared-1  active  block" in invoke("decisions", "list", "--db", db).out
+        assert "shared-1  active  warn" in invoke("decisions", "list", "--db", db).out
         ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
         assert "ended by Bo" in ended.out
         assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
@@ -212,13 +224,15 @@ class TestCommands:
 
     def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
         with Admin(db) as admin:
-            admin.audit.set("on")
-            admin.decisions.record(NewDecision(text="Never sell Zanzibar", decided_by="Ana"))
-            admin.decisions.end("1", "Bo", "Quokka")
+            set_audit(admin.workspace, "on")
+            owner.record_decision(
+                admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+            )
+            owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
         rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
-            {"decision": "shared-1", "effect": "block", "state": "active"},
+            {"decision": "shared-1", "effect": "warn", "state": "active"},
             {"decision": "shared-1", "state": "ended"},
         ]
         assert "Zanzibar" not in json.dumps(rows)

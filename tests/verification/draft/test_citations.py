@@ -91,17 +91,19 @@ def test_false_citations_fail_and_name_the_true_place(
     engine: Engine, citation: str, code: str | None, place: str, whole_corpus: bool
 ) -> None:
     draft = f"Access tokens live for fifteen minutes {citation}."
-    answer = verified(engine, draft, whole_corpus=whole_corpus, require=[])
+    answer = verified(engine, draft, whole_corpus=whole_corpus)
     [finding] = citations(answer)
     assert finding.code in ((code,) if code else ("unknown_citation", "wrong_place"))
     assert finding.fails
     assert finding.locator == place
     assert draft[finding.span.start : finding.span.end] in citation
-    assert answer.verdict == "fail"
+    assert answer.verdict == "failed"
 
 
 def test_a_citation_of_something_else_is_unrelated(engine: Engine) -> None:
-    [finding] = citations(verified(engine, "Elephants drink plenty of cold water daily [2]."))
+    [finding] = citations(
+        verified(engine, "Elephants in the zoo drink plenty of cold fresh water daily [2].")
+    )
     assert (finding.code, finding.fails) == ("unrelated_citation", True)
 
 
@@ -110,11 +112,14 @@ def test_each_citation_of_a_sentence_counts(engine: Engine) -> None:
     assert [finding.code for finding in found] == ["cited", "wrong_place"]
 
 
-def test_another_language_is_unchecked_and_no_pass(engine: Engine) -> None:
-    draft = "Les sauvegardes de cet entrepôt sont conservées pour un mois dans la ville [2]."
-    answer = verified(engine, draft, require=[])
-    assert [finding.code for finding in citations(answer)] == ["unchecked_language"]
-    assert answer.verdict == "fail"
+def test_another_language_is_a_remark(engine: Engine) -> None:
+    draft = (
+        "Les sauvegardes de cet entrepôt central sont conservées pour un mois entier dans la ville "
+        "voisine [2]."
+    )
+    answer = verified(engine, draft)
+    assert [(f.code, f.fails) for f in citations(answer)] == [("unchecked_language", False)]
+    assert answer.verdict == "nothing_to_check"
 
 
 def test_the_same_language_is_checked(engine: Engine) -> None:
@@ -122,14 +127,25 @@ def test_the_same_language_is_checked(engine: Engine) -> None:
     assert [finding.code for finding in citations(verified(engine, draft))] == ["cited"]
 
 
-def test_citations_are_required_only_if_asked_for(engine: Engine) -> None:
+def test_sentences_without_a_citation_are_named(engine: Engine) -> None:
     draft = "Access tokens live for fifteen minutes [1]. Keys rotate."
     answer = verified(engine, draft)
     assert [draft[span.start : span.end] for span in answer.uncited_sentences] == ["Keys rotate."]
-    assert "uncited" not in answer.counts
-    answer = verified(engine, draft, require=["citations"])
-    [uncited] = [finding for finding in answer.findings if finding.code == "uncited"]
-    assert (uncited.fails, uncited.text, answer.verdict) == (True, "Keys rotate.", "fail")
+
+
+@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^note]", " [^9]"])
+def test_other_forms_of_citations_are_unknown(engine: Engine, citation: str) -> None:
+    answer = verified(engine, f"Access tokens live for fifteen minutes.{citation}")
+    assert [finding.code for finding in citations(answer)] == ["unknown_citation"]
+    assert answer.verdict == "failed"
+
+
+def test_a_title_beside_a_quote_is_its_citation(engine: Engine) -> None:
+    quote = '"Wear a helmet in the yard at night" (Manual).'
+    answer = verified(engine, quote)
+    assert answer.counts["exact"] == 1
+    answer = verified(engine, '"Backups of the warehouse are kept in Lisbon" (Manual).')
+    assert answer.counts["misattributed"] == 1
 
 
 def test_lines_of_many_thousands_name_no_place(engine: Engine, tmp_path: Path) -> None:

@@ -114,11 +114,11 @@ def test_what_is_no_bundle_is_refused(engine: Engine, bundle: Any) -> None:
 def test_unknown_and_changed_passages_fail(engine: Engine) -> None:
     answer = verified(engine, chunk_ids=["tokens#0", "gone#7", "tokens#0\x00"])
     assert codes(answer) == ["unknown_passage"] * 2
-    assert answer.verdict == "fail"
+    assert answer.verdict == "failed"
     changed = {"chunk_id": "tokens#0", "content": "Tokens live for a year."}
     answer = verified(engine, "Tokens live for a year.", bundle={"selected": [changed]})
     assert codes(answer) == ["changed_passage"]
-    assert (answer.verdict, answer.passages) == ("fail", [])
+    assert (answer.verdict, answer.passages) == ("failed", [])
 
 
 def test_a_passage_named_once_as_it_is_and_once_changed_is_no_evidence(engine: Engine) -> None:
@@ -181,7 +181,7 @@ def test_an_agent_without_a_rule_is_denied(governed: Engine) -> None:
 
 def test_the_whole_corpus_is_what_the_agent_sees(governed: Engine) -> None:
     answer = verified(governed, 'The note says "The salary of Ada is secret".', agent="ada")
-    assert answer.verdict == "fail"
+    assert answer.verdict == "failed"
     assert "salary#0" not in {finding.chunk_id for finding in answer.findings}
     answer = verified(governed, "The lifetime of an access token is fifteen minutes.", agent="ada")
     assert {finding.chunk_id for finding in answer.findings} == {"tokens#0"}
@@ -207,4 +207,4 @@ def test_bundle_and_ids_together_are_refused() -> None:
 def test_no_evidence_is_no_pass(engine: Engine) -> None:
     for require in (None, [], ["quotes"], ["citations"]):
         answer = verified(engine, "The lifetime is fifteen minutes.", chunk_ids=[], require=require)
-        assert answer.verdict != "pass"
+        assert answer.verdict != "nothing_wrong_found"

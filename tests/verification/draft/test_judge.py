@@ -1,4 +1,4 @@
-"""A judge gives opinions on covered sentences. It changes no verdict, whatever it does."""
+"""A judge gives opinions on covered sentences. They count only if they are required."""
 
 from __future__ import annotations
 
@@ -62,14 +62,34 @@ def test_opinions_on_covered_sentences_only(
     assert body["messages"][-1]["content"] == f"Document: {TEXT}\nClaim: {TEXT}"
 
 
-def test_no_answer_changes_the_verdict(db: Path, server: EmbeddingServer) -> None:
+def test_no_answer_changes_the_verdict_if_it_is_not_required(
+    db: Path, server: EmbeddingServer
+) -> None:
     for draft in (TEXT, FALSE, f"{TEXT} {FALSE}"):
         plain = verified(db, None, draft)
         for answer in ("Yes", "No", None, 7):
             server.faults[CHAT] = answering(answer)
-            judged = verified(db, Judge("ollama:m", server.url), draft)
-            fields = {"judge", "judge_problem", "opinions"}
-            assert judged.model_dump(exclude=fields) == plain.model_dump(exclude=fields)
+            assert verified(db, Judge("ollama:m", server.url), draft).verdict == plain.verdict
+
+
+def test_a_judge_that_is_required_fails_with_two_denials(db: Path, server: EmbeddingServer) -> None:
+    server.faults[CHAT] = answering("No")
+    with Engine(db, judge=Judge("ollama:m", server.url)) as engine:
+        verdicts = [
+            engine.verify(
+                VerifyRequest(draft=draft, chunk_ids=["tokens#0"], now=NOW, require=["judge"])
+            )
+            for draft in (TEXT, f"{TEXT}\n\n{TEXT}")
+        ]
+    assert [answer.verdict for answer in verdicts] == ["nothing_to_check", "failed"]
+    assert verdicts[1].counts["judged_unsupported"] == 2
+
+
+def test_a_judge_that_is_required_must_be_there(db: Path) -> None:
+    with Engine(db) as engine:
+        request = VerifyRequest(draft=TEXT, chunk_ids=["tokens#0"], now=NOW, require=["judge"])
+        answer = engine.verify(request)
+    assert (answer.verdict, answer.counts["not_checked"]) == ("failed", 1)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +109,7 @@ def test_a_judge_that_fails_is_reported(
 ) -> None:
     server.faults[CHAT] = fault
     judged = verified(db, Judge("ollama:m", server.url, deadline_seconds=0.3), TEXT)
-    assert judged.verdict == "pass"
+    assert judged.verdict == "nothing_wrong_found"
     assert judged.opinions == []
     assert judged.judge_problem and judged.judge_problem.startswith("the judge ollama:m failed: ")
 

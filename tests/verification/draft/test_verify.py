@@ -57,14 +57,13 @@ class TestTheVerdict:
         answer = verified(
             engine, f'They wrote "{LIFETIME}" And: {HELMET}', whole_corpus=whole_corpus
         )
-        assert (answer.verdict, answer.validated_draft) == ("pass", None)
+        assert (answer.verdict, answer.validated_draft) == ("nothing_wrong_found", None)
         assert answer.counts["exact"] == 1 and answer.counts["covered"] >= 1
 
     @with_both_kinds_of_evidence
     @pytest.mark.parametrize(
         ("draft", "code"),
         [
-            (f"{LIFETIME} {FALSE}", "uncovered"),
             (f'{HELMET} They wrote "{FALSE}"', "absent"),
             ("The lifetime of an access token is 47 minutes.", "unsupported_figure"),
             (f"{LIFETIME} [7]", "unknown_citation"),
@@ -74,7 +73,7 @@ class TestTheVerdict:
         self, engine: Engine, draft: str, code: str, whole_corpus: bool
     ) -> None:
         answer = verified(engine, draft, whole_corpus=whole_corpus)
-        assert answer.verdict == "fail"
+        assert answer.verdict == "failed"
         assert code in {finding.code for finding in answer.findings if finding.fails}
         assert answer.validated_draft not in (None, draft)
 
@@ -83,26 +82,46 @@ class TestTheVerdict:
     def test_nothing_to_verify_is_no_pass(
         self, engine: Engine, draft: str, whole_corpus: bool
     ) -> None:
-        assert verified(engine, draft, whole_corpus=whole_corpus).verdict == "nothing_to_verify"
+        assert verified(engine, draft, whole_corpus=whole_corpus).verdict == "nothing_to_check"
 
     @pytest.mark.parametrize("ids", [[], ["gone#0"]])
     def test_without_evidence_nothing_passes(self, engine: Engine, ids: list[str]) -> None:
         for require in (None, [], ["quotes"], ["citations"], ["figures"]):
             request = VerifyRequest(draft=LIFETIME, chunk_ids=ids, require=require)  # type: ignore[arg-type]
-            assert engine.verify(request).verdict != "pass"
+            assert engine.verify(request).verdict != "nothing_wrong_found"
 
-    def test_what_is_not_required_does_not_fail(self, engine: Engine) -> None:
+    def test_coverage_fails_only_if_it_is_required(self, engine: Engine) -> None:
         draft = f'{FALSE} They wrote "{HELMET}"'
-        assert verified(engine, draft).verdict == "fail"
-        answer = verified(engine, draft, require=["quotes"])
-        assert answer.verdict == "pass"
+        answer = verified(engine, draft)
+        assert answer.verdict == "nothing_wrong_found"
+        assert answer.message == "1 quote; 1 sentence was not checked"
         assert answer.counts["uncovered"] >= 1
-        assert verified(engine, FALSE, require=["quotes"]).verdict == "nothing_to_verify"
+        assert verified(engine, draft, require=["coverage"]).verdict == "failed"
+        assert verified(engine, FALSE, require=["quotes"]).verdict == "nothing_to_check"
+
+    def test_a_draft_about_something_else_is_not_checked(self, engine: Engine) -> None:
+        draft = "The moon is made of green cheese, which everybody loves as much as bananas."
+        answer = verified(engine, draft, whole_corpus=True)
+        assert answer.verdict == "nothing_to_check"
+
+    def test_what_an_agent_filed_is_no_evidence(self, tmp_path: Path) -> None:
+        filed = document("fact", [LIFETIME], origin="agent", trust_tier="untrusted")
+        promoted = document("promoted", [HELMET], origin="agent", trust_tier="general")
+        with Engine(build(tmp_path, [filed, promoted])) as engine:
+            request = VerifyRequest(
+                draft=f'They say "{LIFETIME}" [1]', chunk_ids=["fact#0"], now=NOW
+            )
+            answer = engine.verify(request)
+            assert answer.counts["rejected_source"] == answer.counts["absent"] == 1
+            answer = engine.verify(VerifyRequest(draft=f'They say "{LIFETIME}"', now=NOW))
+            assert answer.counts["absent"] == 1
+            answer = engine.verify(VerifyRequest(draft=f'They say "{HELMET}"', now=NOW))
+            assert answer.counts["exact"] == 1
 
     def test_an_unchecked_language_is_no_pass(self, engine: Engine) -> None:
         draft = "Токен доступа действует пятнадцать минут, и это записано в правилах."
         for require in (None, ["coverage"], ["figures"], ["quotes"], []):
-            assert verified(engine, draft, require=require).verdict != "pass"
+            assert verified(engine, draft, require=require).verdict != "nothing_wrong_found"
 
 
 class TestTheAnswer:
@@ -118,14 +137,14 @@ class TestTheAnswer:
         draft = f'{LIFETIME} {FALSE} They wrote "{FALSE}" [9].\n\n- {HELMET} [2]\n- {FALSE}\n'
         answer = verified(engine, draft, redact=True)
         assert answer.validated_draft is not None
-        assert verified(engine, answer.validated_draft).verdict == "pass"
+        assert verified(engine, answer.validated_draft).verdict == "nothing_wrong_found"
         assert LIFETIME in answer.validated_draft and HELMET in answer.validated_draft
 
     def test_a_deadline_ends_it(self, engine: Engine) -> None:
         draft = "\n\n".join(f"{LIFETIME} It is number {number}." for number in range(600))
         with pytest.raises(Interrupted):
             verified(engine, draft, deadline_ms=5)
-        assert verified(engine, LIFETIME).verdict == "pass"
+        assert verified(engine, LIFETIME).verdict == "nothing_wrong_found"
 
     @pytest.mark.parametrize("redact", [False, True])
     def test_what_is_not_checked_in_time_is_named_and_fails(
@@ -138,23 +157,23 @@ class TestTheAnswer:
         draft = f"{LIFETIME}\n\n{HELMET}\n\n{remainder}"
         answer = verified(engine, draft, whole_corpus=True, require=["quotes"], redact=redact)
         [unchecked] = [finding for finding in answer.findings if finding.fails]
-        assert (answer.verdict, unchecked.code) == ("fail", "not_checked")
+        assert (answer.verdict, unchecked.code) == ("failed", "not_checked")
         assert draft[unchecked.span.start : unchecked.span.end] == remainder
         assert unchecked.note == "2 of 4 sentences, from line 5 to the end, were not checked in 2 s"
         assert answer.counts["covered"] == 2
         assert answer.validated_draft is not None
         assert (HELMET in answer.validated_draft.partition(HELMET)[2]) != redact
         patient = verified(engine, draft, whole_corpus=True, require=["quotes"], deadline_ms=60_000)
-        assert patient.verdict == "nothing_to_verify"
+        assert patient.verdict == "nothing_to_check"
 
     def test_it_is_recorded(self, tmp_path: Path) -> None:
         db = build(tmp_path, [document("tokens", [LIFETIME])])
         with AuditLog(db) as log:
             log.begin(AuditSettings(mode="on"))
         with Engine(db) as engine:
-            engine.verify(VerifyRequest(draft=f"{LIFETIME} {FALSE}", agent="ada"))
+            engine.verify(VerifyRequest(draft=f"{FALSE} [9]", agent="ada"))
         [row] = AuditLog(db).rows(kind="verify")
-        assert (row.agent, row.details["verdict"]) == ("ada", "fail")
+        assert (row.agent, row.details["verdict"]) == ("ada", "failed")
         assert "Elephants" not in row.model_dump_json()
 
 
@@ -194,7 +213,7 @@ def test_any_draft_gives_the_same_answer_twice(
         span = finding["span"]
         assert 0 <= span["start"] <= span["end"] <= len(draft)
     is_failing = any(finding["fails"] for finding in answers[0]["findings"])
-    assert (answers[0]["verdict"] == "fail") == is_failing
+    assert (answers[0]["verdict"] == "failed") == is_failing
 
 
 @pytest.mark.parametrize("draft", ["\ud800", f"{LIFETIME} \udfff"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
-from rolebundle.verification.gate import criteria as criteria_module
 from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_regular
 from support.commands import invoke
@@ -23,7 +24,6 @@ from support.corpora import build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
     CHANGED_REPORT,
-    LONG_AGO,
     REPORT,
     SCHEMA,
     TRACEBACK,
@@ -31,6 +31,7 @@ from support.gate_scenarios import (
     changed,
     criteria,
     exists,
+    matches,
     should,
     write,
 )
@@ -61,16 +62,16 @@ def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = 
     if text is not None:
         contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gates.start(contract, restart=restart)
+        start_gate(admin.workspace, contract, restart=restart)
 
 
 def approve(db: Path, contract: Path) -> None:
     with Admin(db) as admin:
-        admin.approvals.approve_contract(contract)
+        approve_contract(admin.workspace, contract, inline_code=True)
 
 
 def codes(report: GateReport) -> list[str]:
-    return [suspicion.code for suspicion in report.suspicions]
+    return [finding.code for finding in report.findings]
 
 
 def command(*words: str, more: str = "") -> str:
@@ -126,10 +127,9 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
     ("files", "expected"),
     [
         ({}, "does not exist"),
-        ({"s.json": "{"}, "is not JSON"),
+        ({"s.json": "{"}, "is no JSON Schema"),
+        ({"s.json": "3"}, "is no JSON Schema"),
         ({"s.json": '{"type": "objekt"}'}, "'objekt' is not valid"),
-        ({"s.json": '{"pattern": "(?=a)"}'}, "pattern '(?=a)'"),
-        ({"s.json": '{"patternProperties": {"(a+)+$": {}}}'}, "patternProperties is not supported"),
     ],
 )
 def test_a_gate_does_not_start_with_a_schema_that_is_none(
@@ -150,23 +150,21 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     write(contract.parent, {
         "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
         "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
+        "ahead.json": '{"pattern": "(?=a)"}',
+        "keys.json": '{"type": "string", "patternProperties": {"(a+)+$": {}}}',
     })  # fmt: skip
     schemas = [f'check = "schema"\nfile = "a.json"\nschema_file = "{name}.json"'
-               for name in ("remote", "slow")]  # fmt: skip
+               for name in ("remote", "slow", "ahead", "keys")]  # fmt: skip
     start(db, contract, criteria(*schemas))
     write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
     report = check(db, contract)
-    assert [result.result for result in report.criteria] == ["unknown", "not_met"]
+    assert [r.result for r in report.criteria] == ["unknown", "not_met", "unknown", "unknown"]
     assert not requests
 
 
-def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
+def test_a_missing_contract(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no_contract"):
         load_contract(tmp_path / "none.toml")
-    manifest = tmp_path / "rolebundle.toml"
-    manifest.write_text(CHANGED_REPORT, encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="name of a manifest"):
-        load_contract(manifest)
 
 
 # -- the baseline ---------------------------------------------------------------------------------
@@ -195,7 +193,7 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
         "DELETE FROM gate_baseline",
     ],
 )
-def test_an_edited_baseline_is_suspect(db: Path, contract: Path, statement: str) -> None:
+def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: str) -> None:
     write(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
     start(db, contract)
     write(contract.parent, {"report.md": REPORT})
@@ -203,11 +201,11 @@ def test_an_edited_baseline_is_suspect(db: Path, contract: Path, statement: str)
     with apsw.Connection(str(db)) as database:
         database.execute(statement)
     report = check(db, contract)
-    assert report.verdict == "suspect"
+    assert report.verdict == "unknown"
     assert codes(report)[0] == "edited_baseline"
 
 
-def test_a_baseline_of_another_form_is_suspect(db: Path, contract: Path) -> None:
+def test_a_baseline_of_another_form_is_no_success(db: Path, contract: Path) -> None:
     from rolebundle.storage.opening import open_writer
     from rolebundle.storage.records import gate_baselines
 
@@ -218,14 +216,14 @@ def test_a_baseline_of_another_form_is_suspect(db: Path, contract: Path) -> None
         assert stored is not None
         gate_baselines.save(corpus, stored._replace(baseline='{"files": "none"}'))
     report = check(db, contract)
-    assert report.verdict == "suspect"
+    assert report.verdict == "unknown"
     assert codes(report)[0] == "edited_baseline"
 
 
 def test_without_a_corpus_nothing_was_started(db: Path, contract: Path) -> None:
     write(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
-    assert codes(report) == ["no_baseline", "unknown_result"]
+    assert codes(report) == ["no_baseline"]
     assert not db.exists()
 
 
@@ -236,14 +234,14 @@ def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
     assert "no_baseline" in codes(check(db, moved))
 
 
-def test_an_approved_contract_is_listed_as_one(contract: Path) -> None:
+def test_approved_contracts_are_listed(contract: Path) -> None:
     db = contract.parent / "notes"
     start(db, contract, criteria(exists("report.md")))
     approve(db, contract)
-    listed = invoke("trust", "list", "--json", "--db", db).json()
-    assert listed["manifests"] == []
+    listed = invoke("gate", "approve", "--json", "--db", db).json()
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
-    assert invoke("trust", "list", "--db", db).out.startswith(f"contract  {contract}  ")
+    assert invoke("gate", "approve", "--db", db).out.startswith(f"{contract}  ")
+    assert invoke("gate", "approve", "--revoke", "--db", db).code == 2
 
 
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
@@ -274,25 +272,16 @@ def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None
         (b"x" * 99, False),
         (b"x" * 100, True),
         (b"x" * 48 + b" " * 900, False),
-        (b"x\n" * 50, True),
+        (b"x\n" * 50, False),
         (b"x" + b"\x00" * 900, False),
     ],
 )
-def test_white_space_is_no_size(db: Path, contract: Path, content: bytes, is_met: bool) -> None:
+def test_white_space_and_repetition_are_no_size(
+    db: Path, contract: Path, content: bytes, is_met: bool
+) -> None:
     start(db, contract, criteria(at_least("a.bin", 100)))
     write(contract.parent, {"a.bin": content})
     assert (check(db, contract).criteria[0].result == "met") == is_met
-
-
-def test_too_many_neighbours_are_reported(
-    db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rolebundle.verification.gate.files._MAX_OTHERS", 2)
-    write(contract.parent, {f"{n}.md": f"text {n}" for n in range(4)})
-    outcome = invoke("gate", "start", contract, "--db", db)
-    assert outcome.code == 0
-    assert "2 others recorded" in outcome.out
-    assert "not all other files" in outcome.err
 
 
 def test_a_contract_that_names_too_many_files_does_not_start(
@@ -307,8 +296,8 @@ def test_a_contract_that_names_too_many_files_does_not_start(
 def test_globs_look_into_folders_of_tools_only_if_they_name_them(contract: Path) -> None:
     write(contract.parent, {"node_modules/a.js": "a", "src/b.js": "b"})
     work = WorkFolder(contract, contract.parent / "c.db")
-    assert work.matches("**/*.js") == ["src/b.js"]
-    assert work.matches("node_modules/*.js") == ["node_modules/a.js"]
+    assert work.matches(["**/*.js"]) == ["src/b.js"]
+    assert work.matches(["node_modules/*.js"]) == ["node_modules/a.js"]
 
 
 def test_a_deep_folder_is_no_problem(contract: Path) -> None:
@@ -317,7 +306,7 @@ def test_a_deep_folder_is_no_problem(contract: Path) -> None:
         folder = folder / "d"
     folder.mkdir(parents=True)
     (folder / "x.md").write_text("deep")
-    assert len(WorkFolder(contract, contract.parent / "c.db").matches("**/*.md")) == 1
+    assert len(WorkFolder(contract, contract.parent / "c.db").matches(["**/*.md"])) == 1
 
 
 @on_posix
@@ -354,7 +343,7 @@ def test_a_script_that_judges_must_not_change(db: Path, contract: Path) -> None:
     assert (report.verdict, codes(report)) == ("failed", [])
     write(contract.parent, {"check.sh": "exit 0\n"})
     report = check(db, contract)
-    assert (report.verdict, codes(report)) == ("suspect", ["edited_input"])
+    assert (report.verdict, codes(report)) == ("unknown", ["edited_input"])
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -369,11 +358,11 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     start(db, contract, text)
     write(folder, {"report.md": REPORT})
     report = check(db, contract)
-    assert codes(report) == ["skipped_criterion"]
+    assert (report.verdict, report.criteria[1].result) == ("unknown", "unknown")
     assert not (folder / "ran").exists()
 
     approve(db, contract)
-    assert check(db, contract, no_command="not here").verdict == "suspect"
+    assert check(db, contract, no_command="not here").verdict == "unknown"
     assert not (folder / "ran").exists()
     assert check(db, contract).verdict == "success"
     assert (folder / "ran").exists()
@@ -381,15 +370,15 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     (folder / "ran").unlink()
     contract.write_text(text + "\n# changed\n", encoding="utf-8")
     report = check(db, contract)
-    assert codes(report) == ["edited_contract", "unapproved_contract", "skipped_criterion"]
+    assert codes(report) == ["edited_contract"]
     assert not (folder / "ran").exists()
 
     contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        assert admin.approvals.revoke_contract(contract) == str(contract)
+        assert revoke_contract(admin.workspace, contract) == str(contract)
         with pytest.raises(UsageError, match="not_approved"):
-            admin.approvals.revoke_contract(contract)
-    assert codes(check(db, contract)) == ["skipped_criterion"]
+            revoke_contract(admin.workspace, contract)
+    assert check(db, contract).verdict == "unknown"
 
 
 @pytest.mark.sample(3)
@@ -402,7 +391,6 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
         (["sh", "-c", "exit 7"], "exit_code = 7", "met", "exit code 7"),
         (["sh", "-c", "kill -9 $$"], "", "not_met", "exit code -9"),
         (["sleep", "30"], "seconds = 0.05", "unknown", "did not end within 0.05 s"),
-        (["yes"], "", "unknown", "wrote over"),
         (["no-such-program"], "", "unknown", "cannot be started"),
         (["test", "-f", "work.gate.toml"], "", "met", "exit code 0"),
         (["test", "$(touch pwned)", "=", "x"], "", "not_met", "exit code 1"),
@@ -410,18 +398,45 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     ],
 )
 def test_a_command_s_exit_code_decides(
-    db: Path, contract: Path, words: list[str], more: str, result: str, expected: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(criteria_module, "MAX_COMMAND_OUTPUT_BYTES", 10_000)
+    db: Path, contract: Path, words: list[str], more: str, result: str, expected: str
+) -> None:
     start(db, contract, criteria(changed("report.md"), command(*words, more=more)))
     approve(db, contract)
     write(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[1].result == result, report.criteria[1]
     assert expected in report.criteria[1].reason
-    assert report.verdict == {"met": "success", "not_met": "failed", "unknown": "suspect"}[result]
+    assert report.verdict == {"met": "success", "not_met": "failed", "unknown": "unknown"}[result]
     assert not (contract.parent / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_refused"),
+    [
+        (["sh", "-c", "exit 0"], True), (["/bin/bash", "-lc", "x"], True), (["env", "A=1", "sh"], True),
+        (["timeout", "5", "python3", "-c", "x"], True), (["python", "-Bc", "x"], True),
+        (["cmd.exe", "/c", "x"], True), (["perl", "-e", "x"], True), (["node", "--eval", "x"], True),
+        (["busybox", "sh", "-c", "x"], True), (["python3"], True), (["python", "-B", "-X", "dev", "-c", "import os.path"], True), (["pwsh", "-Command", "x"], True),
+        (["sh", "./check.sh"], False), (["python", "-m", "pytest", "-c", "x"], False),
+        (["pytest", "-q"], False), (["git", "grep", "-e", "sh"], False), (["make", "test"], False),
+        (["node", "check.js"], False), (["grep", "-c", "python", "a.md"], False),
+    ],
+)  # fmt: skip
+def test_a_shell_needs_its_own_approval(
+    db: Path, contract: Path, words: list[str], is_refused: bool
+) -> None:
+    start(db, contract, criteria(changed("report.md"), command(*words)))
+    outcome = invoke("gate", "approve", contract, "--db", db)
+    assert outcome.code == (2 if is_refused else 0)
+    assert ("[inline_code]" in outcome.err) == is_refused
+    allowed = invoke("gate", "approve", contract, "--inline-code", "--db", db)
+    assert allowed.code == 0
+    assert f"- {shlex.join(words)}" in allowed.out
+
+
+def test_a_pattern_for_the_whole_text_may_match_the_empty_one(contract: Path) -> None:
+    contract.write_text(criteria(matches("a.md", r"\A(?:[^\n]*[^\s])?\s*\z")), encoding="utf-8")
+    assert load_contract(contract).contract.criteria[0].pattern
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
@@ -438,27 +453,11 @@ def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
 # -- results --------------------------------------------------------------------------------------
 
 
-def test_a_skipped_should_criterion_is_no_success(db: Path, contract: Path) -> None:
+def test_a_should_criterion_does_not_decide(db: Path, contract: Path) -> None:
     start(db, contract, criteria(changed("report.md"), should(command("true"))))
     write(contract.parent, {"report.md": REPORT})
-    assert check(db, contract).verdict == "suspect"
-
-
-def test_a_stale_or_unreadable_output_is_suspect(db: Path, contract: Path, tmp_path: Path) -> None:
-    start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
-    answer = tmp_path / "answer.txt"
-    answer.write_text("The report is in report.md, with two findings.")
-
-    def verdict_of(*options: str | Path) -> tuple[int, list[str]]:
-        outcome = invoke("gate", "check", contract, "--json", "--db", db, *options)
-        return outcome.code, [item["code"] for item in outcome.json()["suspicions"]]
-
-    assert verdict_of("--output", answer) == (0, [])
-    os.utime(answer, (LONG_AGO, LONG_AGO))
-    assert verdict_of("--output", answer) == (1, ["stale_output"])
-    assert verdict_of("--output", tmp_path / "none") == (1, ["unknown_result"])
-    assert verdict_of("--stop-reason", "max_tokens") == (1, ["stop_reason"])
+    report = check(db, contract)
+    assert (report.verdict, report.criteria[1].result) == ("success", "unknown")
 
 
 def test_the_same_state_gives_the_same_report(db: Path, contract: Path) -> None:
@@ -473,10 +472,9 @@ def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
     start(db, contract, criteria(changed("report.md"), exists("b.md"), should(exists("c.md"))))
     write(contract.parent, {"b.md": REPORT})
     assert invoke("gate", "facts", contract, "--db", db).out == (
-        "work.gate.toml: failed; 1 of 2 must criteria are met: c2\n"
-        f"b.md: {len(REPORT)} bytes, new\n"
-        "c.md: missing\n"
-        "report.md: 0 bytes, not changed since the start\n"
+        "work.gate.toml: failed; 1 of 2 must criteria are met\n"
+        "c1: not met: report.md: not changed since the start\n"
+        "c3: should be met: c.md: does not exist\n"
     )
 
 
@@ -526,21 +524,8 @@ def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: P
     with pytest.raises(AccessDenied):
         check(policed, contract, "eve")
     unnamed_report = check(policed, contract)
-    assert (unnamed_report.verdict, codes(unnamed_report)) == ("suspect", ["unknown_result"])
+    assert unnamed_report.verdict == "unknown"
     assert "name an agent" in unnamed_report.criteria[1].reason
-
-
-def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) -> None:
-    intent = "schedule a post about release 3.0"
-    decisions = f'check = "decisions"\nintent = "{intent}"\naction = "external_send"'
-    start(db, contract, criteria(changed("report.md"), decisions))
-    write(contract.parent, {"report.md": REPORT})
-    assert check(db, contract).verdict == "success"
-    decide = ("decide", "Do not schedule posts automatically", "--by", "Ana", "--db", db)
-    assert invoke(*decide).code == 0
-    report = check(db, contract)
-    assert report.verdict == "failed"
-    assert "shared-1: Do not schedule posts" in report.message
 
 
 def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
@@ -554,7 +539,7 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     quote = 'The owner says: "the token plan of the note" (note.md:1-1).\n'
     assert verdict_of(quote, "ada") == "success"
     assert verdict_of(quote.replace("plan of", "plan without"), "ada") == "failed"
-    assert verdict_of("# Nothing\n\n- here\n- there\n", "ada") == "failed"
+    assert verdict_of("# Nothing\n\n- here\n- there\n", "ada") != "success"
     hidden = 'It is said: "the token plan is secret" (secret.md:1-1).\n'
     assert verdict_of(hidden, "bob") == "failed"
 

@@ -1,0 +1,3 @@
+-- Remembered facts have compartments of their own, so that no score of a document depends on them:
+-- `remembered:**`, which matches all facts, counts as one of the deny patterns of a compartment. Code
+-- moves the facts after this migration.

@@ -1,0 +1,214 @@
+"""The citations of a draft, and what they name. Pure.
+
+A citation is ``[3]``, ``[1, 3]``, ``[2-4]``, ``[^3]``, ``(source 3)``, ``³``, ``path:start-end``,
+``[path:line]``, ``path#L3-L9``, a chunk id, ``(path, p. 3)``, ``[Smith 2021]``, or a Markdown link
+or footnote that names one of these.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+CitationKind = Literal["number", "locator", "chunk_id", "page", "work"]
+_MAX_EXPANDED = 10
+
+
+class Citation(NamedTuple):
+    """A citation: its range, its kind, and what it names.
+
+    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, ``NAME#page=3``, or the name of
+    a work. ``[2-4]`` and ``[1, 3]`` are one citation for each number, with the same range.
+    """
+
+    start: int
+    end: int
+    kind: CitationKind
+    target: str
+
+
+_NUMBERS = r"\^?\d{1,4}(?:\s?[-–,;]\s?\^?\d{1,4})*"
+_SOURCE = r"(?:sources?|passages?|refs?|references?|citations?|chunks?)\s?[:#]?\s?"
+_NUMBERED = re.compile(
+    rf"(?:{_SOURCE})?({_NUMBERS})(?:,\s?pp?\.\s?\d+(?:[-–]\d+)?)?", re.IGNORECASE
+)
+_SOURCED = re.compile(rf"(?:see )?{_SOURCE}({_NUMBERS})", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_WORK = re.compile(
+    r"(?!(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*,? \d)"
+    r"[A-Z][^\W\d_]+(?:(?:,| and| &| et al\.?)?(?: [A-Z][^\W\d_]+)?){0,3},? (?:19|20)\d\d[a-z]?"
+    r"(?:,? pp?\.? ?\d+.*)?"
+)
+_FOOTNOTE = re.compile(r"\^[\w.-]{1,50}")
+_LINK = re.compile(r"\[([^\[\]]{0,300})\]\([ \t]?<?([^()\s<>]*)>?(?:[ \t]\"[^\"\n]*\")?\)")
+_BRACKET = re.compile(r"[\[【]([^\[\]【】]{1,300})[\]】]")
+_PARENTHESES = re.compile(r"\(([^()]{1,300})\)")
+_RAISED = re.compile(r"(?:(?<=[.,;:!?\"”’)])|(?<=[^\W\d_]{4}))[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?![\w⁰¹²³⁴-⁹/])")
+_PAGES = re.compile(
+    r"(?:,[ \t]?|[ \t])\(?(?:pages?|pp?\.?|S\.)[ \t]?(\d{1,6})(?:[ \t]?[-–][ \t]?(\d{1,6}))?$",
+    re.IGNORECASE,
+)
+_LINES = re.compile(r"(\d{1,9})(?:[-–](\d{1,9}))?")
+_ANCHOR = re.compile(r"L(\d{1,9})(?:[-–]L?(\d{1,9}))?")
+_HASH = re.compile(r"[0-9a-f]{10}(?:-\d{1,6})?")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_QUOTATION = re.compile('["“”„«»「」]')
+_TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*【】]+")
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
+_CODE_MARKS = re.compile("`+")
+_TAG = re.compile(
+    r"</?(?!q\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
+)
+Target = tuple[CitationKind, str]
+
+
+def citations_in(
+    text: str, start: int, end: int, definitions: Mapping[str, Sequence[Citation]]
+) -> list[Citation]:
+    """The citations of a range, in order. ``definitions``: what footnotes and labels cite."""
+    found: list[Citation] = []
+    taken: list[tuple[int, int]] = []
+    code = code_spans(text, start, end)
+
+    def add(match: re.Match[str], targets: Sequence[Target]) -> None:
+        taken.append(match.span())
+        found.extend(Citation(*match.span(), *target) for target in dict.fromkeys(targets))
+
+    for match in _LINK.finditer(text, start, end):
+        if not is_inside(match.start(), code):
+            place = [*_places(match[2].removeprefix("./"), is_marked=True)]
+            number = _NUMBERED.fullmatch(match[1])
+            add(match, place or ([*_numbers(number[1])] if number else []))
+    for pattern in (_BRACKET, _PARENTHESES, _RAISED):
+        excluded = merged([*taken, *(m.span() for m in _URL.finditer(text, start, end))])
+        for match in pattern.finditer(text, start, end):
+            if is_inside(match.start(), excluded) or is_inside(match.start(), code):
+                continue
+            if pattern is _RAISED:
+                targets: Sequence[Target] | None = [
+                    ("number", unicodedata.normalize("NFKC", match[0]))
+                ]
+            elif pattern is _BRACKET:
+                targets = _bracketed(match[1].strip(), definitions)
+            else:
+                sourced = _SOURCED.fullmatch(match[1].strip())
+                targets = [*_numbers(sourced[1])] if sourced else _listed(match[1])
+                if (
+                    targets is None
+                    and re.search(r"et al\.?|[a-z], ", match[1])
+                    and _WORK.fullmatch(match[1])
+                ):
+                    targets = [("work", match[1])]
+            if targets is not None:
+                add(match, targets)
+    excluded = merged([*taken, *(m.span() for m in _URL.finditer(text, start, end))])
+    for match in _TOKEN.finditer(text, start, end):
+        token = match[0].rstrip(".:!?…")
+        if (":" in token or "#" in token) and not is_inside(match.start(), excluded):
+            at = match.start()
+            found += [Citation(at, at + len(token), *t) for t in _places(token, is_marked=False)]
+    return sorted(found, key=lambda citation: citation[:2])
+
+
+def _bracketed(
+    inner: str, definitions: Mapping[str, Sequence[Citation]]
+) -> Sequence[Target] | None:
+    """What ``[inner]`` cites; ``None`` if it is no citation, nothing if it explains something."""
+    if inner in definitions and (definitions[inner] or inner.startswith("^")):
+        return [(c.kind, c.target) for c in definitions[inner]][:_MAX_EXPANDED]
+    if (match := _NUMBERED.fullmatch(inner)) and not _YEAR.fullmatch(inner):
+        return [*_numbers(match[1])]
+    if _FOOTNOTE.fullmatch(inner) or _WORK.fullmatch(inner):
+        return [("work", inner)]
+    return _listed(inner)
+
+
+def _numbers(text: str) -> Iterator[Target]:
+    for part in re.split("[,;]", text.replace("^", "")):
+        first, last = (int(re.split("[-–]", part)[at]) for at in (0, -1))
+        if 0 <= last - first < _MAX_EXPANDED:
+            yield from (("number", str(number)) for number in range(first, last + 1))
+        else:
+            yield "number", part.strip()
+
+
+def _listed(inner: str) -> list[Target] | None:
+    """What the text in brackets or parentheses cites, if all of it is places."""
+    if match := _PAGES.search(inner):
+        name = inner[: match.start()].strip(' \t"“”*_`')
+        if not any(map(str.isalpha, name)) or _QUOTATION.search(name):
+            return None
+        pages = range(int(match[1]), int(match[2] or match[1]) + 1)
+        return [("page", f"{name}#page={page}") for page in pages[:_MAX_EXPANDED]]
+    places = [[*_places(part.strip(" \t`"), is_marked=True)] for part in re.split("[,;]", inner)]
+    return [place for of_part in places for place in of_part] if all(places) else None
+
+
+def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
+    """The locator or chunk id that a token is.
+
+    ``is_marked``: it stands in brackets, so that forms which are common in prose count as well.
+    """
+    if not 3 <= len(token) <= 300 or "://" in token or _QUOTATION.search(token):
+        return
+    path, _, anchor = token.rpartition("#")
+    if path and (match := _ANCHOR.fullmatch(anchor)):
+        yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
+    elif path and (
+        _HASH.fullmatch(anchor)
+        or (is_marked and re.fullmatch(r"[\w.-]{1,80}", anchor) and " " not in path)
+    ):
+        yield "chunk_id", token
+    else:
+        path, _, lines = token.rpartition(":")
+        match = _LINES.fullmatch(lines)
+        is_path = any(map(str.isalpha, path)) and ("/" in path or _EXTENSION.search(path))
+        if match and is_path and (match[2] or is_marked):
+            yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
+
+
+def opaque_in(text: str, start: int, end: int, cited: Sequence[Citation]) -> list[tuple[int, int]]:
+    """Ranges whose punctuation is not the prose's: code, citations, addresses, tags and links."""
+    spans = [m.span() for pattern in (_URL, _TAG) for m in pattern.finditer(text, start, end)]
+    spans += [(m.end(1), m.end()) for m in _LINK.finditer(text, start, end)]
+    return merged([*spans, *(c[:2] for c in cited), *code_spans(text, start, end)])
+
+
+def code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Code between backticks that is no quoted phrase."""
+    spans: list[tuple[int, int]] = []
+    runs = [match.span() for match in _CODE_MARKS.finditer(text, start, end)]
+    closing: dict[int, list[int]] = {}
+    for first, last in runs:
+        closing.setdefault(last - first, []).append(first)
+    at = start
+    for first, last in runs:
+        later = closing[last - first]
+        number = bisect_right(later, first)
+        if first < at or number >= len(later):
+            continue
+        inner = text[last : later[number]].strip()
+        at = later[number] + last - first
+        if not (" " in inner and inner[0] in '"“„«‘' and inner[-1] in '"”“»’'):
+            spans.append((first, at))
+    return spans
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges in order; ranges that overlap are joined."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if result and start < result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((start, end))
+    return result
+
+
+def is_inside(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a position is in one of the sorted, disjoint ranges."""
+    at = bisect_right(spans, (position, position + 1_000_000)) - 1
+    return at >= 0 and spans[at][0] <= position < spans[at][1]
