@@ -25,7 +25,7 @@ from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import create_key, load_private_key
 from rolebundle.replication.transports.litestream import litestream
-from rolebundle.replication.transports.transport import open_transport
+from rolebundle.replication.transports.registry import open_transport
 
 _OPTIONS = PublishOptions("office", timedelta(days=7), timedelta(days=7))
 

@@ -14,7 +14,7 @@ import pytest
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication.publish import publish
 from rolebundle.replication.transports import files
-from rolebundle.replication.transports.transport import open_transport
+from rolebundle.replication.transports.registry import open_transport
 from rolebundle.storage.location import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
