@@ -36,6 +36,8 @@ from rolebundle.verification.decisions.records import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW, document, fill, set_policy
+from support.facts import POLICY as FACT_POLICY
+from support.facts import bundle_for, facts_corpus, file_as_owner
 from support.fake_embedder import HashingProvider
 from support.publications import published
 from support.rich_corpus import RICH_ROLE, rich_corpus
@@ -309,3 +311,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items() if key not in _NAMES_AND_TIMINGS}
     return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("agent", ["cy", "bob"])
+def test_facts_take_no_place_in_a_replica(tmp_path: Path, agent: str) -> None:
+    """Also for an agent with a deny pattern that other documents match."""
+    db = facts_corpus(tmp_path)
+    set_policy(db, FACT_POLICY)
+    file_as_owner(db, source="rumours#0", fact="The limit may rise.")
+    with open_reader(db) as corpus:
+        audience = resolve_audience(corpus, agent, agent, [], "")
+    published(db, audience, agent, Ed25519PrivateKey.generate())
+    replica = Path(shutil.copyfile(staged_replica(db, agent), tmp_path / "replica.db"))
+    task = "The limit may rise."
+    own, theirs = (bundle_for(path, agent, task=task) for path in (replica, db))
+    assert any(passage.metadata.remembered_from for passage in own.selected)
+    assert _comparable(own) == _comparable(theirs)
