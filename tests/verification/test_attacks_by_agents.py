@@ -93,7 +93,7 @@ def test_a_flood_takes_no_place(world: Path, rounds: int) -> None:
     assert [one.rank for one in after.selected] == [*range(1, len(after.selected) + 1)]
     pool = after.diagnostics.candidate_pool_size
     assert pool == len(after.selected) + len(after.rejected)
-    for form in ("text", "prompt", "md"):
+    for form in ("text", "prompt"):
         shown = invoke("retrieve", TASK, "--agent", "eve", "--lexical-only", "--format", form, "--db", world)  # fmt: skip
         assert "a filed fact, no document" in shown.out, form
     assert problems(world) == []

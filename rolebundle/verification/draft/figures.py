@@ -84,16 +84,6 @@ def check_figures(
     places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
     own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
     checks = []
-    for code in _CODE.finditer(sentence):
-        literal = code[0].strip("` ")
-        if not re.search(r"\d", literal):
-            continue
-        passage = everything.literal(literal)
-        if passage is not None and not literal.isdecimal():
-            checks.append(FigureCheck(*code.span(), code[0], "found", "", passage, literal))
-        elif literal[0].isdecimal() or re.search(r"[=:\s]\W?\d", literal):
-            continue
-        figures = [figure for figure in figures if not code.start() < figure.start < code.end()]
     figures = [
         figure
         for figure in figures

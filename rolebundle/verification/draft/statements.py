@@ -14,8 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from rapidfuzz.fuzz import ratio
-
 from rolebundle.contracts.document import Passage
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import language_of, stem, stems_of
@@ -135,7 +133,6 @@ for _pair in _OPPOSITES.split():
     _one, _other = map(stem, _pair.split("/"))
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
-_DENIED = re.compile(r"(?:un(?!der|til|less|ion|i[qt])|non-?)(?=[a-z]{4})")
 _IMPLICIT_DENIALS = frozenset(
     "rather instead avoid avoids prevent prevents lack lacks hardly".split()
 )
@@ -151,22 +148,19 @@ class _Clause(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
-    code = {*words_of(" ".join(match[2] for match in _CODE.finditer(text)))}
     clauses = []
     for clause in _CLAUSE.split(text):
         words: dict[str, frozenset[tuple[int, int]]] = {}
         operators: set[tuple[int, int]] = set()
         denials = 0
         for word in words_of(clause):
-            base = word if word in code else _DENIED.sub("", word)
-            is_denial = word not in code and (denies(word) or word in _IMPLICIT_DENIALS)
-            if is_denial or base != word:
+            if denies(word) or word in _IMPLICIT_DENIALS:
                 operators ^= {(-1, 0)}
                 denials += 1
-            if word in _OPERATOR:
+            elif word in _OPERATOR:
                 operators.add(_OPERATOR[word])
-            elif not is_denial and base not in ENGLISH:
-                words[stem(base)] = words.get(stem(base), frozenset()) | operators
+            elif word not in ENGLISH:
+                words[stem(word)] = words.get(stem(word), frozenset()) | operators
                 operators = set()
         clauses.append(_Clause(words, denials))
     return tuple(clauses)
@@ -288,44 +282,22 @@ def _line_of(passage: Passage) -> str:
     return tokens_of("\n".join(own)).line.lower()
 
 
-def replaced_name(
-    name: Name, unknown: str, text: str, passages: Sequence[Passage]
-) -> tuple[str, Passage] | None:
-    """The name of a passage that an unknown one replaces in a like sentence, or ``None``.
+def replaced_name(name: Name, text: str, passages: Sequence[Passage]) -> tuple[str, Passage] | None:
+    """The identifier of a passage that another one replaces in a like sentence, or ``None``.
 
-    The sentence without the name must be covered, and have at least four content words. The other
-    name is of the same kind, and the sentence does not have it. A capitalized one has the same word
-    before or behind it.
+    The sentence without the identifier must be covered, and have at least four content words. The
+    other one has the same kinds of characters, and is not in the sentence.
     """
-    before, after = text[: name.start], text[name.end :]
-    own = text.lower()
     found: list[tuple[float, str, Passage]] = []
-    for match in _matches(f"{before} {after}", passages):
+    rest = f"{text[: name.start]} {text[name.end :]}"
+    for match in _matches(rest, passages) if name.is_identifier else ():
         if match.passage is None or not match.is_covered or match.words <= MIN_WORDS:
             continue
-        for other, likeness in _rivals(name, unknown, before, after, match.text):
-            if other.lower() not in own:
-                found.append((likeness + 100 * match.share, other, match.passage))
+        for other in names_in(match.text):
+            is_like = other.is_identifier and _shape(other.text) == _shape(name.text)
+            if is_like and other.text not in text:
+                found.append((match.share, other.text, match.passage))
     return max(found, key=lambda f: f[0])[1:] if found else None
-
-
-def _rivals(
-    name: Name, unknown: str, before: str, after: str, window: str
-) -> Iterator[tuple[str, float]]:
-    """The names of a text that may stand where a name stands, and how like it they are."""
-    if name.is_identifier:
-        code = " ".join(match[2] for match in _CODE.finditer(window))
-        shape = _shape(unknown)
-        for token in re.split(r"[\s()\[\]|,]+", code if shape == "a" else window):
-            other = token.strip("`*.;:\"'“”")
-            if other and _shape(other) == shape:
-                yield other, ratio(other, unknown)
-        return
-    beside = {*words_of(before)[-1:], *words_of(after)[:1]}
-    for rival in names_in(window):
-        around = {*words_of(window[: rival.start])[-1:], *words_of(window[rival.end :])[:1]}
-        if not rival.is_identifier and beside & around:
-            yield rival.text, ratio(rival.text, name.text)
 
 
 def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Passage] | None:

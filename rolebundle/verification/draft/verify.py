@@ -262,15 +262,14 @@ class SentenceCheck:
                 yield self._finding(code, start, end, passage, check.note, check.true_text)
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
-        """What stands nowhere is a remark; what replaces a name of a like sentence fails."""
+        """What stands nowhere is a remark; an identifier in the place of another one fails."""
         for name in names_in(self._prose) if self._all else ():
             start, end = self._start + name.start, self._start + name.end
             unknown = unknown_parts(name, self._all)
-            missing = unknown or (unknown_parts(name, self._cited) if self._cited else [])
-            if not missing or any(f.start < end and start < f.end for f in figures):
+            is_missing = unknown or (self._cited and unknown_parts(name, self._cited))
+            if not is_missing or any(f.start < end and start < f.end for f in figures):
                 continue
-            found = replaced_name(name, missing[0], self._prose, self._cited or self._all)
-            if found:
+            if found := replaced_name(name, self._prose, self._cited or self._all):
                 yield self._wrong_name(start, end, *found)
             elif unknown:
                 note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"

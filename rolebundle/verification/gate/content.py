@@ -14,11 +14,11 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from io import BytesIO, StringIO
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from rolebundle.errors import DocumentError
@@ -49,67 +49,82 @@ _STARTS = {
     "mid midi": (b"MThd",),
 }
 """How files of these suffixes begin."""
-_TABLES, _JSON_LINES, _JSON = {"csv", "tsv"}, {"jsonl", "ndjson"}, {"json", "geojson", "ipynb"}
-_MARKUP = frozenset("html htm xhtml xml svg md markdown vue svelte".split())
-_SETTINGS = frozenset("yaml yml toml ini cfg conf env properties".split())
-_INDENTED = frozenset("py pyi yaml yml mk".split())
+_TABLES, _JSON_LINES = {"csv", "tsv"}, {"jsonl", "ndjson"}
+_JSON = {"json", "geojson", "ipynb"} | _JSON_LINES
+_MARKUP = {"html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "md", "markdown"}
+_TAGGED = {"html", "htm", "xml", "svg"}
+_INDENTED = {"", "py", "pyi", "yaml", "yml", "mk"}
 _ENTRIES = {"po": "\n\n", "pot": "\n\n", "bib": "\n\n", "properties": "\n", "env": "\n"}
 """What is between the entries of a format whose order means nothing."""
-_BLOCK_READERS = frozenset(
-    "markdown rst org text html docx xlsx pptx opendocument epub ipynb".split()
-)
+_BLOCK_READERS = set("markdown rst org text html docx xlsx pptx opendocument epub ipynb".split())
+_UNREADABLE = (
+    BadZipFile, DocumentError, csv.Error, EOFError, OSError, ValueError, zlib.error,
+)  # fmt: skip
+
 # Unicode's Default_Ignorable_Code_Point, the blank pattern of Braille, and controls.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )
-_CODE = "\x1f"  # White space: before a line of a block of code.
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
-_SHOWN = re.compile(
-    r"<(?:img|svg|canvas|video|audio|iframe|object|embed|input|script)\b|<[^<>/=]+="
-)
-_BLOCK_COMMENT = re.compile(r"(?ms)<!--.*?(?:-->|\Z)|^[ \t]*/\*.*?(?:\*/|\Z)")
+_BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
 _COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|--|%|;)")
-_SETTING_WITHOUT_VALUE = re.compile(
-    r"\s*(?:\[[^\]]*\]|(?:- *)*(?:[^\s:=]+ *[:=] *(?:\{\}|\[\]|\"\"|''|null|~)?)?)\s*"
-)
-_STUB_LINE = re.compile(
+_FENCE_OR_HEADING = re.compile(r"\s*(?:```|~~~)|#{1,6}\s|[\W_]*$")
+
+# -- lines without content -------------------------------------------------------------------------
+
+_LABEL = re.compile(r"\s*(?:\*\*[^*]+\*\*:?|[^.:]{1,60}:|[\W_]*)\s*")
+_NO_VALUE = re.compile(r"[\s-]*(?:\[[^\]]*\]|[^\s:=]+\s*[:=]\s*(?:null|~|[\[\]{}\"']*))?\s*")
+_STUB = re.compile(
     r"\s*(?:(?:async )?def .*|class (?!.*(?:ABC|Protocol)).*|pass|\.\.\."
     r"|raise NotImplementedError.*|import .*|from .*|@.*|\"\"\".*\"\"\"|[)\]].*)"
 )
-_LABEL = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.:]{1,60}:")
-_NO_LETTER = re.compile(r"[\W_]*")
+_HOLLOW = {"py": _STUB} | dict.fromkeys(
+    "yaml yml toml ini cfg conf env properties".split(), _NO_VALUE
+)
+
+# -- placeholders ----------------------------------------------------------------------------------
+
 _MARKERS = r"(?:TODO|TBD|TBA|TBC|FIXME)"
 _ASKS = r"(?:insert|add|enter|fill|write|describe|replace|placeholder|your|todo|tbd)"
-_LEAD = r"[\s>*+\-•|\"'_(\[]*(?:\d+[.)]\s+)?(?:\[[ x]\]\s*)?"
+_CONFLICT = r"(?:<{7}|>{7}) \S"
 _PLACEHOLDER = re.compile(
-    rf"{_LEAD}{_MARKERS}\b(?!s\b)"
-    r"|(?i:" + _LEAD + r"(?:to ?do|to be (?:done|written|added|completed|determined|decided"
-    r"|defined|announced)|coming soon|(?:your|insert|add|write)\b.*\bhere)\W*$)"
-    rf"|.*(?:[|\t,;:=])[\s\"'*_]*{_MARKERS}[\s\"'*_]*(?:$|[|\t,;:}}\]])"
-    rf"|(?i:.*(?:\[(?:tbd|todo|{_ASKS}[ _-][^\]]*)\](?![(\[:])|<{_ASKS}[ _-][^>=]*>))"
-    r"|.*(?i:lorem ipsum dolor)|(?:<{7}|>{7}) \S"
+    # A line or a cell that is nothing else, or begins so.
+    rf"[^\w`]*(?:\d+[.)]\s+)?(?:\[[ x]\]\s*)?{_MARKERS}\b(?!s\b)"
+    rf"|.*[|\t,;:=][\s\"'*_]*{_MARKERS}[\s\"'*_]*(?:$|[|\t,;:}}\]])"
+    r"|(?i:\W*(?:to be (?:done|written|added|completed|determined|decided|defined|announced)"
+    r"|coming soon)\W*$)"
+    # What is to be replaced.
+    rf"|(?i:.*(?:\[{_ASKS}(?:[ _-][^\]]*)?\](?![(\[:])|<{_ASKS}[ _-][^>=]*>|lorem ipsum dolor))"
+    rf"|{_CONFLICT}"
 )
+_IN_COMMENT = re.compile(rf".*(?:#|//|/\*|--|;|%)\s*{_MARKERS}\b|{_CONFLICT}")
+_IN_HIDDEN_COMMENT = re.compile(rf".*<!--\s*(?:{_MARKERS}|(?i:{_ASKS}))\b")
 _INLINE_CODE = re.compile(r"(`+).*?\1")
-_OPEN_COMMENT = re.compile(rf".*<!--\s*(?:{_MARKERS}\b|(?i:{_ASKS}\b))")
-_OPEN_CODE = re.compile(rf".*(?:#|//|/\*|--|;|%)\s*{_MARKERS}\b|(?:<{{7}}|>{{7}}) \S")
-_TRACE_LINE = re.compile(r"\s.*|\s*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
+
+# -- errors ----------------------------------------------------------------------------------------
+
+_TRACEBACK = "Traceback (most recent call last)"
+_LEAD_LINES = 3
+"""How many lines of a log may stand before a traceback."""
+_TRACE_LINE = re.compile(r"\s.*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
 _ERROR = re.compile(
+    # A time and the name of a program may come first.
     r"(?:[\[(]?[\d:.,TZ +-]{8,}[\])]?\s+)?\[?(?:[\w./-]+: (?:line )?)?(?:"
-    r"(?:uncaught |api |http |fatal |internal |unexpected )*(?:[\w.$]*(?:error|exception)|fatal"
-    r"|panic|critical|failed|failure|fehler|erreur)(?:\[\w+\]|\]| \w{0,4}\d+)?\s*[:!].*"
-    r"|(?:an? )?(?:\w+ )?(?:error|exception) (?:has )?occurred.*|(?:failed|unable) to \w+.*"
-    r"|(?:exception in thread|caused by:|npm err!|goroutine|curl:) .*"
+    r"(?:\w+ )?(?:[\w.$]*(?:error|exception)|fatal|panic|critical|failed|failure|fehler|erreur)"
+    r"(?:\[\w+\]|\]| \d+)?\s*[:!].*|(?:an? )?(?:\w+ )?error (?:has )?occurred.*"
+    r"|(?:failed|unable) to \w+.*|(?:exception in thread|caused by:|npm err!|goroutine|curl:) .*"
     r"|.*\b(?:command not found|no such file or directory|(?:permission|access) denied|timed out"
     r"|connection (?:refused|reset)|core dumped|not found|out of memory|no space left on device)\W*"
     r"|(?:http\S* )?[45]\d\d(?: [a-z -]+)?\W*"
-    r"|(?:i['’]m |i am |we['’]re |we are )?(?:very |so )?(?:sorry|afraid|unable to|not able to)\b.*"
+    # An apology or a refusal.
+    r"|(?:i['’]?m |i am |we['’]re |we are )?(?:very |so )?(?:sorry|afraid|unable|not able)\b.*"
     r"|(?:unfortunately|apologies|i apologi[sz]e|as an ai)\b.*"
-    r"|(?:i|we) (?:can ?not|can['’]t|could(?: not|n['’]t)|(?:was|were)(?: not|n['’]t) able"
-    r"|(?:was|were) unable|do(?: not|n['’]t) have) .*)",
+    r"|(?:i|we) (?:can ?not|can['’]t|could(?: not|n['’]t)|do(?: not|n['’]t) have"
+    r"|(?:am|are|was|were) (?:unable|not able)) .*)",
     re.IGNORECASE,
 )
 _ERROR_TITLE = re.compile(
@@ -117,7 +132,9 @@ _ERROR_TITLE = re.compile(
     r"|denied|error|gateway|unavailable)|just a moment\W*|too many requests)\s*<",
     re.IGNORECASE,
 )
-_ENVELOPE = frozenset("error errors message detail status code type request_id success ok".split())
+_ERROR_KEYS = frozenset(
+    "error errors message detail status code type request_id success ok".split()
+)
 
 
 class Content(NamedTuple):
@@ -144,46 +161,36 @@ class Content(NamedTuple):
 
 def content_of(name: str, data: bytes) -> Content:
     """What the file of this name contains."""
-    suffix, text = PurePosixPath(name.lower()).suffix[1:], _decoded(data)
-    if text is not None:
-        text = _INVISIBLE.sub("", text)
+    suffix, reader = PurePosixPath(name.lower()).suffix[1:], reader_name_for(name) or ""
     if len(data) > _MAX_BYTES:
-        return Content(sha256(data).hexdigest(), sha256(data).hexdigest(), size=len(data))
-    if not (data.strip(b"\x00") if text is None else fold(text)):
+        return Content(_digest(data), _digest(data), size=len(data))
+    text = _decoded(data)
+    if not (data.strip(b"\x00") if text is None else text.strip()):
         return Content("", "")
-    reader = reader_name_for(name) or ""
-    substance, lines, wrong = "", list[str](), _wrong_kind(suffix, reader, data, text)
+    wrong, substance, lines, prose = "", "", list[str](), list[str]()
     try:
-        lines = _lines(name, suffix, reader, data, text)
-        if not _is_empty(suffix, data, text, lines):
-            substance = _substance(suffix, data, text)
-    except (
-        BadZipFile,
-        DocumentError,
-        csv.Error,
-        EOFError,
-        OSError,
-        ValueError,
-        zlib.error,
-    ) as error:
+        wrong = _wrong_kind(suffix, reader, data, text)
+        lines, prose = _lines(name, reader, data, text)
+        if text is None:
+            substance = "\n".join(_members(data))
+        elif not _is_empty(suffix, text, lines):
+            substance = _substance(suffix, text)
+    except _UNREADABLE as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
-    is_prose = reader in _BLOCK_READERS and any(lines)
+    body = fold("\n".join(lines)) if substance and lines and reader in _BLOCK_READERS else substance
     is_code = reader in ("source", "") and suffix not in _TABLES
-    prose = [line[:_LINE] for line in lines if not line.startswith(_CODE)]
-    waits = _OPEN_CODE if is_code else _OPEN_COMMENT
-    waiting = [line for line in (text or "").split("\n") if waits.match(line[:_LINE])]
-    pieces = dict.fromkeys(re.split(r"(?<=[.!?。])\s+|\n", text or ""))
+    size = len(data) - data.count(0)
+    if text is not None:
+        pieces = {fold(piece) for piece in re.split(r"(?<=[.!?。])\s+|\n", text)}
+        size = sum(len(piece.encode()) for piece in pieces)
     return Content(
-        _digest(substance),
-        _digest(fold("\n".join(lines)) if is_prose and substance else substance),
-        [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line))] * (not is_code)
-        + waiting,
-        is_code,
-        _error(text, lines),
-        wrong,
-        len(data) - data.count(0)
-        if text is None
-        else sum(len(fold(piece).encode()) for piece in pieces),
+        substance=_digest(substance.encode("utf-8", "replace")),
+        body=_digest(body.encode("utf-8", "replace")),
+        placeholders=_placeholders(text or "", [] if is_code else prose, is_code),
+        is_code=is_code,
+        error=_error(text, lines) if text else "",
+        wrong_kind=wrong,
+        size=size,
     )
 
 
@@ -202,12 +209,12 @@ def fold(text: str, *, keep_lines: bool = False) -> str:
     )
 
 
-def _digest(substance: str) -> str:
-    return sha256(substance.encode("utf-8", "replace")).hexdigest()[:32] if substance else ""
+def _digest(substance: bytes) -> str:
+    return sha256(substance).hexdigest()[:32] if substance else ""
 
 
 def _decoded(data: bytes) -> str | None:
-    """The text; ``None`` if it is none."""
+    """The text without invisible characters; ``None`` if it is none."""
     if data.startswith(tuple(start for starts in _STARTS.values() for start in starts)):
         return None
     try:
@@ -215,7 +222,7 @@ def _decoded(data: bytes) -> str | None:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
         return None if _INVISIBLE.search(text) else text
-    return None if text.count("\x00") * 20 > len(text) else text
+    return None if text.count("\x00") * 20 > len(text) else _INVISIBLE.sub("", text)
 
 
 def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
@@ -226,59 +233,82 @@ def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
         return "is no text" if reader or suffix in _TABLES else ""
     if _PAGE.match(text) and suffix not in _MARKUP:
         return "is a web page"
-    if suffix in ("html", "htm", "xml", "svg") and "<" not in text:
+    if suffix in _TAGGED and "<" not in text:
         return f"is no {suffix.upper()} file"
-    try:
-        for part in text.splitlines() if suffix in _JSON_LINES else [text]:
-            if suffix in _JSON | _JSON_LINES and part.strip():
+    # Settings may have comments, and a comma at the end.
+    if suffix in _JSON and not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
+        try:
+            for part in _json_texts(suffix, text):
                 json.loads(part)
-    except (ValueError, RecursionError) as error:
-        # Settings may have comments, and a comma at the end.
-        if not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
+        except (ValueError, RecursionError) as error:
             return f"is not JSON ({error})"
     return ""
 
 
-def _lines(name: str, suffix: str, reader: str, data: bytes, text: str | None) -> list[str]:
-    """The lines that are content: no headings, rules, comments, or heads of tables."""
+def _json_texts(suffix: str, text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()] if suffix in _JSON_LINES else [text]
+
+
+def _lines(name: str, reader: str, data: bytes, text: str | None) -> tuple[list[str], list[str]]:
+    """The lines that are content, and those of them that are no blocks of code.
+
+    Headings, fences, rules, comments and the heads of tables are none.
+    """
     if reader not in _BLOCK_READERS:
-        text = _BLOCK_COMMENT.sub("", text or "") if reader == "source" else text or ""
-        return [
-            line for line in text.splitlines() if line.strip() and not _COMMENT_LINE.match(line)
-        ]
-    found, lines = reader_for(name), list[str]()
+        text = _BLOCK_COMMENT.sub("", text or "")
+        lines = [line for line in text.splitlines() if not _COMMENT_LINE.match(line)]
+        lines = [line for line in lines if line.strip()]
+        return lines, lines
+    found, lines, prose = reader_for(name), list[str](), list[str]()
     data = data if text is None else text.encode()
     documents = found.read(data, name, ReaderOptions()) if found else ()
     for document in documents:
         for block in document.blocks if isinstance(document, ParsedDocument) else ():
-            part = [line for line in block.text.split("\n") if not re.match(r"\s*(```|~~~)", line)]
+            part = [] if block.kind == "heading" else block.text.split("\n")
             if block.kind == "table" and len(part) > 1 and re.fullmatch(r"[\s|:+=-]+", part[1]):
                 part = part[2:]
-            if block.kind != "heading":
-                lines += [(_CODE if block.kind == "code" else "") + line for line in part]
-    return [x for x in lines if not _NO_LETTER.fullmatch(x) and not re.match(r"#{1,6}\s", x)]
+            part = [line for line in part if not _FENCE_OR_HEADING.match(line)]
+            lines += part
+            prose += part if block.kind != "code" else []
+    return lines, prose
 
 
-def _is_empty(suffix: str, data: bytes, text: str | None, lines: list[str]) -> bool:
-    """Whether a file that is not blank holds nothing."""
-    if text is None:
-        return not _members(data)
-    if suffix in {"json", "geojson"} | _JSON_LINES:
-        values = re.sub(r'"(?:[^"\\]|\\.)*": ', "", _substance(suffix, data, text))
-        has_zero = re.search(r"0|false", values) and not re.search(r"\[\]|\{\}", values)
-        return not has_zero and not re.search(r'"[^"]*\S|[1-9]|true', values.replace('""', ""))
+def _is_empty(suffix: str, text: str, lines: list[str]) -> bool:
+    """Whether a text that is not blank holds nothing."""
+    if suffix in _JSON - {"ipynb"}:
+        return all(map(_is_hollow, _values(suffix, text)))
     if suffix in _TABLES:
         rows = _rows(suffix, text)
         return len(rows) < 2 and not any(cell.isdecimal() for row in rows for cell in row)
-    if suffix in ("html", "htm", "xml", "svg"):
-        root = re.match(r"(?:\s*<[?!][^>]*>)*\s*<[^>]*>", _MARKUP_COMMENT.sub("", text))
-        inside = re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", text[root.end() :] if root else text)
-        return not fold(_TAG.sub("", inside)) and not _SHOWN.search(inside)
-    if suffix in _SETTINGS:
-        return all(_SETTING_WITHOUT_VALUE.fullmatch(line) for line in lines)
-    if suffix == "py" and re.search(r"^[ \t]*(?:async )?def ", text, re.MULTILINE):
-        return all(_STUB_LINE.fullmatch(line) for line in lines)
-    return all(_NO_LETTER.fullmatch(line) or _LABEL.fullmatch(line.strip()) for line in lines)
+    if suffix in _TAGGED:
+        inside = re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", _MARKUP_COMMENT.sub("", text))
+        # An attribute of an element below the root may be all that there is.
+        return not fold(_TAG.sub("", inside)) and not re.search(r"<[a-z][^<>]*>.*<[^<>/]+=", inside)
+    return all(_HOLLOW.get(suffix, _LABEL).fullmatch(line) for line in lines)
+
+
+def _values(suffix: str, text: str) -> list[Any]:
+    """The values of a JSON file; what is no strict JSON is its text."""
+    try:
+        return [parse_strict(part) for part in _json_texts(suffix, text)]
+    except NotStrictError:
+        return [fold(text)]
+
+
+def _is_hollow(value: Any) -> bool:
+    """Whether a value holds nothing. Beside an empty list, zero is nothing as well."""
+    leaves = [*_leaves(value)]
+    solid = [leaf for leaf in leaves if leaf is not None and leaf not in ("", [], {})]
+    return not any(solid) if [] in leaves or {} in leaves else not solid
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    children = value.values() if isinstance(value, dict) else value
+    if not children or not isinstance(value, dict | list):
+        yield value.strip() if isinstance(value, str) else value
+        return
+    for child in children:
+        yield from _leaves(child)
 
 
 def _members(data: bytes) -> list[str]:
@@ -289,13 +319,7 @@ def _members(data: bytes) -> list[str]:
         with ZipFile(BytesIO(data)) as archive:
             infos = [info for info in archive.infolist() if info.file_size]
         return sorted(f"{i.filename} {i.CRC}" for i in infos if "docProps/" not in i.filename)
-    if data.startswith(b"SQLite format 3\x00"):
-        # A leaf of a table or an index with cells, after the page of the schema.
-        size = int.from_bytes(data[16:18]) or 1
-        pages = range(65536 if size == 1 else size, len(data), 65536 if size == 1 else size)
-        if not any(data[at] in (10, 13) and any(data[at + 3 : at + 5]) for at in pages):
-            return []
-    return [sha256(data).hexdigest()] if data.strip(b"\x00") else []
+    return [_digest(data)] if data.strip(b"\x00") else []
 
 
 def _rows(suffix: str, text: str) -> list[list[str]]:
@@ -305,46 +329,43 @@ def _rows(suffix: str, text: str) -> list[list[str]]:
     return [row for row in ([fold(cell) for cell in row] for row in rows) if any(row)]
 
 
-def _substance(suffix: str, data: bytes, text: str | None) -> str:
-    if text is None:
-        return "\n".join(_members(data))
+def _substance(suffix: str, text: str) -> str:
     if suffix in _TABLES:
         return json.dumps(_rows(suffix, text))
-    try:
-        if suffix in _JSON | _JSON_LINES:
-            parts = text.splitlines() if suffix in _JSON_LINES else [text]
-            values = [parse_strict(part) for part in parts if part.strip()]
-            return fold(
-                "\n".join(json.dumps(v, sort_keys=True, ensure_ascii=False) for v in values)
-            )
-    except NotStrictError:
-        pass
+    if suffix in _JSON:
+        values = _values(suffix, text)
+        return fold("\n".join(json.dumps(v, sort_keys=True, ensure_ascii=False) for v in values))
     if suffix in _MARKUP:
         text = re.sub(r">\s+(?=<)", ">", _MARKUP_COMMENT.sub("", text))
     if separator := _ENTRIES.get(suffix):
         text = "\n".join(sorted(re.split(rf"{separator}+", text.replace("\r\n", "\n").strip())))
-    return fold(text, keep_lines=suffix in _INDENTED or not suffix)
+    return fold(text, keep_lines=suffix in _INDENTED)
 
 
-def _error(text: str | None, lines: list[str]) -> str:
+def _placeholders(text: str, prose: Sequence[str], is_code: bool) -> list[str]:
+    """The lines of prose, or of comments, that wait for content."""
+    comment = _IN_COMMENT if is_code else _IN_HIDDEN_COMMENT
+    found = [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line[:_LINE]))]
+    return found + [line for line in text.split("\n") if comment.match(line[:_LINE])]
+
+
+def _error(text: str, lines: Sequence[str]) -> str:
     """The first line of an error message or an apology that is the whole content."""
-    if text is None or not lines:
-        return ""
     is_short = len(fold(_TAG.sub("", text))) <= _ERROR_CHARACTERS
     if _PAGE.match(text) and is_short and (title := _ERROR_TITLE.search(text)):
         return title[1]
-    plain = [line.strip(_CODE)[:_LINE] for line in lines]
-    for begin, line in enumerate(plain):
-        is_whole = begin == 0 or not lines[begin].startswith(_CODE)
-        if is_whole and line.startswith("Traceback (most recent call last)"):
-            return line if all(map(_TRACE_LINE.fullmatch, plain[begin:])) else ""
-    rest = [line for line in plain if not line[:1].isspace() and not line.startswith(("at ", "Ca"))]
-    is_all = all(_ERROR.fullmatch(line.strip()) for line in rest)
-    if _ERROR.fullmatch(plain[0].strip()) and (is_all or (is_short and len(plain) <= 3)):
-        return plain[0].strip()
-    try:
-        value = parse_strict(text) if text.lstrip().startswith("{") and is_short else {}
-    except NotStrictError:
-        value = {}
-    is_error = value.get("error") or value.get("errors") or value.get("success") is False
-    return plain[0].strip() if is_error and _ENVELOPE.issuperset(value) else ""
+    lines = [line[:_LINE] for line in lines]
+    first = lines[0].strip() if lines else ""
+    for at, line in enumerate(lines[:_LEAD_LINES]):
+        if line.startswith(_TRACEBACK) and all(map(_TRACE_LINE.fullmatch, lines[at:])):
+            return line
+    if _ERROR.fullmatch(first):
+        whole = [line for line in lines if not line[:1].isspace() and line[:3] != "at "]
+        if all(_ERROR.fullmatch(line.strip()) for line in whole) or (is_short and len(lines) < 4):
+            return first
+    if is_short and text.lstrip().startswith("{"):
+        [value] = _values("json", text)
+        if isinstance(value, dict) and _ERROR_KEYS.issuperset(value):
+            has_error = value.get("error") or value.get("errors") or value.get("success") is False
+            return first if has_error else ""
+    return ""

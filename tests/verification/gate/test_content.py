@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import unicodedata
 import zipfile
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -60,16 +58,6 @@ def test_an_archive_is_its_members() -> None:
     assert substance("a.zip", one) != substance("a.zip", _archive({"a.txt": "a"}))
     assert not substance("a.zip", _archive({"a.txt": "", "folder/": ""}))
     assert content_of("a.zip", one[:40]).wrong_kind
-
-
-@pytest.mark.parametrize(("rows", "is_empty"), [([], True), ([(1,)], False)])
-def test_a_database_without_rows_is_empty(
-    tmp_path: Path, rows: list[tuple[int]], is_empty: bool
-) -> None:
-    with sqlite3.connect(tmp_path / "a.db") as database:
-        database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
-        database.executemany("INSERT INTO t VALUES (?)", rows)
-    assert (not substance("a.db", (tmp_path / "a.db").read_bytes())) == is_empty
 
 
 RESULTS = [
