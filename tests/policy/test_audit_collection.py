@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
-from rolebundle.errors import CorpusCorrupt, UsageError, WrongFile
+from rolebundle.contracts.audit import AuditEntry
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collect, collected_logs
 from rolebundle.storage.audits import audit
@@ -90,33 +89,6 @@ def test_several_audits_in_a_folder_and_its_folders(tmp_path: Path, home: Path) 
         assert collected(home, report.log_id) == exported(home.parent / place)
 
 
-def test_nothing_changes_beside_the_file_also_if_its_log_is_there(
-    home: Path, replica: Path, file: Path
-) -> None:
-    with open_audit_writer(file) as open_file:
-        open_file.run("BEGIN IMMEDIATE")
-        entry = AuditEntry(kind="get")
-        audit._insert(open_file, seal(entry, read_head(open_file), NOW))
-        open_file.run("COMMIT")
-        arrived = replica.parent.with_name("came")
-        arrived.mkdir()
-        for suffix in ("", "-wal"):
-            shutil.copy(f"{file}{suffix}", arrived)
-    before = {path.name: path.read_bytes() for path in arrived.iterdir()}
-    assert len(before["r.db.audit-wal"]) > 0
-    report = collect_one(home, arrived / file.name)
-    assert (report.state, report.rows) == ("ok", 13)
-    assert {path.name: path.read_bytes() for path in arrived.iterdir()} == before
-
-
-def test_an_audit_that_is_being_written(home: Path, replica: Path, file: Path) -> None:
-    with AuditLog(replica) as log:
-        for number in range(3):
-            assert log.record(AuditEntry(kind="get")).row is not None
-            report = collect_one(home, file)
-            assert (report.state, report.rows) == ("ok", 13 + number)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
 def test_a_folder_that_may_only_be_read(home: Path, replica: Path) -> None:
     write(replica, 4)
@@ -158,16 +130,6 @@ def test_a_gap_is_shown_and_can_be_filled_later(home: Path, replica: Path, file:
         assert log.verify().ok
 
 
-def test_a_gap_between_two_collections(home: Path, replica: Path, file: Path) -> None:
-    collect_one(home, file)
-    write(replica, 8)
-    execute(file, "DELETE FROM entry WHERE seq < 16")
-    report = collect_one(home, file)
-    assert (report.state, report.new_rows, report.rows) == ("gap", 5, 17)
-    assert report.problem is not None
-    assert report.problem.seq == 13
-
-
 def test_rows_that_were_collected_and_are_gone(home: Path, replica: Path, file: Path) -> None:
     early = replica.with_name("early")
     shutil.copy(file, early)
@@ -201,20 +163,6 @@ def test_a_fork_is_shown_and_changes_nothing(
     assert forked.problem.seq == 13
     assert stored_rows(home) == before
     assert collect_one(home, file).state == "ok"
-
-
-def test_a_fork_in_a_gap(home: Path, replica: Path, file: Path) -> None:
-    fork = replica.with_name("fork.db")
-    shutil.copy(file, audit_path(fork))
-    write(replica, 5)
-    execute(file, "DELETE FROM entry WHERE seq < 15")
-    assert collect_one(home, file).state == "gap"
-    write(fork, 2, agent="other")
-    report = collect_one(home, audit_path(fork))
-    # Row 14 of the fork is not the one before the collected row 15.
-    assert report.state == "changed"
-    assert report.problem is not None
-    assert (report.problem.seq, report.new_rows) == (14, 13)
 
 
 def altered(column: str) -> str:
@@ -263,31 +211,6 @@ def test_a_row_that_was_altered_and_hashed_again(home: Path, replica: Path, file
     assert stored_rows(home) == before
 
 
-def test_an_id_without_a_row_is_not_kept(home: Path, file: Path) -> None:
-    execute(file, f"UPDATE head SET log_id = '{'a' * 32}'")
-    report = collect_one(home, file)
-    assert (report.state, report.rows) == ("broken", 0)
-    assert collected_logs(home) == []
-
-
-@pytest.mark.parametrize(
-    ("statement", "code"),
-    [
-        ("DELETE FROM entry WHERE seq > 8", "head_differs"),
-        ("DELETE FROM entry WHERE seq = 8", "row_missing"),
-        ("UPDATE head SET rows = 11", "head_differs"),
-        ("UPDATE head SET mode = 'off'", "settings_differ"),
-        ("UPDATE entry SET seq = 0 WHERE seq = 1", "row_inserted"),
-    ],
-)
-def test_other_damage_that_verify_finds(home: Path, file: Path, statement: str, code: str) -> None:
-    execute(file, statement)
-    report = collect_one(home, file)
-    assert report.state == "broken"
-    assert report.problem is not None
-    assert report.problem.code == code
-
-
 # -- hostile rows --------------------------------------------------------------------------------
 
 
@@ -323,56 +246,7 @@ def test_a_row_that_is_too_long_ends_what_is_read(home: Path, replica: Path, fil
     assert collected_audits_path(home).stat().st_size < 1_000_000
 
 
-def test_a_row_with_the_highest_number(home: Path, file: Path) -> None:
-    execute(file, "DELETE FROM entry")
-    forge(file, seq=2**63 - 1)
-    report = collect_one(home, file)
-    assert (report.state, report.rows) == ("gap", 1)
-    assert collect_one(home, file).state == "gap"
-
-
 # -- the collection itself -----------------------------------------------------------------------
-
-
-def test_a_collection_that_cannot_be_used_is_not_changed(home: Path, file: Path) -> None:
-    path = collected_audits_path(home)
-    for content, error in ((b"not a database" * 100, CorpusCorrupt), (b"", CorpusCorrupt)):
-        path.write_bytes(content)
-        with pytest.raises(error) as refused:
-            collect_one(home, file)
-        assert refused.value.code == "collection_damaged"
-        assert path.read_bytes() == content
-        path.unlink()
-    shutil.copy(file, path)
-    with pytest.raises(WrongFile):
-        collect_one(home, file)
-    path.unlink()
-    collect_one(home, file)
-    execute(path, "UPDATE log SET state = 'fine'")
-    with pytest.raises(CorpusCorrupt):
-        collected_logs(home)
-
-
-def test_a_changed_row_of_the_collection_is_found(home: Path, file: Path) -> None:
-    log_id = collect_one(home, file).log_id
-    execute(collected_audits_path(home), "UPDATE collected SET query = 'other' WHERE seq = 5")
-    with CollectedLog(home, log_id) as log:
-        problem = log.verify().problem
-    assert problem is not None
-    assert (problem.code, problem.seq) == ("row_altered", 5)
-
-
-def test_a_log_is_named_by_the_beginning_of_its_id(home: Path, replica: Path, file: Path) -> None:
-    with pytest.raises(UsageError) as none:
-        CollectedLog(home, "ab")
-    assert none.value.code == "no_collection"
-    log_id = collect_one(home, file).log_id
-    collect_one(home, write(replica.with_name("second.db"), 2))
-    for name in ("", "x", "' OR 1 --", "%"):
-        with pytest.raises(UsageError) as unknown:
-            CollectedLog(home, name)
-        assert unknown.value.code == "no_such_log"
-    assert CollectedLog(home, log_id).log_id == log_id
 
 
 # -- what is no audit ----------------------------------------------------------------------------
@@ -507,12 +381,3 @@ def test_the_command(home: Path, replica: Path, file: Path) -> None:
         {"logs": 1, "rows": 0, "flawed": 0},
         {"logs": 1, "rows": 0, "flawed": 1},
     ]
-
-
-def test_settings_of_a_replica_stay_as_its_audit_recorded_them(home: Path, replica: Path) -> None:
-    file = write(replica, 3)
-    with AuditLog(replica) as log:
-        log.set(AuditSettings(mode="on", query="digest"))
-    log_id = collect_one(home, file).log_id
-    with CollectedLog(home, log_id) as log:
-        assert [row.details["query"] for row in log.rows(kind="settings")] == ["text", "digest"]

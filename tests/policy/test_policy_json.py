@@ -13,8 +13,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import merge
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
-from rolebundle.policy.policy_json import MAX_BYTES, MAX_DEPTH, parse
-from support.overlay_files import overlays, refused, write
+from rolebundle.policy.policy_json import MAX_BYTES
+from support.overlay_files import overlays, refused
 
 MINIMAL = '"version": "1.0", "role_id": "a"'
 
@@ -123,21 +123,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, reason:
     path = tmp_path / "a.json"
     path.write_bytes(data)
     assert reason in refused("overlay_malformed", path).message
-
-
-def test_depth_is_allowed_up_to_its_limit() -> None:
-    assert isinstance(parse(b'{"x":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH), dict)
-
-
-def test_all_problems_are_listed_and_the_error_counts_them(tmp_path: Path) -> None:
-    path = write(tmp_path, "a", label=1, misson="", retrieval_policy={"fusion": "x", "k": 60})
-    places = ["label", "retrieval_policy.fusion", "retrieval_policy.k", "misson"]
-    assert sorted(problem.place for problem in problems_of(path, [])) == sorted(places)
-    assert "(and 3 more)" in refused("overlay_malformed", path).message
-
-
-def test_a_good_overlay_has_no_problems(tmp_path: Path) -> None:
-    assert problems_of(write(tmp_path, "a"), []) == []
 
 
 @given(overlays, overlays)

@@ -14,14 +14,12 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.why import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.explanation.needed_changes import distinct_decimals
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader
@@ -67,24 +65,6 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
 
 
 class TestSelected:
-    def test_the_score_has_the_terms_of_the_bundle(self, tmp_path: Path) -> None:
-        role = overlay(
-            vocabulary={"boost_phrases": ["rotation plan"]},
-            source_policy={"trust_tier_boosts": {"general": 1.2}},
-        )
-        documents = [document("a", ["token rotation plan"]), document("b", ["token of bread"])]
-        with built(tmp_path, documents, PROVIDER) as corpus:
-            bundle = ask(corpus, role, PROVIDER, task="token rotation problems")
-            first = bundle.selected[0]
-            found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation problems")
-        assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
-        assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
-        assert found.filter.factors + found.score.vocabulary == first.overlay_hits
-        assert not found.score.supposed
-        assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
-        assert (found.needs, found.lost_to) == ([], [])
-        assert found.score.weights == bundle.weights
-
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
     def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
         role = overlay(
@@ -105,24 +85,6 @@ class TestSelected:
                     for name in ("lexical", "semantic", "metadata", "rerank")
                 )
                 assert terms.final == pytest.approx(total - terms.diversity_penalty, abs=1e-5)
-
-    def test_rank_and_score_in_each_lane(self, tmp_path: Path) -> None:
-        with built(tmp_path, many(3), PROVIDER) as corpus:
-            found = why(corpus, "many#2", None, PROVIDER, task="token absent")
-        words = lane(found, "task_words")
-        assert (words.proposed, words.rank, words.pool, words.depth) == (True, 3, 3, POOL_DEPTH)
-        assert words.score == words.least
-        assert lane(found, "meaning").rank in (1, 2, 3)
-        assert (lane(found, "role_words").ran, lane(found, "role_words").score) == (False, None)
-        assert (found.words.task_found, found.words.task_missing) == (["token"], ["absent"])
-
-    def test_a_lane_that_did_not_run_has_a_reason(self, tmp_path: Path) -> None:
-        with built(tmp_path, many(3)) as corpus:
-            degraded = lane(why(corpus, "many#0", None, PROVIDER, task="token"), "meaning")
-            unwanted = lane(why(corpus, "many#0", task="token", lexical_only=True), "meaning")
-        assert "has no embedding index" in degraded.note
-        assert unwanted.note == "only words were asked for"
-        assert not (degraded.ran or unwanted.ran or degraded.proposed)
 
 
 class TestPolicy:
@@ -149,20 +111,6 @@ class TestPolicy:
         # What it would have been: the best.
         assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
         assert found.lost_to == []
-
-    def test_a_forbidden_path(self, tmp_path: Path) -> None:
-        rules = [{"path": "post.*", "reason": "hearsay"}, {"path": "wiki.md"}]
-        found = self.explain(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
-        assert (found.code, found.notes) == ("forbidden_source", "path post.*: hearsay")
-        assert found.needs == [
-            "the overlay of other would have to drop 'path post.*' from its forbidden_sources"
-        ]
-
-    def test_a_source_that_is_not_allowed(self, tmp_path: Path) -> None:
-        allowed = {"allowed_sources": [{"pattern": "wiki"}]}
-        found = self.explain(tmp_path, source_policy=allowed, role_id="other")
-        assert found.code == "forbidden_source"
-        assert "have to allow source blog" in found.needs[0]
 
     def test_every_obstacle_is_named(self, tmp_path: Path) -> None:
         found = self.explain(
@@ -192,18 +140,6 @@ class TestPolicy:
 
 
 class TestTheCut:
-    def test_the_limit(self, listed: Corpus) -> None:
-        found = why(listed, "many#12", task="token", limit=8)
-        assert (found.outcome, found.step, found.code) == ("rejected", "cut", "budget_cut")
-        bundle = ask(listed, None, task="token", limit=8)
-        last = bundle.selected[-1]
-        assert [rival.rank for rival in found.lost_to] == [6, 7, 8]
-        assert found.lost_to[-1].chunk_id == last.chunk_id
-        assert found.lost_to[-1].final == last.scores.final
-        above = distinct_decimals(last.scores.final, found.score.scores.final)[0]
-        assert found.needs[0].startswith(f"a final score above {above} (it has ")
-        assert found.needs[0].endswith(f"or a limit of at least {found.score.place} (it was 8)")
-
     def test_a_limit_that_is_named_is_enough_and_one_less_is_not(self, tmp_path: Path) -> None:
         # Past 25 a larger limit makes the lanes look deeper, which moves the scores.
         with built(tmp_path, many(140), PROVIDER) as corpus:
@@ -218,22 +154,6 @@ class TestTheCut:
                         less = why(corpus, f"many#{n}", None, PROVIDER, **fields)
                         assert less.outcome == "rejected"
 
-    def test_a_low_score(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.4})
-        found = why(listed, "many#14", role, task="token", limit=20)
-        assert found.code == "low_score"
-        has = found.score.scores.final
-        assert found.needs[0].startswith(f"a score of at least 0.400 (it has {has:.3f})")  # fmt: skip
-        (lower,) = re.findall(r"min_score of at most ([\d.]+)", found.needs[0])
-        enough = role.model_copy(
-            update={
-                "retrieval_policy": role.retrieval_policy.model_copy(
-                    update={"min_score": float(lower)}
-                )
-            }
-        )
-        assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
-
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
         role = overlay(retrieval_policy={"min_score": 0.33})
         found = why(listed, "many#14", role, task="token", limit=1)
@@ -242,26 +162,6 @@ class TestTheCut:
         assert found.needs == [
             f"a final score above {best:.3f} (it has {found.score.scores.final:.3f})"
         ]
-
-    def test_a_task_that_is_off_topic(self, tmp_path: Path) -> None:
-        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        documents = [
-            document(
-                "d",
-                ["threat model, threat model, threat model", "one more threat model"],
-            )
-        ]
-        fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
-        with built(tmp_path, documents) as corpus:
-            found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
-            codes = [(answer.outcome, answer.step, answer.code) for answer in found]
-            assert codes == [("rejected", "cut", "low_score")] * 2
-            assert found[0].needs[0].startswith("a task with words of the documents")
-            # With one of them it is selected, with both changes the other one, too.
-            fields["task"] = "train puppies for the threat model"
-            assert why(corpus, "d#0", role, **fields).outcome == "selected"
-            fields["limit"] = 2
-            assert why(corpus, "d#1", role, **fields).outcome == "selected"
 
     def test_evidence_that_is_required(self, listed: Corpus) -> None:
         task = "token " + " ".join(f"unheard{letter}" for letter in "abcdefghi")
@@ -317,19 +217,6 @@ class TestTheCut:
 
 
 class TestNeverProposed:
-    def test_it_has_none_of_the_words(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("bread", ["butter and jam"])]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "bread#0", task="token rotation")
-        assert (found.outcome, found.step, found.code) == ("not_proposed", "lanes", None)
-        assert (lane(found, "task_words").score, lane(found, "task_words").pool) == (0.0, 3)
-        assert found.words.task_found == []
-        assert found.needs[0] == (
-            "a lane would have to propose it: one of the task's words: none of 'token' and "
-            "'rotation' occurs in it"
-        )
-        assert found.score.supposed
-
     def test_a_passage_beyond_the_depth_of_the_lanes(self, tmp_path: Path) -> None:
         with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
             fates = [
@@ -354,42 +241,12 @@ class TestNeverProposed:
         assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
         assert "a vector, which `rolebundle embed` makes" in found.needs[0]
 
-    def test_policy_would_also_have_rejected_it(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("bread", ["butter"], source_id="blog")]
-        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "bread#0", role, task="token")
-        assert (found.outcome, found.filter.allowed) == ("not_proposed", False)
-        assert "drop 'blog'" in found.needs[1]
-
     def test_a_task_without_words(self, listed: Corpus) -> None:
         found = why(listed, "many#0", task="?!")
         assert found.needs[0].endswith("the task has no words to search for")
 
 
 class TestReferences:
-    @pytest.mark.parametrize("reference", ["", "nothing", "many.md:99-100", "\ud800", "\x00"])
-    def test_an_unknown_reference_is_an_error_as_for_get(
-        self, listed: Corpus, reference: str
-    ) -> None:
-        with pytest.raises(UsageError) as ours:
-            why(listed, reference, task="token")
-        with pytest.raises(UsageError) as theirs:
-            look_up(listed, reference, ReferenceScope())
-        assert str(ours.value) == str(theirs.value)
-
-    def test_a_documents_best_placed_passage(self, listed: Corpus) -> None:
-        bundle = ask(listed, None, task="number7")
-        found = why(listed, "many", task="number7")
-        assert (found.kind, found.passages) == ("document", 15)
-        assert found.chunk_id == bundle.selected[0].chunk_id == "many#7"
-
-    def test_a_selected_passage_comes_before_a_better_duplicate(self, tmp_path: Path) -> None:
-        documents = [document("a", [f"token {LONG}"]),
-                     document("b", [f"token {LONG}", "a token at the end of a longer line"])]  # fmt: skip
-        with built(tmp_path, documents) as corpus:
-            assert why(corpus, "b", task="token").outcome == "selected"
-
     @pytest.mark.parametrize("task", ["jam", "token"])
     def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(
         self, tmp_path: Path, task: str
@@ -401,10 +258,6 @@ class TestReferences:
             found = why(corpus, "food", role, task=task)
         assert (found.chunk_id, found.passages) == ("food#1", 3)
         assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
-
-    def test_lines(self, listed: Corpus) -> None:
-        found = why(listed, "many.md:3-4", task="token")
-        assert (found.kind, found.passages, found.chunk_id) == ("lines", 2, "many#2")
 
 
 TASK = "What should we worry about before release 3.0, offline sync or the token refresh?"
@@ -489,9 +342,3 @@ def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
 
 def all_chunks(corpus: Corpus) -> list[str]:
     return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
-
-
-def test_numbers_are_formatted_with_distinct_decimals() -> None:
-    assert distinct_decimals(0.4, 0.3) == ("0.400", "0.300")
-    assert distinct_decimals(0.41234, 0.41231) == ("0.41234", "0.41231")
-    assert distinct_decimals(0.5, 0.5) == ("0.500", "the same")
