@@ -148,22 +148,6 @@ def test_the_deadline_covers_retries_and_their_pauses(
 # Retries
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_busy_server_is_asked_again(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int
-):
-    def busy_at_first(handler: Handler) -> None:
-        path = EMBED_PATHS[kind]
-        if len(server.bodies_for(path)) == 1:
-            handler.json({"error": "busy"}, status)
-        else:
-            ROUTES[path](handler)
-
-    breaks(busy_at_first)
-    assert provider.embed_passages(["one", "two"]).shape == (2, 8)
-    assert len(server.seen) == (3 if kind == "ollama" else 2)  # with the check for a new digest
-
-
 def test_a_retry_after_the_deadline_is_not_waited_for(
     server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
 ):

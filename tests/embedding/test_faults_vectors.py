@@ -52,18 +52,6 @@ def test_a_wrong_dimension_is_refused(
     assert failure(provider).code == "embedding_dimensions"
 
 
-def test_another_model_of_the_same_name_has_another_digest(kind: str, server: EmbeddingServer):
-    spec = ProviderSpec(kind, MODEL, server.url)
-    before = provider_for(spec).identity
-    server.digest = "f" * 64
-    server.faults["/v1/embeddings"] = lambda handler: answer(
-        handler, [vector[::-1] for vector in vectors(handler)]
-    )
-    after = provider_for(spec).identity
-    assert before.digest != after.digest
-    assert before.model == after.model
-
-
 def test_a_model_that_is_replaced_while_the_process_runs_is_reported(server: EmbeddingServer):
     provider = provider_for(ProviderSpec("ollama", MODEL, server.url))
     provider.embed_queries(["text"])

@@ -22,7 +22,7 @@ from rolebundle.evaluation.comparison import (
     with_change_thresholds,
     with_thresholds,
 )
-from rolebundle.evaluation.evaluation import Plan, difference, evaluate
+from rolebundle.evaluation.evaluation import Plan, evaluate
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import load_role
@@ -66,13 +66,6 @@ LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not
 
 
 class TestGovernance:
-    def test_what_holds(self, engine: Engine) -> None:
-        result = reported(engine, GOOD).governance
-        assert result is not None
-        assert [(check.kind, check.found) for check in result.checks if not check.held] == []
-        rates = (result.leak_rate, result.rejection_accuracy, result.posture_accuracy)
-        assert rates == (0.0, 1.0, 1.0)
-
     def test_a_leak_fails_without_being_asked(self, engine: Engine) -> None:
         report = with_thresholds(reported(engine, GOOD, LEAKY), {})
         assert report.governance is not None
@@ -123,12 +116,6 @@ class TestReport:
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
         assert report.systems[0].against_lexical == []
         assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
-
-    def test_a_difference_is_of_the_second_over_the_first(self) -> None:
-        result = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
-        assert (result.mean, result.wins, result.losses, result.ties) == (0.25, 2, 1, 1)
-        assert result.relative == pytest.approx(2 / 3)
-        assert difference("mrr", [0.0], [1.0]).relative is None
 
     def test_same_in_same_out(self, engine: Engine) -> None:
         first, second = (json.loads(reported(engine, GOOD).model_dump_json()) for _ in range(2))

@@ -29,12 +29,6 @@ def loaded(folder: Path, **policy: float | None) -> ResolvedOverlay:
     return load_file(write(folder, "a", retrieval_policy=policy), [folder])
 
 
-def test_the_others_keep_their_proportions(tmp_path: Path) -> None:
-    found = loaded(tmp_path, lexical_weight=0.52)
-    assert weights_of(found) == [0.52, 0.18, 0.15, 0.15]
-    assert found.rescaled == dict.fromkeys(WEIGHTS[1:], tmp_path / "a.json")
-
-
 @pytest.mark.parametrize(
     "own_weights",
     [

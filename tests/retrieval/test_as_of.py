@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,20 +75,6 @@ class TestValidity:
         )
         assert chosen(bundle) == {"wanted"}
         assert bundle.diagnostics.refills == 1
-
-
-class TestTime:
-    def test_ages_are_measured_against_it(self, tmp_path: Path) -> None:
-        old = document("d", ["token"], updated_at=MARCH)
-        with built(tmp_path, [old]) as corpus:
-            bundle = ask(corpus, None, task="token", as_of=JULY)
-            later = ask(corpus, None, task="token", as_of=JULY, now="2029-01-01")
-        assert bundle.query.generated_at == JULY
-        assert bundle.selected[0].metadata.freshness.status == "fresh"
-        assert later.query.generated_at == "2029-01-01T00:00:00Z"
-        assert later.selected[0].metadata.freshness.status == "stale"
-        assert bundle.request is not None
-        assert bundle.request.as_of == datetime(2026, 7, 1, tzinfo=UTC)
 
 
 class TestSuperseding:

@@ -29,13 +29,6 @@ class TestLanes:
         document("neither", ["bread butter jam"]),
     )
 
-    def test_lexical_only_finds_words_alone(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
-            bundle = ask(corpus, None, PROVIDER, task="token", lexical_only=True)
-        assert ids(bundle) == ["both#0"]
-        assert bundle.selected[0].lanes == ["lexical"]
-        assert bundle.selected[0].raw.cosine is None  # type: ignore[union-attr]
-
     def test_hybrid_scores_each_candidate_in_both_lanes(self, tmp_path: Path) -> None:
         role = overlay(retrieval_policy={"min_score": 0.0})
         with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
@@ -107,28 +100,7 @@ class TestLimits:
         with built(tmp_path, [document("many", texts)]) as opened:
             yield opened
 
-    def test_the_requests_limit_overrides_the_overlays(self, corpus: object) -> None:
-        role = overlay(retrieval_policy={"max_selected_chunks": 4})
-        assert len(ask(corpus, role, task="token", limit=7).selected) == 7  # type: ignore[arg-type]
-
-    def test_a_token_budget(self, corpus: object) -> None:
-        bundle = ask(corpus, None, task="token", token_budget=21)  # type: ignore[arg-type]
-        # "token number 3 of the list" has 26 characters: 7 tokens, three times.
-        assert len(bundle.selected) == 3
-        assert bundle.rejected_summary["budget_cut"] == 12
-
     def test_the_minimum_score(self, corpus: object) -> None:
         role = overlay(retrieval_policy={"min_score": 2.0})
         bundle = ask(corpus, role, task="token")  # type: ignore[arg-type]
         assert (bundle.selected, [*bundle.rejected_summary]) == ([], ["low_score"])
-
-    @pytest.mark.parametrize(
-        ("of_overlay", "of_request", "used"),
-        [("weighted", None, "weighted"), ("rrf", None, "rrf"), ("rrf", "weighted", "weighted")],
-    )
-    def test_the_requests_fusion_overrides_the_overlays(
-        self, corpus: object, of_overlay: str, of_request: str | None, used: str
-    ) -> None:
-        role = overlay(retrieval_policy={"fusion": of_overlay})
-        fields = {"fusion": of_request} if of_request else {}
-        assert ask(corpus, role, task="token", **fields).fusion == used  # type: ignore[arg-type]

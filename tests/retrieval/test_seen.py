@@ -50,17 +50,6 @@ def test_the_next_ones_take_the_places(shelf: Corpus, fusion: str) -> None:
     assert notes(second, ids(first)[0]) == "it is in `seen`"
 
 
-def test_a_copy_of_what_was_seen_is_left_out_too(tmp_path: Path) -> None:
-    documents = [document("a", ["token one"]), document("b", ["token one", "token two"])]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, None, task="token", seen=["a#0"])
-        narrowed = ask(corpus, None, task="token", seen=["a#0"], where={"path": "b.md"})
-    assert ids(bundle) == ids(narrowed) == ["b#1"]
-    assert codes(bundle) == {"a#0": "already_seen", "b#0": "already_seen"}
-    assert notes(bundle, "b#0") == "the same text as a#0, which is in `seen`"
-    assert codes(narrowed) == {"b#0": "already_seen"}
-
-
 def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
     documents = [
         document("forbidden", ["token one"], source_id="blog"),

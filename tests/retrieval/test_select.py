@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import Superseder
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.select import estimated_tokens, select
@@ -62,15 +61,6 @@ class TestDuplicates:
         )
         assert ids(selection.selected) == ["a", "c"]
         assert rejections(selection) == {"b": ("duplicate", "the same text as a")}
-
-
-class TestSuperseded:
-    OLD = passage("old", superseded_by=(Superseder("v2", "general"), Superseder("v3", "general")))
-
-    def test_it_is_rejected_at_any_score_and_its_replacements_are_named(self) -> None:
-        selection = cut([ranked(self.OLD, 0.9), ranked(passage("a"))], 1, 0.0)
-        assert ids(selection.selected) == ["a"]
-        assert rejections(selection) == {"old": ("conflict_downrank", "superseded by v2, v3")}
 
 
 class TestTokenBudget:

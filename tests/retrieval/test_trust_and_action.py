@@ -179,19 +179,6 @@ class TestOtherCommands:
 
 
 class TestWhy:
-    def test_an_approval_is_missing(self, three: Corpus) -> None:
-        found = why(three, "theirs", action="execute")
-        assert (found.outcome, found.step, found.code) == (
-            "rejected", "filter", "requires_approval",
-        )  # fmt: skip
-        assert found.notes == "origin external has trust 2, execute has risk 3"
-        assert found.needs == [
-            "an approval of execute with a person's name, or another action than execute: "
-            "'analyze', 'read' or 'suggest', or an origin of 'internal' (it is external)"
-        ]
-        assert (found.score.supposed, found.filter.allowed) == (True, False)
-        assert why(three, "theirs", action="execute", approval="Ana").outcome == "selected"
-
     @pytest.mark.parametrize(
         ("origin", "way"),
         [

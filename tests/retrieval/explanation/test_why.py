@@ -18,6 +18,7 @@ from rolebundle.interfaces.cli.why import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.explanation.needed_changes import distinct_decimals
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
@@ -140,6 +141,18 @@ class TestPolicy:
 
 
 class TestTheCut:
+    def test_the_limit(self, listed: Corpus) -> None:
+        found = why(listed, "many#12", task="token", limit=8)
+        assert (found.outcome, found.step, found.code) == ("rejected", "cut", "budget_cut")
+        bundle = ask(listed, None, task="token", limit=8)
+        last = bundle.selected[-1]
+        assert [rival.rank for rival in found.lost_to] == [6, 7, 8]
+        assert found.lost_to[-1].chunk_id == last.chunk_id
+        assert found.lost_to[-1].final == last.scores.final
+        above = distinct_decimals(last.scores.final, found.score.scores.final)[0]
+        assert found.needs[0].startswith(f"a final score above {above} (it has ")
+        assert found.needs[0].endswith(f"or a limit of at least {found.score.place} (it was 8)")
+
     def test_a_limit_that_is_named_is_enough_and_one_less_is_not(self, tmp_path: Path) -> None:
         # Past 25 a larger limit makes the lanes look deeper, which moves the scores.
         with built(tmp_path, many(140), PROVIDER) as corpus:
