@@ -228,6 +228,22 @@ class TestTheCut:
         assert [rival.chunk_id for rival in found.lost_to] == ["new#0"]
         assert found.needs == ["no newer version of its document in the corpus: new replaces it"]
 
+    def test_a_low_score(self, listed: Corpus) -> None:
+        role = overlay(retrieval_policy={"min_score": 0.4})
+        found = why(listed, "many#14", role, task="token", limit=20)
+        assert found.code == "low_score"
+        has = found.score.scores.final
+        assert found.needs[0].startswith(f"a score of at least 0.400 (it has {has:.3f})")  # fmt: skip
+        (lower,) = re.findall(r"min_score of at most ([\d.]+)", found.needs[0])
+        enough = role.model_copy(
+            update={
+                "retrieval_policy": role.retrieval_policy.model_copy(
+                    update={"min_score": float(lower)}
+                )
+            }
+        )
+        assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
+
 
 class TestNeverProposed:
     def test_a_passage_beyond_the_depth_of_the_lanes(self, tmp_path: Path) -> None:

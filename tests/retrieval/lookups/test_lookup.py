@@ -201,3 +201,8 @@ class TestLookUp:
         with pytest.raises(UsageError) as error:
             look_up(corpus, "giude.md", scope)
         assert "guide" not in error.value.hint
+
+    def test_lines_that_end_before_they_begin(self, corpus: Corpus) -> None:
+        with pytest.raises(UsageError, match="end before they begin") as error:
+            look_up(corpus, "guide.md:3-1", ReferenceScope())
+        assert error.value.hint == "ask for guide.md:1-3"
