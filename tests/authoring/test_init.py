@@ -139,16 +139,6 @@ class TestRole:
         outcome = init(notes, "--role", "code-reviewer")
         assert "overlay new ID --from code-reviewer" in outcome.out
 
-    def test_a_second_role_keeps_the_manifest(self, notes: Path) -> None:
-        init(notes)
-        (notes / "rolebundle.toml").write_text("# mine\n")
-        outcome = init(notes, "--role", "release-manager", "--json")
-        assert [draft["state"] for draft in outcome.json()["drafts"]] == ["kept", "written"]
-        assert (notes / "rolebundle.toml").read_text() == "# mine\n"
-        # It is not known before an ingest which sources it declares.
-        values = json.loads(overlay_file(notes, "release-manager").read_text())
-        assert [*values["notes"]] == ["mission"]
-
     def test_the_next_commands_work_as_printed(self, notes: Path) -> None:
         import shlex
 

@@ -29,22 +29,10 @@ def test_each_top_folder_with_several_files_is_a_source() -> None:
     assert manifest.sources == {"notes": 2, "notes-a": 2, "notes-b-c": 2}
 
 
-def test_a_folder_around_all_folders_is_no_source() -> None:
-    manifest = draft("README.md", *(f"docs/en/{name}/{n}.md" for name in "ab" for n in range(2)))
-    assert [*rules(manifest)] == ["docs/en/a/**", "docs/en/b/**"]
-
-
 def test_names_that_differ_by_case_or_signs_and_foreign_ones_are_no_ids_of_sources() -> None:
     paths = [f"{name}/{n}.md" for name in ("a b", "a-b", "c") for n in range(2)]
     sources = draft(*paths, reserved={"notes-c"}).sources
     assert [*sources] == ["notes-a-b", "notes-a-b-2", "notes-c-2"]
-
-
-def test_documents_that_declare_their_source_get_no_rule() -> None:
-    paths = ("a/1.md", "a/2.md", "b/1.md", "b/2.md")
-    manifest = draft(*paths, declaring={"a/1.md"})
-    assert [*rules(manifest)] == ["b/**"]
-    assert manifest.sources == {"notes-b": 2, "notes": 1}
 
 
 @pytest.mark.parametrize(

@@ -25,18 +25,6 @@ def write(corpus: Path, role: str, **values: object) -> Path:
 
 
 class TestNew:
-    def test_it_proposes_what_the_corpus_has(self, corpus: Path) -> None:
-        outcome = new(corpus, "release-manager")
-        assert outcome.code == 0, outcome.err
-        values = json.loads(own_overlay(corpus, "release-manager").read_text())
-        assert values["mission"] == "" and not any(values["vocabulary"].values())
-        assert "release (4 passages)" in values["notes"]["vocabulary.boost_phrases"]
-        # Only one source, and no type.
-        assert [*values["notes"]] == ["mission", "vocabulary.boost_phrases"]
-        lint = invoke("overlay", "lint", "release-manager", "--json", "--db", corpus).json()
-        codes = [finding["code"] for finding in lint["overlays"][0]["findings"]]
-        assert codes == ["empty_mission"]
-
     def test_from_another_role_it_extends_without_the_mission(self, corpus: Path) -> None:
         assert new(corpus, "my-writer", "--from", "technical-writer").code == 0
         own, base = (
@@ -46,11 +34,6 @@ class TestNew:
         assert own["extends"] == "technical-writer"
         assert own["vocabulary"] == base["vocabulary"]
         assert own["mission"] == "" and base["mission"]
-
-    def test_without_a_corpus(self, tmp_path: Path) -> None:
-        db = tmp_path / "none.db"
-        assert new(db, "mine").code == 0
-        assert [*json.loads(own_overlay(db, "mine").read_text())["notes"]] == ["mission"]
 
     def test_a_role_never_extends_itself(self, corpus: Path) -> None:
         assert new(corpus, "code-reviewer", "--from", "code-reviewer").code == 2

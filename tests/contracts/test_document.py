@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from rolebundle.contracts.declared import DeclaredMetadata
-from rolebundle.contracts.document import DocumentMetadata, iso_utc
+from rolebundle.contracts.document import DocumentMetadata
 from support.values import passage
 
 
@@ -28,10 +28,6 @@ class TestDefaults:
 
 
 class TestTimes:
-    def test_one_form_in_utc(self) -> None:
-        east = timezone(timedelta(hours=2))
-        assert iso_utc(datetime(2026, 3, 1, 1, tzinfo=east)) == "2026-02-28T23:00:00Z"
-
     @pytest.mark.parametrize(
         ("declared", "expected"),
         [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 import httpx
 import pytest
 
@@ -11,7 +9,6 @@ from rolebundle.embedding import model_server
 from rolebundle.embedding.model_server import (
     MAX_RESPONSE_BYTES,
     BoundedTransport,
-    bounded_client,
 )
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
@@ -55,14 +52,6 @@ def test_a_server_that_comes_back_is_used(kind: str):
         assert provider.embed_queries(["text"]).shape == (1, 8)
 
 
-def test_a_connection_reset_is_retried_and_then_reported(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
-):
-    breaks(Handler.reset)
-    assert failure(provider).code == "embedder_down"
-    assert len(server.seen) == 3
-
-
 def test_a_connection_closed_without_an_answer_counts_as_down(
     provider: EmbeddingProvider, breaks: Breaks
 ):
@@ -71,18 +60,6 @@ def test_a_connection_closed_without_an_answer_counts_as_down(
 
     breaks(hang_up)
     assert failure(provider).code == "embedder_down"
-
-
-def test_an_answer_that_is_cut_off(provider: EmbeddingProvider, breaks: Breaks):
-    def half(handler: Handler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", "1000")
-        handler.end_headers()
-        handler.wfile.write(b'{"embeddings": [[0.1, ')
-        handler.close_connection = True
-
-    breaks(half)
-    assert failure(provider).code == "bad_response"
 
 
 def test_an_answer_that_is_not_http(provider: EmbeddingProvider, breaks: Breaks):
@@ -154,14 +131,6 @@ def test_the_deadline_covers_the_whole_answer(
     assert f"{SHORT_DEADLINE:g} seconds" in error.message
 
 
-def test_the_deadline_covers_a_request_that_the_server_does_not_read():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = bounded_client(f"http://127.0.0.1:{listener.getsockname()[1]}", SHORT_DEADLINE)
-        with within(SHORT_DEADLINE + 1), pytest.raises(EmbedderError) as caught:
-            client.post("/v1/embeddings", content=b"x" * 50_000_000)
-    assert caught.value.code == "embedder_timeout"
-
-
 def test_the_deadline_covers_retries_and_their_pauses(
     server: EmbeddingServer,
     provider: EmbeddingProvider,
@@ -177,22 +146,6 @@ def test_the_deadline_covers_retries_and_their_pauses(
 
 
 # Retries
-
-
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_busy_server_is_asked_again(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int
-):
-    def busy_at_first(handler: Handler) -> None:
-        path = EMBED_PATHS[kind]
-        if len(server.bodies_for(path)) == 1:
-            handler.json({"error": "busy"}, status)
-        else:
-            ROUTES[path](handler)
-
-    breaks(busy_at_first)
-    assert provider.embed_passages(["one", "two"]).shape == (2, 8)
-    assert len(server.seen) == (3 if kind == "ollama" else 2)  # with the check for a new digest
 
 
 def test_a_retry_after_the_deadline_is_not_waited_for(
@@ -294,16 +247,6 @@ def test_a_missing_model_is_reported(kind: str, server: EmbeddingServer):
     assert "bge-m3" in error.message
     if kind == "ollama":
         assert error.hint == "run `ollama pull bge-m3`"
-
-
-def test_a_model_that_is_removed_later_is_reported(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: handler.json({"error": f'model "{MODEL}" not found'}, 404))
-    assert failure(provider).code == "model_missing"
-
-
-def test_a_server_without_the_api_refuses_the_request(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: handler.text("404 page not found", 404))
-    assert failure(provider).code == "request_refused"
 
 
 @pytest.mark.parametrize(

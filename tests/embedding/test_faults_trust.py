@@ -88,15 +88,6 @@ def test_the_key_is_sent_and_never_shown(server: EmbeddingServer, monkeypatch: p
     assert not [text for text in texts if KEY in text]
 
 
-def test_the_key_is_read_for_each_request(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OTHER_KEY", KEY)
-    provider = provider_for(ProviderSpec("openai", MODEL, server.url, key_variable="OTHER_KEY"))
-    _ = provider.identity
-    monkeypatch.delenv("OTHER_KEY")
-    provider.embed_queries(["text"])
-    assert "Authorization" not in server.seen[-1].headers
-
-
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
 def test_a_malformed_key_is_refused_and_not_shown(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, key: str
@@ -107,15 +98,3 @@ def test_a_malformed_key_is_refused_and_not_shown(
     assert caught.value.code == "bad_key"
     assert key not in str(caught.value)
     assert server.seen == []
-
-
-def test_a_refused_key_is_reported(server: EmbeddingServer):
-    server.faults["/v1/embeddings"] = lambda handler: handler.json({"error": "no"}, 401)
-    provider = provider_for(ProviderSpec("openai", MODEL, server.url))
-    assert failure(provider).code == "key_refused"
-
-
-def test_ollamas_own_key_is_not_sent(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
-    provider_for(ProviderSpec("ollama", MODEL, server.url)).embed_queries(["text"])
-    assert not [seen for seen in server.seen if "authorization" in map(str.lower, seen.headers)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -41,11 +39,6 @@ def test_a_vector_that_is_not_finite_is_refused(
     assert failure(provider).code == "embedding_not_finite"
 
 
-def test_null_instead_of_a_number_is_refused(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: answer(handler, [[None] * 8, [1.0] * 8]))
-    assert failure(provider).code in {"embedding_not_finite", "bad_response"}
-
-
 def test_a_zero_vector_is_refused(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: answer(handler, [[1.0] * 8, [0.0] * 8]))
     assert failure(provider).code == "embedding_zero"
@@ -57,18 +50,6 @@ def test_a_wrong_dimension_is_refused(
 ):
     breaks(lambda handler: answer(handler, [[1.0] * length for length in lengths]))
     assert failure(provider).code == "embedding_dimensions"
-
-
-def test_another_model_of_the_same_name_has_another_digest(kind: str, server: EmbeddingServer):
-    spec = ProviderSpec(kind, MODEL, server.url)
-    before = provider_for(spec).identity
-    server.digest = "f" * 64
-    server.faults["/v1/embeddings"] = lambda handler: answer(
-        handler, [vector[::-1] for vector in vectors(handler)]
-    )
-    after = provider_for(spec).identity
-    assert before.digest != after.digest
-    assert before.model == after.model
 
 
 def test_a_model_that_is_replaced_while_the_process_runs_is_reported(server: EmbeddingServer):
@@ -98,10 +79,3 @@ def test_the_only_model_of_a_server_may_be_left_unnamed(server: EmbeddingServer)
     server.faults["/v1/models"] = lambda handler: handler.json({"data": [{"id": "a"}, {"id": "b"}]})
     with pytest.raises(ConfigurationError, match="2 models: a, b"):
         _ = provider_for(ProviderSpec("openai", url=server.url)).identity
-
-
-def test_one_provider_may_be_used_by_many_threads(provider: EmbeddingProvider):
-    texts = [f"text {'again ' * number}" for number in range(20)]
-    with ThreadPoolExecutor(4) as pool:
-        rows = list(pool.map(lambda text: provider.embed_queries([text])[0], texts))
-    assert np.array_equal(np.array(rows), provider.embed_queries(texts))

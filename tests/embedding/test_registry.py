@@ -8,35 +8,10 @@ import sys
 import pytest
 
 from rolebundle.embedding.registry import (
-    PROVIDERS,
-    RERANK_SERVERS,
     ProviderSpec,
-    parse_rerank_spec,
     provider_for,
 )
 from rolebundle.errors import ConfigurationError
-
-
-@pytest.mark.parametrize(
-    ("text", "provider", "model"),
-    [
-        ("tei", "tei", ""),
-        (" rerank:bge-reranker-v2-m3:f16 ", "rerank", "bge-reranker-v2-m3:f16"),
-    ],
-)
-def test_a_spec_is_parsed_from_its_name(text: str, provider: str, model: str):
-    assert parse_rerank_spec(text) == ProviderSpec(provider, model)
-
-
-@pytest.mark.parametrize("text", ["", "onnx", "Rerank", ":rerank"])
-def test_an_unknown_provider_is_refused_with_the_list(text: str):
-    with pytest.raises(ConfigurationError) as caught:
-        parse_rerank_spec(text)
-    assert caught.value.code == "unknown_provider"
-    assert all(name in caught.value.hint for name in RERANK_SERVERS)
-    with pytest.raises(ConfigurationError) as caught:
-        provider_for(ProviderSpec("olama"))
-    assert all(name in caught.value.hint for name in PROVIDERS)
 
 
 @pytest.mark.parametrize(

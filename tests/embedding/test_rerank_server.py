@@ -59,10 +59,6 @@ def test_scores_have_the_order_of_the_passages(reranker: RerankServer, server: E
     assert len(server.seen) == 1
 
 
-def test_the_url_may_end_with_the_version(api: str, server: EmbeddingServer):
-    assert open_server(api, f"{server.url}/v1/").scores(QUESTION, PASSAGES) == EXPECTED
-
-
 def test_its_name_is_no_embedding_provider(api: str):
     assert parse_rerank_spec(f"{api}:bge:v2") == ProviderSpec(api, "bge:v2")
     with pytest.raises(ConfigurationError, match="no embedding provider"):
@@ -103,22 +99,6 @@ def test_an_answer_that_is_not_one_score_each_is_refused(
 ):
     server.faults[RERANK_PATHS[api]] = lambda handler: handler.text(results(api, rows))
     assert failure(reranker).code == "bad_response"
-
-
-@pytest.mark.parametrize("body", ["", "no JSON", "[" * 100_000, '{"results": ['])
-def test_an_answer_that_is_no_json_is_refused(
-    api: str, reranker: RerankServer, server: EmbeddingServer, body: str
-):
-    server.faults[RERANK_PATHS[api]] = lambda handler: handler.text(body)
-    assert failure(reranker).code == "bad_response"
-
-
-def test_scores_of_any_range_are_passed_on(
-    api: str, reranker: RerankServer, server: EmbeddingServer
-):
-    logits = [(3, -11.5), (0, 7), (1, 1e300), (2, 0.0)]
-    server.faults[RERANK_PATHS[api]] = lambda handler: handler.text(results(api, logits))
-    assert reranker.scores(QUESTION, PASSAGES) == [7, 1e300, 0, -11.5]
 
 
 @pytest.mark.parametrize(

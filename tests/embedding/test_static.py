@@ -77,12 +77,6 @@ def test_capitals_that_only_emphasize_do_not_change_a_vector():
     assert PROVIDER.fluency("PRESSURE DISTRIBUTIONS OVER SLENDER BODIES") == 1
 
 
-def test_the_preparation_of_texts_is_part_of_the_identity(monkeypatch: pytest.MonkeyPatch):
-    shipped = StaticProvider().identity
-    monkeypatch.setattr(static, "PREPARATION", "another")
-    assert StaticProvider().identity != shipped
-
-
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     for use in (lambda p: p.identity, lambda p: p.embed_queries(["text"])):
@@ -114,15 +108,3 @@ def test_a_damaged_package_is_reported(
 )
 def test_fluency_is_full_for_english(question: str) -> None:
     assert PROVIDER.fluency(question) == 1
-
-
-def test_fluency_falls_for_other_languages() -> None:
-    german, russian, chinese = map(
-        PROVIDER.fluency,
-        [
-            "Wer erneuert die Serverschlüssel?",
-            "Где хранятся резервные копии?",
-            "密钥多久轮换一次？",
-        ],
-    )
-    assert 1 > german > russian > chinese > 0

@@ -40,11 +40,6 @@ def test_judgments_with_a_header_or_without(tmp_path: Path, qrels: str) -> None:
     assert collection.name == tmp_path.name
 
 
-def test_judgments_where_beir_packs_them(tmp_path: Path) -> None:
-    collection = load_collection(write_collection(tmp_path, "2\ta\t1\n", name="qrels/test.tsv"))
-    assert collection.questions == {"2": "two"}
-
-
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     write_collection(tmp_path, "1\ta\t1\n")

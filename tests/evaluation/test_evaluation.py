@@ -15,7 +15,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.evaluation.comparison import (
     NAMES,
-    check_thresholds,
     compare,
     load_report,
     parse_thresholds,
@@ -23,7 +22,7 @@ from rolebundle.evaluation.comparison import (
     with_change_thresholds,
     with_thresholds,
 )
-from rolebundle.evaluation.evaluation import MAX_MISSED, Plan, difference, evaluate
+from rolebundle.evaluation.evaluation import Plan, evaluate
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import load_role
@@ -67,13 +66,6 @@ LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not
 
 
 class TestGovernance:
-    def test_what_holds(self, engine: Engine) -> None:
-        result = reported(engine, GOOD).governance
-        assert result is not None
-        assert [(check.kind, check.found) for check in result.checks if not check.held] == []
-        rates = (result.leak_rate, result.rejection_accuracy, result.posture_accuracy)
-        assert rates == (0.0, 1.0, 1.0)
-
     def test_a_leak_fails_without_being_asked(self, engine: Engine) -> None:
         report = with_thresholds(reported(engine, GOOD, LEAKY), {})
         assert report.governance is not None
@@ -103,31 +95,8 @@ class TestGovernance:
         assert by_kind["expect_rejection", "auth"].startswith("selected")
         assert by_kind["expect_trust", ""] == "undeclared"
 
-    def test_half_a_document_rejected_is_not_rejected(self, engine: Engine) -> None:
-        question = GoldenQuestion(
-            task="plan of release token effort", limit=1, expect_rejection={"plan": "budget_cut"}
-        )
-        result = reported(engine, question).governance
-        assert result is not None
-        assert [(check.found, check.held) for check in result.checks] == [
-            ("selected, budget_cut", False)
-        ]
-
     def test_nothing_expected_is_no_rate(self, engine: Engine) -> None:
         assert reported(engine, GoldenQuestion(task="token")).governance is None
-
-    def test_roles_apart(self, engine: Engine) -> None:
-        compared = (role(engine, "guard"), role(engine, "planner"))
-        distinct = reported(
-            engine, GOOD.model_copy(update={"role": None}), compared_roles=compared
-        ).distinctiveness
-        assert distinct is not None
-        guard, planner = distinct.roles
-        assert (guard.domains, planner.domains) == (["security"], ["product"])
-        assert guard.own_first == 1.0
-        assert 0 < planner.own_share < guard.own_share <= 1
-        assert distinct.pairs[0].overlap == distinct.mean_overlap
-        assert 0 < distinct.mean_overlap < 1, "one of them is refused what the other gets"
 
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
@@ -139,15 +108,6 @@ class TestGovernance:
 
 
 class TestReport:
-    def test_it_is_a_contract(self, engine: Engine) -> None:
-        report = with_thresholds(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
-        parsed = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
-        assert parsed == report
-        assert [floor.held for floor in report.floors] == [True, False], (
-            "a metric that was not measured fails"
-        )
-        assert (report.judged, report.unjudged) == (1, 1)
-
     def test_the_figures_are_the_means(self, engine: Engine) -> None:
         second_question = GoldenQuestion(task="plan of release", expect={"plan": 1})
         report = reported(engine, GOOD, second_question)
@@ -156,38 +116,6 @@ class TestReport:
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
         assert report.systems[0].against_lexical == []
         assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
-
-    def test_each_question_has_its_documents_and_where_the_relevant_ones_are(
-        self, engine: Engine
-    ) -> None:
-        golden_question = GOOD.model_copy(
-            update={"expect": {"auth": 2, "new": 0, "launch": 3, "plan#1": 1, "gone": 1}}
-        )
-        (question,) = reported(engine, golden_question).questions
-        documents = {document.id: document for document in question.documents}
-        ranked = [document for document in question.documents if document.rank]
-        assert [document.id for document in ranked] == question.best
-        assert [document.rank for document in ranked] == list(range(1, len(ranked) + 1))
-        scores = [document.score or 0.0 for document in ranked]
-        assert scores == sorted(scores, reverse=True)
-        assert (documents["auth"].grade, documents["new"].grade) == (2, 0)
-        assert documents["auth"].lexical_rank
-        launch = documents["launch"]
-        assert (launch.grade, launch.rank, launch.rejected) == (3, None, "forbidden_source")
-        missing = documents["gone"]
-        assert (missing.rank, missing.lexical_rank, missing.rejected) == (None, None, None)
-        assert question.documents.index(launch) < question.documents.index(missing), "by grade"
-
-    def test_the_documents_of_a_question_are_bounded(self, engine: Engine) -> None:
-        golden_question = GOOD.model_copy(update={"expect": {f"gone-{n}": 1 for n in range(30)}})
-        (question,) = reported(engine, golden_question).questions
-        assert len(question.documents) == len(question.best) + MAX_MISSED
-
-    def test_a_difference_is_of_the_second_over_the_first(self) -> None:
-        result = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
-        assert (result.mean, result.wins, result.losses, result.ties) == (0.25, 2, 1, 1)
-        assert result.relative == pytest.approx(2 / 3)
-        assert difference("mrr", [0.0], [1.0]).relative is None
 
     def test_same_in_same_out(self, engine: Engine) -> None:
         first, second = (json.loads(reported(engine, GOOD).model_dump_json()) for _ in range(2))
@@ -237,10 +165,6 @@ class TestFloors:
         with pytest.raises(UsageError, match="bad_floor"):
             parse_thresholds([pair])
 
-    def test_where_it_stands_is_named(self) -> None:
-        with pytest.raises(UsageError, match=r"set\.toml"):
-            check_thresholds({"ndgc": 1.0}, "set.toml: fail_under")
-
 
 class TestCompare:
     def test_what_changed(self, engine: Engine) -> None:
@@ -258,12 +182,6 @@ class TestCompare:
         assert [question.id for question in result.moved] in ([], ["good"])
         assert with_change_thresholds(result, worse, {"lexical.mrr": 0.0}).passed
         assert not with_change_thresholds(result, worse, {"ndcg@10": 0.9}).passed
-
-    def test_with_itself_nothing_moves(self, engine: Engine) -> None:
-        report = reported(engine, GOOD)
-        result = compare(report, report, ("a", "b"))
-        assert result.moved == []
-        assert {(change.change, change.p_value) for change in result.changes} == {(0.0, 1.0)}
 
     def test_nothing_in_common(self, engine: Engine) -> None:
         first, second = (reported(engine, GOOD.model_copy(update={"id": name})) for name in "ab")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -41,21 +40,6 @@ def written(folder: Path, text: str, name: str = "set.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_all_that_a_set_can_say(tmp_path: Path) -> None:
-    path = written(tmp_path, COMPLETE_SET)
-    golden = load_golden(path)
-    first, second = golden.questions
-    assert (golden.name, first.id, second.id) == ("set", "first", "2")
-    assert first.expect == {"a.md": 1, "b/**": 1}, "a list is all of grade 1"
-    assert (first.role, second.role, second.limit) == ("reviewer", "other", 3)
-    assert first.now == datetime(2026, 11, 15, tzinfo=UTC)
-    assert second.now == datetime(2026, 1, 1, 12, tzinfo=UTC)
-    assert first.must_not_return == ["spam/**", "c.md"]
-    assert second.must_not_return == ["spam/**"]
-    assert golden.fail_under == {"ndcg@10": 0.5}
-    assert corpus_folder(path, golden) == tmp_path.parent / "docs"
 
 
 def test_json_as_an_object_or_as_a_list(tmp_path: Path) -> None:
@@ -109,11 +93,6 @@ def test_what_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_golden(path)
     assert caught.value.code == "golden_unreadable"
-
-
-def test_an_agent_is_never_left_out_in_silence(tmp_path: Path) -> None:
-    path = written(tmp_path, '[[questions]]\ntask = "x"\nagent = "bot-1"')
-    assert load_golden(path).questions[0].agent == "bot-1"
 
 
 def test_a_profile_is_found_by_its_name_alone(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 from operator import mul
 
@@ -15,12 +14,8 @@ from rolebundle.evaluation.metrics import (
     METRICS,
     mean,
     measures,
-    ndcg,
     paired_randomization,
     percentile,
-    precision,
-    recall,
-    reciprocal_rank,
 )
 from support.amounts import few_examples
 
@@ -33,21 +28,6 @@ _THEIRS = {
     "p@10": "P_10",
 }
 ids = st.integers(0, 150).map(str)
-
-
-def test_a_worked_example() -> None:
-    ranked, grades = ["b", "x", "a"], {"a": 3, "b": 1, "c": 2, "x": 0}
-    ideal = 3 + 2 / math.log2(3) + 1 / 2
-    assert ndcg(ranked, grades, 10) == pytest.approx((1 + 3 / 2) / ideal)
-    assert ndcg(ranked, grades, 1) == pytest.approx(1 / 3)
-    assert recall(ranked, grades, 10) == pytest.approx(2 / 3)
-    assert precision(ranked, grades, 10) == pytest.approx(0.2)
-    assert reciprocal_rank(["x", "a"], grades) == 0.5
-
-
-def test_nothing_relevant_and_nothing_found() -> None:
-    assert set(measures(["a"], {"a": 0}).values()) == {0.0}
-    assert set(measures([], {"a": 1}).values()) == {0.0}
 
 
 @given(

@@ -9,7 +9,6 @@ import pytest
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.engine import Engine
 from rolebundle.evaluation.questions import Question, References, from_golden
-from rolebundle.evaluation.runner import Runner
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -17,36 +16,6 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 def question(task: str, role: str | None = None, **fields: object) -> Question:
     settings: dict[str, object] = {"grades": {"auth": 1}, "passages": frozenset(), "limit": None}
     return Question(id="q", task=task, role=role, now=NOW, **(settings | fields))  # type: ignore[arg-type]
-
-
-def test_every_system_ranks_documents(engine: Engine) -> None:
-    answer = Runner(engine).answer(question("token refresh"))
-    assert set(answer.rankings) == {"lexical", "semantic", "weighted", "rrf", "governed"}
-    assert set(answer.rankings["semantic"]) == {"auth", "plan", "launch", "old", "new"}
-    for ranked in answer.rankings.values():
-        assert len(ranked) == len(set(ranked)), "a document stands once, for its best chunk"
-    assert "plan" in answer.rankings["lexical"]
-    assert "old" in answer.rankings["weighted"], "a fusion alone knows nothing of governance"
-    assert "old" not in answer.rankings["governed"]
-    assert answer.degraded_reason == ""
-
-
-def test_a_lane_that_cannot_run_has_no_ranking(engine: Engine) -> None:
-    alone = Runner(engine, lexical_only=True).answer(question("token refresh"))
-    assert set(alone.rankings) == {"lexical", "governed"}
-
-
-def test_the_governed_ranking_goes_on_past_the_limit(engine: Engine) -> None:
-    runner = Runner(engine)
-    short = runner.governed(question("token refresh", limit=1), None)
-    assert len(short.bundle.selected) == 1
-    assert short.ranked == runner.governed(question("token refresh"), None).ranked
-
-
-def test_a_role_governs(engine: Engine) -> None:
-    runner = Runner(engine)
-    assert "launch" in runner.governed(question("token"), None).ranked
-    assert "launch" not in runner.governed(question("token"), "guard").ranked
 
 
 @pytest.mark.sample(3)
@@ -99,12 +68,3 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
         "must_not_return: typo/** names nothing in the corpus",
         "expect_rejection: lost names nothing in the corpus",
     ]
-
-
-def test_a_named_passage_counts_for_itself(engine: Engine) -> None:
-    golden_question = question(
-        "tokens expire", grades={"auth#1": 1}, passages=frozenset({"auth#1"})
-    )
-    lexical = Runner(engine).answer(golden_question).rankings["lexical"]
-    assert lexical[0] == "auth#1"
-    assert Runner(engine).answer(question("tokens expire")).rankings["lexical"][0] == "auth"

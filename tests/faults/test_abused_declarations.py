@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -91,29 +90,6 @@ FRONT_MATTER: dict[str, tuple[str, str]] = {
     "a governance key in a merge": ("a: &a {scope: hr}\n<<: *a", "scope"),
     "longer than the cap": ("scope: hr\ntags: [" + "x, " * 60_000 + "x]", ":2"),
 }
-HARMLESS: dict[str, str] = {
-    "an alias bomb": (
-        "a: &a [x, x, x, x]\nb: &b [*a, *a, *a, *a]\nc: &c [*b, *b, *b, *b]\ntitle: *c"
-    ),
-    "a tag that builds objects": "title: !!python/object/apply:os.system ['true']",
-    "a duplicate key": "title: one\ntitle: two",
-    "an unknown key": "titel: x",
-    "no mapping": "- a\n- b",
-    "nested to death": "title: " + "[" * 5000,
-    "longer than the cap": "tags: [" + "x, " * 60_000 + "x]",
-    "no YAML": "title: 'open",
-    "a control character": "title: a\x07b",
-}
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("case", HARMLESS)
-def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, case: str) -> None:
-    outcome, seconds = ingested(tmp_path, f"---\n{HARMLESS[case]}\n---\n\nBody.\n")
-    assert outcome.code == 0, outcome
-    assert (outcome.json()["added"], outcome.json()["documents"]) == (2, 2)
-    assert seconds < 5
-    assert_sound(tmp_path / "c.db")
 
 
 @pytest.mark.sample(2)
@@ -201,36 +177,3 @@ def test_a_manifest_of_runaway_globs(tmp_path: Path) -> None:
     outcome, seconds = ingested(tmp_path, "Body.\n", f"ignore = ['{'**/a' * 9}']\n{manifest}")
     assert outcome.code == 0
     assert seconds < 10
-
-
-@pytest.mark.parametrize(
-    ("flag", "code"),
-    [
-        ("trust_tier=divine", 3),
-        ("titel=x", 3),
-        ("title", 2),
-        ("title=\x00", 0),
-        ("updated_at=soon", 3),
-        ("applicable_roles=a,B C", 3),
-        ("document_id=", 0),  # takes an earlier flag back
-        ("domain=", 0),  # so does any other key
-    ],
-)
-def test_flags(tmp_path: Path, flag: str, code: int) -> None:
-    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
-    outcome = invoke(
-        "ingest", tmp_path / "a.md", "--meta", flag, "--lexical-only", "--db", tmp_path / "c.db"
-    )
-    is_coded(outcome)
-    assert outcome.code == code or (code == 0 and outcome.code == 3), outcome
-
-
-def test_every_malformed_overlay_is_reported_by_lint(tmp_path: Path) -> None:
-    for number, (data, _) in enumerate(OVERLAYS.values()):
-        (tmp_path / f"o{number}.json").write_bytes(data)
-    outcome = invoke("overlay", "lint", "--json", "--overlay-dir", tmp_path)
-    assert outcome.code == 3
-    problems = {
-        Path(load["path"]).name: load["findings"] for load in json.loads(outcome.out)["overlays"]
-    }
-    assert all(problems[f"o{number}.json"] for number in range(len(OVERLAYS)))

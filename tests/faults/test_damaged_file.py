@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from itertools import count, islice
 from pathlib import Path
@@ -12,13 +11,11 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.damage import check
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import invoke, is_coded
-from support.corpora import build, document, fill
+from support.corpora import document, fill
 from support.damaged_files import PAGE, READING, commands, run_without_change
-from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 
 
@@ -52,13 +49,6 @@ def test_hopeless_files_are_refused_and_left_alone(
             assert outcome.code in (7, 8), (name, command, outcome)
             assert outcome.out == ""
             assert "next:" in outcome.err
-
-
-def test_a_file_without_bytes(tree: Path, tmp_path: Path) -> None:
-    """Nothing to lose: what a kill in the first moment leaves is filled, and never read."""
-    for command in READING:
-        assert run_without_change(tmp_path / "c.db", b"", command).code == 7
-    assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "c.db").code == 0
 
 
 def damage(image: bytes, chance: random.Random) -> bytes:
@@ -121,19 +111,6 @@ def test_a_check_of_damaged_pages_changes_nothing(image: bytes, tmp_path: Path) 
     for data in islice((data for data in damages if breaks_the_file(data, tmp_path / "d.db")), 3):
         for command in (("status", "--check"), ("doctor",)):
             assert run_without_change(tmp_path / "c.db", data, command).code in (7, 8)
-
-
-def test_a_check_of_a_file_that_is_not_there_makes_none(tmp_path: Path) -> None:
-    for command in (("status", "--check"), ("doctor",), ("doctor", "--repair")):
-        assert invoke(*command, "--db", tmp_path / "none.db").code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_problems_of_a_sound_corpus(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    with open_writer(db) as corpus:
-        assert check.find_problems(corpus) == []
-    assert json.loads(invoke("status", "--check", "--json", "--db", db).out)["checked"] is True
 
 
 # -- files that were cut off --------------------------------------------------------------------

@@ -214,15 +214,3 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
     assert result.returncode == 6
     assert "[storage_full]" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def test_the_wrapper_sees_all_operations() -> None:
-    """Without this the rows above would pass on a layer that nobody writes through."""
-    with scratch_folder() as folder, shimmed_disk() as disk, open_writer(folder / "c.db") as corpus:
-        assert corpus.db.pragma("journal_mode") == "wal"
-        assert corpus.db.pragma("synchronous") == 2
-        before = len(disk.log)
-        put(corpus, 1)
-        own = disk.log[before:]
-        assert {row.file for row in own if row.kind != "sync_folder"} == {"c.db-wal"}
-        assert own[-1].kind == "sync", "a commit ends with a sync"

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.errors import DocumentError
 from rolebundle.ingest import prepare, sync, walk
 from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.connection import Corpus
@@ -105,17 +104,6 @@ def test_dots_in_a_path(tree: Path) -> None:
     assert outcome.code == 0
     with open_reader(tree.parent / "c.db") as corpus:
         assert paths_in(corpus) == {"a.md"}
-
-
-def test_a_deep_tree(tree: Path) -> None:
-    folder = tree
-    for _ in range(300):
-        folder = folder / "d"
-        folder.mkdir()
-    (folder / "deep.md").write_text("Deep.\n", encoding="utf-8")
-    report = ingest(tree)
-    assert report.added == 1
-    assert set(skipped(report).values()) == {"too_deep"}
 
 
 def test_names_that_are_no_text(tree: Path) -> None:
@@ -257,37 +245,6 @@ def test_changed_after_it_was_read(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert content_hash == sha256(path.read_bytes()).hexdigest()
     assert content == "An entirely new text."
     assert ingest(tree).unchanged == 1
-
-
-def test_read_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second read could see another file than the one that was hashed."""
-    opened: list[str] = []
-    real = os.open
-
-    def counting(path: str, *arguments: int, **more: int) -> int:
-        if str(path).endswith("a.md"):
-            opened.append(str(path))
-        return real(path, *arguments, **more)
-
-    monkeypatch.setattr(os, "open", counting)
-    ingest(tree)
-    assert len(opened) == 1
-
-
-def test_a_file_that_grows_while_it_is_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tree / "a.md"
-    path.write_bytes(b"x" * 100)
-    real = os.fstat
-
-    def growing(descriptor: int) -> os.stat_result:
-        status = real(descriptor)
-        path.write_bytes(b"x" * 5000)
-        return status
-
-    with monkeypatch.context() as patched, pytest.raises(DocumentError) as caught:
-        patched.setattr(walk.os, "fstat", growing)
-        walk.read_bytes(str(path), "a.md", 1000)
-    assert caught.value.code == "too_large"
 
 
 @pytest.mark.slow

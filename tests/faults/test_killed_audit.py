@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import sqlite3
-import stat
 import sys
 from itertools import count
 from pathlib import Path
@@ -17,7 +15,6 @@ from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
 from rolebundle.policy.audit import AuditLog
 from support.amounts import rounds
-from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
 from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
@@ -147,44 +144,6 @@ def test_a_disk_that_is_full_when_the_audit_is_to_begin() -> None:
             assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
-def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    store.mkdir()
-    (tmp_path / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
-    db = store / "c.db"
-    assert invoke("ingest", tmp_path / "a.md", "--lexical-only", "--db", db).code == 0
-    with AuditLog(db) as log:
-        log.set(REQUIRED)
-    store.chmod(0o555)
-    try:
-        refused = run_child(lambda report: record_as_a_common_user(db, report))
-        assert refused.reported == ["audit_unwritable"]
-        assert invoke_as_a_common_user("audit", "verify", "--db", db).code == 0
-        assert {path.name for path in store.iterdir()} == {"c.db", "c.db.audit"}
-    finally:
-        store.chmod(stat.S_IRWXU)
-    # Without an audit there is nothing to write, and nothing to refuse (law 8).
-    Path(f"{db}.audit").unlink()
-    store.chmod(0o555)
-    try:
-        assert run_child(lambda report: record_as_a_common_user(db, report)).reported == ["no row"]
-        assert [path.name for path in store.iterdir()] == ["c.db"]
-    finally:
-        store.chmod(stat.S_IRWXU)
-
-
-def record_as_a_common_user(db: Path, report: Report) -> None:
-    from support import commands
-
-    commands._drop_permission_override()
-    with AuditLog(db) as log:
-        try:
-            report("no row" if log.record(entry(0)).row is None else "row")
-        except StorageError as error:
-            report(error.code)
-
-
 @pytest.mark.slow
 def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
     """Row 9: a consistent snapshot and no error; and the writer does not wait."""
@@ -207,17 +166,3 @@ def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
                 checks += 1
             assert log.verify().rows == 602
         assert checks > 1
-
-
-def test_the_kill_is_seen_by_the_test_itself() -> None:
-    """A log whose acknowledged row is gone does not pass for one that was kept."""
-    with scratch_folder() as folder:
-        reported: list[str] = []
-        write(folder / "c.db", reported.append, "bot", 5)
-        db = sqlite3.connect(folder / "c.db.audit")
-        with db:
-            db.execute("DELETE FROM entry WHERE seq = 6")
-            db.execute("UPDATE head SET rows = 5, hash = (SELECT hash FROM entry WHERE seq = 5)")
-        db.close()
-        with pytest.raises(KeyError):
-            assert_acknowledged_rows(folder / "c.db", reported)

@@ -92,19 +92,6 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
     assert invoke("audit", "verify", "--db", db).code == 0
 
 
-def test_the_right_file_put_back_is_enough(db: Path) -> None:
-    moved = audit_path(db).rename(db.parent / "kept")
-    assert retrieve(db).code == 6
-    moved.rename(audit_path(db))
-    assert retrieve(db).code == 0
-
-
-def test_records_that_are_optional_again_are_not_required(db: Path) -> None:
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
-    remove(db)
-    assert retrieve(db).code == 0
-
-
 def test_a_server_notices_the_loss_while_it_runs(db: Path) -> None:
     with Engine(db) as engine:
         engine.retrieve(REQUEST)

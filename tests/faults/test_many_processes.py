@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import batches, indexes, sync
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
@@ -95,17 +94,6 @@ def test_a_second_writer_waits_while_it_may(
     assert process.returncode == 0, err
     with open_reader(db) as corpus:
         assert len(paths_in(corpus)) == 13
-
-
-@pytest.mark.parametrize("value", ["soon", "-1", "1e3", "9999999999", "٣"])
-def test_a_timeout_that_is_no_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
-    db = build(tmp_path, [document("d0", ["the token"])])
-    monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, value)
-    with pytest.raises(ConfigurationError, match=BUSY_TIMEOUT_ENVIRONMENT):
-        open_writer(db)
-    assert invoke("status", "--db", db).code == 3
 
 
 def _ingest(db: Path, tree: Path, barrier: Any) -> None:

@@ -96,14 +96,6 @@ def test_an_older_corpus_is_backed_up_then_migrated(
     assert_sound(backup)
 
 
-def test_an_earlier_backup_keeps_its_name_and_stops_nobody(old: Path, newer: int) -> None:
-    earlier = old.with_name(f"old.db.schema-{newer - 1}.bak")
-    earlier.write_text("mine", encoding="utf-8")
-    open_writer(old).close()
-    assert earlier.read_text(encoding="utf-8") == "mine"
-    assert [path.name for path in backups(old)] == [earlier.name, f"{earlier.name}.2"]
-
-
 def test_a_migration_that_fails_leaves_the_old_schema(
     old: Path, newer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,6 @@ from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import invoke
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
 from support.sound import assert_sound, contents
@@ -56,20 +55,6 @@ def test_another_model_writes_nothing_and_answers_lexically(
         assert len(vector_index.all_indexes(corpus)) == 1
 
 
-def test_a_model_that_nobody_has_through_the_command_line(tmp_path: Path, tree: Path) -> None:
-    """The documents are stored and wait; the vectors stay as they are."""
-    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    outcome = invoke("ingest", tree, "--db", db)
-    assert outcome.code == 9
-    assert "5 chunks without a vector" in outcome.err
-    assert "no embedding provider 'fake'" in outcome.err
-    with open_reader(db) as corpus:
-        assert [index.vectors for index in vector_index.all_indexes(corpus)] == [1]
-    answered = invoke("retrieve", "token", "--format", "json", "--db", db)
-    assert answered.code == 0
-    assert "SEMANTIC_LANE_DEGRADED" in answered.out
-
-
 # -- batches -----------------------------------------------------------------------------------
 
 Answer = Callable[[Sequence[str]], np.ndarray]
@@ -77,16 +62,6 @@ Answer = Callable[[Sequence[str]], np.ndarray]
 
 def good(texts: Sequence[str]) -> np.ndarray:
     return HashingProvider().embed_passages(texts)
-
-
-def with_bad_value(value: float) -> Answer:
-    def answer(texts: Sequence[str]) -> np.ndarray:
-        vectors = good(texts)
-        if any("token 3" in text for text in texts):
-            vectors[-1, 0] = value
-        return vectors
-
-    return answer
 
 
 def zeroed(texts: Sequence[str]) -> np.ndarray:
@@ -121,16 +96,6 @@ def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, 
     with open_writer(tmp_path / "whole.db") as corpus:
         sync.ingest(corpus, [tree], HashingProvider())
     assert contents(db) == contents(tmp_path / "whole.db")
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_one_bad_value_costs_one_chunk(tmp_path: Path, tree: Path, value: float) -> None:
-    with open_writer(tmp_path / "c.db") as corpus:
-        report = sync.ingest(corpus, [tree], BrokenProvider(with_bad_value(value)))
-        assert report.waiting == 1
-        rows = corpus.rows("SELECT content FROM chunk c WHERE NOT EXISTS "
-                           "(SELECT 1 FROM embedded WHERE chunk = c.id)")  # fmt: skip
-        assert rows == [("token 3",)]
 
 
 @given(

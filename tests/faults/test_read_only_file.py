@@ -62,21 +62,6 @@ def test_a_read_only_folder(folder: Path) -> None:
     assert [path.name for path in db.parent.iterdir()] == ["c.db"]
 
 
-def test_a_file_or_folder_that_may_not_be_read(folder: Path) -> None:
-    db = folder / "store" / "c.db"
-    for locked, mode in ((db, 0o000), (db.parent, 0o000)):
-        before = locked.stat().st_mode
-        locked.chmod(mode)
-        for command in (
-            ("retrieve", "token", "--lexical-only"),
-            ("ingest", folder / "notes", "--lexical-only"),
-        ):
-            outcome = as_user(*command, "--db", db)
-            assert outcome.code == 6, outcome
-            assert "next:" in outcome.err
-        locked.chmod(stat.S_IMODE(before))
-
-
 def test_documents_that_may_not_be_read_are_skipped_and_kept(folder: Path) -> None:
     """What could not be looked at has not changed, as far as anyone knows."""
     db = folder / "store" / "c.db"
@@ -90,12 +75,3 @@ def test_documents_that_may_not_be_read_are_skipped_and_kept(folder: Path) -> No
         ("a.md", "unreadable"),
     }
     assert (report["removed"], report["documents"]) == (0, 2)
-
-
-def test_a_root_that_may_not_be_read(folder: Path) -> None:
-    db = folder / "store" / "c.db"
-    (folder / "notes").chmod(0o000)
-    outcome = as_user("ingest", folder / "notes", "--lexical-only", "--json", "--db", db)
-    assert outcome.code == 2
-    assert "not readable" in outcome.err
-    assert as_user("retrieve", "key", "--lexical-only", "--db", db).code == 0

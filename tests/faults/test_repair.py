@@ -236,19 +236,6 @@ def test_saved_documents_need_no_model(
     assert repair(db).repaired is False
 
 
-def test_of_a_file_that_was_cut_off_what_can_be_read_is_saved(
-    tmp_path: Path, image: bytes, expected: dict[str, Any]
-) -> None:
-    db = tmp_path / "c.db"
-    saved = []
-    for tenths in (9, 4):
-        db.write_bytes(image[: len(image) * tenths // 10])
-        saved.append(repair(db).documents)
-    assert saved == sorted(saved, reverse=True)
-    assert len(expected["documents"]) >= saved[0] > saved[-1]
-    assert saved[0] > 5
-
-
 def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
     """Another file that was named by mistake is not replaced."""
     for data in (b"# Not a database\n" * 400, bytes(9000), b"", random.Random(1).randbytes(9000)):
@@ -259,16 +246,6 @@ def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
         assert "rolebundle restore" in outcome.err
         assert db.read_bytes() == data
         assert list(tmp_path.iterdir()) == [db]
-
-
-def test_what_cannot_be_saved_is_named(folder: Path, tree: Path, image: bytes) -> None:
-    db = folder / "named.db"
-    db.write_bytes(image)
-    raw(db, "UPDATE chunk SET content = 'forged' WHERE chunk_id LIKE '%n03.md%'")
-    outcome = invoke("doctor", "--repair", "--db", db)
-    assert outcome.code == 0
-    assert "lost: notes/n03.md (n03.md)" in outcome.out
-    assert f"rolebundle ingest --reread {tree}" in outcome.out
 
 
 class TestNothingIsWeakened:
@@ -389,35 +366,3 @@ def test_what_people_added_is_kept(tmp_path: Path, image: bytes, tree: Path) -> 
     raw(db, "UPDATE mark SET state = 'rejected'")
     assert repair(db).notes == ["not taken over, because it is not what was stored: mark"]
     assert "No release on Fridays" in invoke("decisions", "list", "--db", db).out
-
-
-def test_files_of_others_are_left_alone(tmp_path: Path, image: bytes) -> None:
-    foreign = tmp_path / "other.db"
-    raw(foreign, "CREATE TABLE t (a)")
-    data = foreign.read_bytes()
-    assert invoke("doctor", "--repair", "--db", foreign).code == 8
-    assert foreign.read_bytes() == data
-    newer = tmp_path / "newer.db"
-    newer.write_bytes(image)
-    raw(newer, "PRAGMA user_version = 900", "ALTER TABLE chunk ADD COLUMN more TEXT")
-    assert invoke("doctor", "--repair", "--db", newer).code == 8
-    assert invoke("doctor", "--repair", "--db", tmp_path / "none.db").code == 2
-
-
-def test_refused_while_another_process_writes(
-    tmp_path: Path, image: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-    db = tmp_path / "c.db"
-    db.write_bytes(image)
-    with open_writer(db):
-        assert invoke("doctor", "--repair", "--db", db).code == 5
-    assert invoke("doctor", "--repair", "--db", db).out.endswith("nothing to repair\n")
-
-
-def test_status_names_the_doctor(tmp_path: Path, image: bytes) -> None:
-    db = tmp_path / "c.db"
-    db.write_bytes(image)
-    outcome = invoke("status", "--repair", "--db", db)
-    assert outcome.code == 2
-    assert "rolebundle doctor --repair" in outcome.err

@@ -7,7 +7,6 @@ import gzip
 import os
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,16 +17,13 @@ from unittest.mock import patch
 import pytest
 
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
-from rolebundle.errors import CorpusBusy, RolebundleError, StorageError
+from rolebundle.errors import StorageError
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports.files import FolderTransport
-from rolebundle.storage.files.lock import FolderLock
-from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.publications import carrying, publications
+from rolebundle.storage.opening import open_writer
+from rolebundle.storage.records.publications import carrying
 from rolebundle.storage.replicas import replica_file
-from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
-from support.full_disk import FILLER, fill_up, on_own_file_system
 from support.replication_site import (
     Site,
     assert_sound_replica,
@@ -36,8 +32,6 @@ from support.replication_site import (
     names_in,
     published_file,
 )
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs, and permissions of Linux")
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +104,6 @@ def assert_renewed(site: Site, edition: int = 2) -> None:
 # -- at once ----------------------------------------------------------------------------------------
 
 
-def test_two_pulls(site: Site) -> None:
-    site.publish()
-    assert at_once(site.pull, site.pull) == []
-    assert_renewed(site)
-
-
 def test_two_publishes_to_one_target(site: Site) -> None:
     assert at_once(site.publish, site.publish) == []
     assert_renewed(site)
@@ -126,42 +114,6 @@ def test_a_publish_and_a_pull(site: Site) -> None:
     """The reader finds the old replica or the new one."""
     assert at_once(site.publish, site.pull) == []
     assert editions_in(site.replica) in ({"edition1"}, {"edition2"})
-    assert_renewed(site)
-
-
-def test_a_publish_during_an_ingest(site: Site) -> None:
-    """It publishes what was committed when it began."""
-
-    def ingest() -> None:
-        with open_writer(site.db) as corpus:
-            fill(corpus, [document("d0", ["token of edition3"])])
-
-    with inside(replica_file, "content_digest", ingest):
-        site.publish()
-    assert_renewed(site)
-    with open_writer(site.db) as corpus, corpus.writing():
-        # Readers of a log do not wait for a writer.
-        corpus.run("UPDATE corpus_state SET generation = generation")
-        site_reader = at_once(site.pull)
-    assert site_reader == []
-
-
-def test_a_busy_folder(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "30")
-    site.publish()
-    lock = FolderLock(site.replica, exclusive=False)
-    try:
-        with pytest.raises(CorpusBusy):
-            site.pull()
-    finally:
-        lock.release()
-    assert editions_in(site.replica) == {"edition1"}
-    staged = FolderLock(site.staged.parent, exclusive=True)
-    try:
-        with pytest.raises(CorpusBusy):
-            site.publish()
-    finally:
-        staged.release()
     assert_renewed(site)
 
 
@@ -284,112 +236,3 @@ def fails(step: Callable[[], object], name: str, nth: int, error: OSError) -> bo
             assert raised.exit_code == 6
             return True
     return False
-
-
-def folders_of(site: Site) -> dict[str, Path]:
-    return {"corpus": site.folder, "share": site.share, "reader": site.replica.parent}
-
-
-@linux
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ["share", "corpus", "reader"])
-def test_a_folder_that_cannot_be_written(name: str, site: Site) -> None:
-    key = site.folder / "team.key"
-    write_keys(site, key)
-    if name == "corpus":
-        shutil.rmtree(site.staged.parents[1])
-    if name == "reader":
-        site.publish()
-    folder = folders_of(site)[name]
-    before = site.replica.read_bytes()
-    folder.chmod(0o555)
-    command = (
-        ("replica", "pull", site.share, "--key", key.with_suffix(".pub"), "--db", site.replica)
-        if name == "reader"
-        else (
-            "replica",
-            "publish",
-            site.share,
-            "--level",
-            "internal",
-            "--key",
-            key,
-            "--db",
-            site.db,
-        )
-    )
-    try:
-        outcome = invoke_as_a_common_user(*command)
-    finally:
-        folder.chmod(0o755)
-    assert outcome.code == 6 and "Traceback" not in outcome.err, outcome.err
-    assert site.replica.read_bytes() == before
-    site.publish()
-    assert_renewed(site)
-
-
-def write_keys(site: Site, path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
-
-    path.write_bytes(
-        site.key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    path.chmod(0o600)
-    path.with_suffix(".pub").write_bytes(
-        site.key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-    )
-
-
-@linux
-def test_a_full_disk_at_each_step(tmp_path: Path) -> None:
-    """With a little more room each time: an error, until there is enough. The old one stays."""
-    place = tmp_path / "place"
-    place.mkdir()
-
-    def work() -> list[list[Any]]:
-        site = Site(place / "site")
-        site.write(1, 30)
-        site.publish()
-        site.pull()
-        site.write(2, 30)
-        found = []
-        for name, step in (("publish", site.publish), ("pull", site.pull)):
-            fill_up(place)
-            room, code = 0, 6
-            while code == 6:
-                before = site.replica.read_bytes()
-                code = code_of(step)
-                has_good_replica = code == 0 or (
-                    site.replica.read_bytes() == before and editions_in(site.replica)
-                )
-                found.append([name, room, code, bool(has_good_replica)])
-                room += 64 << 10
-                os.truncate(place / FILLER, (place / FILLER).stat().st_size - (64 << 10))
-        with open_reader(site.db) as corpus:
-            [known] = publications(corpus)
-        assert known.generation == 2, "counted once"
-        assert_renewed(site)
-        return found
-
-    found = on_own_file_system(place, 12, work)
-    if found is None:
-        pytest.skip("this machine does not allow to mount")
-    assert {(code, has_good_replica) for _, _, code, has_good_replica in found} == {
-        (6, True),
-        (0, True),
-    }, found
-    assert sum(code == 6 for _, _, code, _ in found) >= 4
-
-
-def code_of(step: Callable[[], object]) -> int:
-    try:
-        step()
-    except RolebundleError as error:
-        return error.exit_code
-    return 0

@@ -19,22 +19,16 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
-from rolebundle.admin.replicas import pull_replica
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.policy.audience import resolve_audience
-from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.commands import run
-from support.mcp import with_session
 from support.replication_site import Site
 from support.served import Served
 
 if TYPE_CHECKING:
-    from support.mcp import Session
+    pass
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
@@ -42,7 +36,6 @@ QUESTION: dict[str, Any] = {"task": "token rotation", "lexical_only": True, "lim
 EDITION = re.compile(r"edition(\d+)")
 SECONDS = 60.0
 DOCUMENTS = 4
-POLICY = '[agents.ana]\naccess_level = "internal"\nscopes = []\n'
 
 
 def editions_of(bundle: Any) -> set[int]:
@@ -175,46 +168,6 @@ def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatc
         for client in clients:
             # Killed, a client could leave the process to which it forwards.
             client.end_of_input()
-
-
-@rounds(1, 100)
-def test_an_mcp_server(rounds: int, site: Site) -> None:
-    async def talk(session: Session) -> None:
-        for edition in range(1, rounds + 2):
-            if edition > 1:
-                site.write(edition, DOCUMENTS)
-                site.publish()
-                site.pull()
-            answer = await session.call_tool("retrieve", {"task": "token rotation"})
-            assert not answer.is_error, answer
-            text = json.dumps(answer.model_dump())
-            assert {int(number) for number in EDITION.findall(text)} == {edition}
-
-    failed = with_session(talk, site.replica, seconds=30 + 5 * rounds)
-    assert failed is None, failed
-
-
-def test_a_server_that_keeps_an_audit(tmp_path: Path) -> None:
-    """Its rows go on in the same chain, before and after a pull."""
-    site = Site(tmp_path / "site")
-    site.write(count=DOCUMENTS)
-    with Admin(site.db) as admin:
-        set_policy(admin.workspace, POLICY, "toml")
-        site.audience = resolve_audience(admin.workspace.corpus, "", "ana", (), "")
-    site.publish()
-    with Admin(site.replica) as reader:
-        pull_replica(reader.workspace, site.transport, site.key.public_key(), [])
-        with Served("--agent", "ana", "--db", site.replica) as server:
-            for edition in (1, 2, 3):
-                if edition > 1:
-                    site.write(edition, DOCUMENTS)
-                    site.publish()
-                    pull_replica(reader.workspace, site.transport, site.key.public_key(), [])
-                assert reader_of(server)() == {edition}
-    with AuditLog(site.replica) as log:
-        assert log.verify().ok
-        kinds = [row.kind for row in log.rows()]
-    assert kinds.count("retrieve") == 3 and kinds.count("pull") == 3
 
 
 def test_the_file_is_replaced_within_a_request(site: Site) -> None:

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from rolebundle.policy.audience import publish_command
 from rolebundle.storage.records.publications import Publication
-from support.publications import publication_of
-
-
-def test_the_command_that_publishes_again() -> None:
-    command = publish_command(publication_of("/a share"))
-    assert command == "rolebundle replica publish '/a share' --key FILE"
 
 
 def test_the_command_after_a_publish_that_was_never_completed() -> None:

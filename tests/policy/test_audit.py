@@ -63,24 +63,6 @@ def test_settings_hold_for_every_process_and_are_recorded(log: AuditLog) -> None
     assert log.verify().ok
 
 
-def test_begin_leaves_existing_settings(log: AuditLog) -> None:
-    on = AuditSettings(mode="on")
-    assert log.begin(on) == on
-    log.set(AuditSettings(mode="off", query="off"))
-    assert log.begin(on) == AuditSettings(mode="off", query="off")
-
-
-def test_a_row_has_the_fields_of_its_entry(log: AuditLog) -> None:
-    log.set(REQUIRED)
-    recorded = entry(role="r", action="read", bundle_digest="d", allowed=3, blocked={"stale": 2})
-    row = log.record(recorded).row
-    assert row is not None
-    assert row.model_dump() | recorded.model_dump() == row.model_dump()
-    assert log.row(2) == row
-    assert row.time.endswith("Z")
-    assert "T" in row.time
-
-
 def break_folder(log: AuditLog) -> None:
     log.path.unlink()
     log.path.mkdir()

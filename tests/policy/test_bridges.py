@@ -17,7 +17,7 @@ from rolebundle.policy.bridges import find_bridges
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from support.corpora import build, document, embed
+from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 
 WORDS = [f"word{number}" for number in range(12)]
@@ -145,13 +145,6 @@ def test_an_index_without_a_noise_floor_is_refused(db: Path, tmp_path: Path) -> 
     assert refused.value.code == "no_noise_floor"
 
 
-def test_the_limit_selects_the_nearest_pairs(corpus: Corpus) -> None:
-    all_bridges = find_bridges(corpus, 0.5, 10_000)
-    few = find_bridges(corpus, 0.5, 7)
-    assert few.bridges == all_bridges.bridges[:7]
-    assert few.more
-
-
 def test_the_best_pairs_survive_the_bound_on_memory(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,42 +156,12 @@ def test_the_best_pairs_survive_the_bound_on_memory(
     assert found.more
 
 
-def test_a_bridge_names_both_sides_in_different_scopes(corpus: Corpus) -> None:
-    found = find_bridges(corpus, 0.6, 1000).bridges
-    assert found
-    for bridge in found:
-        assert bridge.left.scope < bridge.right.scope
-        for side in (bridge.left, bridge.right):
-            [(scope, name)] = corpus.rows(
-                "SELECT d.scope, d.document_id FROM chunk c JOIN document d ON d.id = c.document "
-                "WHERE c.chunk_id = ?",
-                (side.chunk_id,),
-            )
-            assert (scope, name) == (side.scope, side.document_id)
-            assert side.locator.startswith(f"{name}.md:")
-            assert side.title == name
-
-
 def test_progress_ends_at_its_total(corpus: Corpus) -> None:
     reports: list[tuple[str, int, int]] = []
     find_bridges(corpus, progress=lambda *report: reports.append(report))
     assert reports
     assert all(step == "comparing" for step, _, _ in reports)
     assert reports[-1][1] == reports[-1][2]
-
-
-def test_a_single_scope_has_no_bridges(tmp_path: Path) -> None:
-    db = build(
-        tmp_path,
-        [
-            document("a", ["same text"]),
-            document("b", ["same text"], sensitivity="confidential"),
-        ],
-        HashingProvider(),
-    )
-    with open_reader(db) as corpus:
-        found = find_bridges(corpus)
-    assert (found.scopes, found.bridges, found.more) == (1, (), False)
 
 
 def test_a_damaged_vector_is_left_out(tmp_path: Path) -> None:
@@ -234,24 +197,3 @@ def test_a_restricted_connection_is_refused(db: Path) -> None:
         corpus.enable_restriction()
         with pytest.raises(AssertionError):
             find_bridges(corpus)
-
-
-def test_only_the_active_index_counts(db: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    from support.fake_embedder import IDENTITY
-
-    copy = tmp_path / "copy.db"
-    copy.write_bytes(db.read_bytes())
-    with open_writer(copy) as corpus:
-        before = find_bridges(corpus, 0.6)
-        first = vector_index.active_index(corpus)
-        assert first is not None
-        second_provider = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
-        with corpus.writing():
-            vector_index.create_index(
-                corpus, replace(first.identity, model=second_provider.identity)
-            )
-            embed(corpus, second_provider)
-            vector_index.activate_index(corpus, first)
-        assert find_bridges(corpus, 0.6) == before

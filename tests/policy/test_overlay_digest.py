@@ -38,29 +38,6 @@ def test_the_digest_knows_no_layout(
     assert load_file(plain, []).digest == load_file(reformatted, []).digest
 
 
-def test_keys_that_are_not_used_do_not_change_the_digest(tmp_path: Path) -> None:
-    """Bundles and backups name digests. This one is of before `path` and `evidence` existed."""
-    rules = {"forbidden_sources": [{"pattern": "x"}], "preferred_sources": [{"pattern": "y", "boost": 2}]}  # fmt: skip
-    weights = {"lexical_weight": 0.4, "semantic_weight": 0.2}
-    path = write(tmp_path, "a", source_policy=rules, retrieval_policy=weights)
-    assert load_file(path, []).digest == "a7f5fef7ca8402441c54b6cd37f34a41"
-
-
-def test_notes_and_the_schema_do_not_change_the_digest(tmp_path: Path) -> None:
-    plain = load_file(write(tmp_path, "a"), [])
-    noted = load_file(write(tmp_path, "a", notes={"label": "seen"}, **{"$schema": "x.json"}), [])
-    assert noted.overlay.notes == {"label": "seen"}
-    assert noted.digest == plain.digest
-
-
-def test_a_path_is_no_pattern(tmp_path: Path) -> None:
-    digests = {
-        load_file(write(tmp_path, "a", source_policy={"forbidden_sources": [rule]}), []).digest
-        for rule in ({"pattern": "x"}, {"path": "x"}, {"path": "y"})
-    }
-    assert len(digests) == 3
-
-
 def test_the_digest_makes_defaults_explicit(tmp_path: Path) -> None:
     short = write(tmp_path, "a", name="short")
     long = write(tmp_path, "a", name="long", label="", retrieval_policy={"max_selected_chunks": 10})

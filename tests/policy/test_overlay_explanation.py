@@ -61,27 +61,6 @@ def test_a_rescaled_weight_names_the_file_that_gives_the_others(tmp_path: Path) 
     assert found["retrieval_policy.semantic_weight"] == ("file", "child")
 
 
-def test_notes_are_those_of_the_file_that_gives_the_value(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        "base",
-        vocabulary={"boost_phrases": ["one"], "preferred_terms": ["two"]},
-        notes={"vocabulary.boost_phrases[0]": "often", "vocabulary.preferred_terms": "old"},
-    )
-    path = write(
-        tmp_path,
-        "child",
-        extends="base",
-        vocabulary={"preferred_terms": ["three"]},
-        notes={"vocabulary.preferred_terms": "new", "label": "nothing"},
-    )
-    values = explained_values(load_file(path, [tmp_path]))
-    assert {value.place: value.notes for value in values if value.notes} == {
-        "vocabulary.boost_phrases": {"vocabulary.boost_phrases[0]": "often"},
-        "vocabulary.preferred_terms": {"vocabulary.preferred_terms": "new"},
-    }
-
-
 @few_examples
 @given(overlays)
 def test_what_no_file_gives_is_the_default(tmp_path: Path, values: dict[str, object]) -> None:

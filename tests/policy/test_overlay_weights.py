@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import WEIGHTS
 from rolebundle.policy.overlay_values import share_weights
-from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
+from rolebundle.policy.overlays import ResolvedOverlay, load_file
 from support.overlay_files import refused, write
 
 DEFAULTS = {
@@ -27,18 +27,6 @@ def weights_of(resolved: ResolvedOverlay) -> list[float]:
 
 def loaded(folder: Path, **policy: float | None) -> ResolvedOverlay:
     return load_file(write(folder, "a", retrieval_policy=policy), [folder])
-
-
-def test_the_others_keep_their_proportions(tmp_path: Path) -> None:
-    found = loaded(tmp_path, lexical_weight=0.52)
-    assert weights_of(found) == [0.52, 0.18, 0.15, 0.15]
-    assert found.rescaled == dict.fromkeys(WEIGHTS[1:], tmp_path / "a.json")
-
-
-def test_three_weights_leave_the_rest_to_the_fourth(tmp_path: Path) -> None:
-    found = loaded(tmp_path, lexical_weight=0.5, semantic_weight=0.1, rerank_weight=0.1)
-    assert weights_of(found) == [0.5, 0.1, 0.3, 0.1]
-    assert [*found.rescaled] == ["metadata_weight"]
 
 
 @pytest.mark.parametrize(
@@ -80,14 +68,6 @@ def test_weights_of_zero_cannot_take_the_rest(tmp_path: Path) -> None:
     write(tmp_path, "base", retrieval_policy=dict(zip(WEIGHTS, (1, 0, 0, 0), strict=True)))
     child = write(tmp_path, "child", extends="base", retrieval_policy={"lexical_weight": 0.8})
     assert "the others are 0" in refused("overlay_malformed", child).message
-
-
-def test_a_wrong_sum_is_named_beside_other_mistakes(tmp_path: Path) -> None:
-    policy = {**DEFAULTS, "lexical_weight": 0.9, "fusion": "rff"}
-    places = [
-        problem.place for problem in problems_of(write(tmp_path, "a", retrieval_policy=policy), [])
-    ]
-    assert places == ["retrieval_policy.fusion", "retrieval_policy"]
 
 
 def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_path: Path) -> None:

@@ -66,17 +66,6 @@ def holds(document: object, part: object) -> bool:
     return document == part
 
 
-def test_a_file_may_have_any_name(tmp_path: Path) -> None:
-    assert load_file(write(tmp_path, "a", name="draft"), []).overlay.role_id == "a"
-
-
-def test_a_byte_order_mark_at_the_start_is_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path, "a")
-    plain = load_file(path, []).digest
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert load_file(path, []).digest == plain
-
-
 def two_folders(folder: Path) -> tuple[Path, Path]:
     near, far = folder / "near", folder / "far"
     near.mkdir()
@@ -182,12 +171,6 @@ def test_a_child_lies_over_its_parent(tmp_path: Path) -> None:
     assert load_file(path, []).digest == found.digest
 
 
-def test_notes_and_the_schema_are_of_one_file(tmp_path: Path) -> None:
-    write(tmp_path, "base", notes={"label": "seen"}, **{"$schema": "x.json"})
-    child = load_file(write(tmp_path, "child", extends="base"), [tmp_path]).overlay
-    assert (child.notes, child.schema_url) == ({}, None)
-
-
 def test_null_removes_what_the_parent_declares(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -228,26 +211,6 @@ def test_a_null_that_removes_nothing_is_a_slip(
     assert [problem.place for problem in problems_of(path, [])] == [place]
 
 
-@pytest.mark.parametrize("key", ["version", "role_id"])
-def test_a_child_says_itself_which_overlay_it_is(tmp_path: Path, key: str) -> None:
-    write(tmp_path, "base")
-    path = tmp_path / "child.json"
-    values = {"version": "1.0", "role_id": "child", "extends": "base"}
-    for incomplete in ({k: v for k, v in values.items() if k != key}, {**values, key: None}):
-        path.write_text(json.dumps(incomplete), encoding="utf-8")
-        assert [(p.place, p.code) for p in problems_of(path, [])] == [(key, "missing_key")]
-
-
-def test_a_file_extends_what_lies_beside_it_before_the_folders(tmp_path: Path) -> None:
-    folder = tmp_path / "overlays"
-    folder.mkdir()
-    write(folder, "base", label="folder")
-    path = write(tmp_path, "child", name="draft", extends="base")
-    assert load_file(path, [folder]).overlay.label == "folder"
-    write(tmp_path, "base", label="beside")
-    assert load_file(path, [folder]).overlay.label == "beside"
-
-
 def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> None:
     near, far = two_folders(tmp_path)
     write(near, "base", label="near")
@@ -256,30 +219,6 @@ def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> N
     for found in (load_file(path, [near, far]), load_role("child", [near, far])):
         assert found.overlay.label == "near"
         assert found.ancestors == (near / "base.json",)
-
-
-def test_a_file_may_extend_the_role_that_it_replaces(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, "mossline-docs-writer", name="mine", extends="mossline-docs-writer", label="Mine"
-    )
-    found = load_file(path, overlay_folders())
-    assert found.overlay.label == "Mine"
-    assert (
-        found.overlay.mission
-        == load_role("mossline-docs-writer", overlay_folders()).overlay.mission
-    )
-
-
-def test_a_missing_parent_is_named(tmp_path: Path) -> None:
-    error = refused("overlay_missing", write(tmp_path, "a", extends="base"))
-    assert "extends: the role 'base' has no overlay" in error.message
-
-
-def test_a_malformed_parent_is_refused_by_its_own_name(tmp_path: Path) -> None:
-    base = write(tmp_path, "base", label=1)
-    path = write(tmp_path, "a", extends="base", label="a child cannot mend it")
-    assert str(base) in refused("overlay_malformed", path).message
-    assert [problem.place for problem in problems_of(path, [])] == ["extends"]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

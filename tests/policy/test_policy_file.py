@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.policy_file import MAX_POLICY_BYTES, decode_policy, parse_policy
-from rolebundle.policy.trust import DEFAULT_TABLE
 
 RULE = {"scopes": ["engineering"], "access_level": "internal"}
-ADA = AgentRule(scopes=("engineering",), access_level="internal")
 
 
 def parsed(values: Any) -> Any:
@@ -32,43 +29,11 @@ def refused(content: str, kind: str = "json") -> ConfigurationError:
     return error
 
 
-def test_toml() -> None:
-    text = '[ada]\nscopes = ["engineering"]\naccess_level = "internal"\ndeny_patterns = ["hr/**"]\n'
-    policy = parse_policy(text, "toml", "policy.toml")
-    assert policy.agents == {"ada": ADA.model_copy(update={"deny_patterns": ("hr/**",)})}
-    assert policy.trust == DEFAULT_TABLE
-
-
-def test_json() -> None:
-    policy = parsed({"ada": RULE | {"deny_patterns": ["*.key"]}, "bob": RULE | {"scopes": []}})
-    assert policy.agents["ada"].deny_patterns == ("*.key",)
-    assert policy.agents["bob"] == AgentRule(scopes=(), access_level="internal")
-
-
-@pytest.mark.parametrize("trust", [None, {"origins": {"external": 1}}])
-def test_agents_beside_a_trust_table(trust: dict[str, Any] | None) -> None:
-    policy = parsed({"agents": {"ada": RULE}} | ({"trust": trust} if trust else {}))
-    assert policy.agents == {"ada": ADA}
-    assert (policy.trust == DEFAULT_TABLE) == (trust is None)
-
-
 def test_a_malformed_trust_table_names_the_file() -> None:
     with pytest.raises(ConfigurationError) as caught:
         parsed({"agents": {"ada": RULE}, "trust": {"origins": {"external": "much"}}})
     assert "policy.json" in caught.value.message
     assert caught.value.hint
-
-
-@pytest.mark.parametrize("name", ["agents", "trust", "scopes", "ада", "a.b/c", "名 前", "-"])
-def test_an_agent_may_have_any_name(name: str) -> None:
-    assert parsed({name: RULE}).agents == {name: ADA}
-    assert parsed({"agents": {"x": RULE, name: RULE}}).agents[name] == ADA
-
-
-@pytest.mark.parametrize("content", ["{}", '{"agents": {}}'])
-def test_a_policy_without_agents_is_valid(content: str) -> None:
-    assert parse_policy(content, "json", "p").agents == {}
-    assert parse_policy("", "toml", "p").agents == {}
 
 
 def test_roles_bind_and_are_required_by_default() -> None:
@@ -99,11 +64,6 @@ def test_an_agent_writes_only_what_its_rule_names() -> None:
 @pytest.mark.parametrize("value", ["mark", ["decide"], [""], [1], True, {"mark": True}])
 def test_a_malformed_may_write_is_refused(value: Any) -> None:
     assert "may_write" in refused(json.dumps({"ada": RULE | {"may_write": value}})).message
-
-
-def test_a_repeated_entry_counts_once() -> None:
-    rule = parsed({"ada": RULE | {"scopes": ["b", "a", "b"]}}).agents["ada"]
-    assert rule.scopes == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -170,20 +130,6 @@ def test_what_is_not_one_json_object_is_refused(content: str) -> None:
     refused(content)
 
 
-def test_an_error_in_json_names_its_place() -> None:
-    assert "line 2, column 2" in refused('{"ada":\n nonsense}').message
-    assert "ada" in refused('{"ada": {"scopes": [], "scopes": [], "x": 1}}').message
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["[ada", "[ada]\n[ada]", "x = ", "[ada]\nscopes = []\nscopes = []", "x=" + "[" * 100_000],
-    ids=range(5),
-)
-def test_malformed_toml_is_refused(content: str) -> None:
-    assert "is not TOML" in refused(content, "toml").message
-
-
 @pytest.mark.parametrize("content", ["ada = 1979-05-27", "ada = 1", "[[ada]]\nscopes = []"])
 def test_toml_with_other_values_is_refused(content: str) -> None:
     assert "ada: must be an object" in refused(content, "toml").message
@@ -201,15 +147,6 @@ def test_bytes_that_are_not_a_policy_are_refused(data: bytes) -> None:
     assert caught.value.message.startswith("policy.toml: ")
     assert "UTF-8" in caught.value.hint
     assert len(caught.value.message) < 500
-
-
-def test_a_byte_order_mark_is_ignored() -> None:
-    text = decode_policy(b"\xef\xbb\xbf" + json.dumps({"ada": RULE}).encode(), "p")
-    assert parse_policy(text, "json", "p").agents == {"ada": ADA}
-    text = decode_policy(
-        b'\xef\xbb\xbf[ada]\nscopes = ["engineering"]\naccess_level = "internal"', "p"
-    )
-    assert parse_policy(text, "toml", "p").agents == {"ada": ADA}
 
 
 def test_the_levels_are_ordered() -> None:

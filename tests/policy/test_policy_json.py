@@ -13,8 +13,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import merge
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
-from rolebundle.policy.policy_json import MAX_BYTES, MAX_DEPTH, parse
-from support.overlay_files import overlays, refused, write
+from rolebundle.policy.policy_json import MAX_BYTES
+from support.overlay_files import overlays, refused
 
 MINIMAL = '"version": "1.0", "role_id": "a"'
 
@@ -26,8 +26,6 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
         ('{"version": "1.0",\n "role_id": }', "line 2, column 13", "is not JSON"),
         ("{} {}", "line 1, column 4", "is not JSON"),
         ("[]", "", "must be one JSON object"),
-        ('"text"', "", "must be one JSON object"),
-        ("null", "", "must be one JSON object"),
         (f'{{{MINIMAL}, "role_id": "b"}}', "", 'has the key "role_id" twice'),
         (
             f'{{{MINIMAL}, "source_policy": {{"forbidden_sources": [], "forbidden_sources": []}}}}',
@@ -40,11 +38,6 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
             "NaN is not JSON",
         ),
         (
-            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": -Infinity}}}}',
-            "retrieval_policy.min_score",
-            "-Infinity is not JSON",
-        ),
-        (
             f'{{{MINIMAL}, "retrieval_policy": {{"min_score": 1e999}}}}',
             "retrieval_policy.min_score",
             "out of range",
@@ -55,7 +48,6 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
             "more than 18 digits",
         ),
         (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "an unpaired surrogate"),
-        (f'{{{MINIMAL}, "\\udc00": 1}}', "", "an unpaired surrogate"),
         (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),
         ("[" * 100_000, "", "nested more than 64 levels deep"),
         ('{"x":' * 65 + "1" + "}" * 65, "x.x.x", "nested more than 64 levels deep"),
@@ -65,37 +57,13 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
             "unknown key; did you mean retrieval_policy?",
         ),
         (
-            f'{{{MINIMAL}, "source_policy": {{"preferred_sources": [{{"pattern": "a", "bost": 1}}]}}}}',
-            "source_policy.preferred_sources[0].bost",
-            "unknown key; did you mean boost?",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 2}}}}',
-            "retrieval_policy.lexical_weight",
-            "(it is 2)",
-        ),
-        (
             f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 0.9, "rerank_weight": 0.2}}}}',
             "retrieval_policy",
             "lexical_weight + rerank_weight is 1.1, which is more than 1",
         ),
-        (
-            f'{{{MINIMAL}, "source_policy": {{"trust_tier_boosts": {{"prefered": 2}}}}}}',
-            "source_policy.trust_tier_boosts.prefered",
-            "did you mean preferred?",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"fusion": "rff"}}}}',
-            "retrieval_policy.fusion",
-            "did you mean rrf? (it is \"rff\")",
-        ),
         (f'{{{MINIMAL}, "vocabulary": {{"boost_phrases": ["x", 1]}}}}', "vocabulary.boost_phrases[1]", "(it is 1)"),
-        (f'{{{MINIMAL}, "label": null}}', "label", "(it is null)"),
         (f'{{{MINIMAL}, "extends": "../a"}}', "extends", "must match"),
-        (f'{{{MINIMAL}, "extends": 1}}', "extends", "(it is 1)"),
         ('{"role_id": "a"}', "version", "is missing"),
-        ('{"version": "2.0", "role_id": "a"}', "version", "'1.0'"),
-        ('{"version": "1.0"}', "role_id", "is missing"),
     ],
 )  # fmt: skip
 def test_a_malformed_overlay_is_refused_with_its_place(
@@ -123,21 +91,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, reason:
     path = tmp_path / "a.json"
     path.write_bytes(data)
     assert reason in refused("overlay_malformed", path).message
-
-
-def test_depth_is_allowed_up_to_its_limit() -> None:
-    assert isinstance(parse(b'{"x":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH), dict)
-
-
-def test_all_problems_are_listed_and_the_error_counts_them(tmp_path: Path) -> None:
-    path = write(tmp_path, "a", label=1, misson="", retrieval_policy={"fusion": "x", "k": 60})
-    places = ["label", "retrieval_policy.fusion", "retrieval_policy.k", "misson"]
-    assert sorted(problem.place for problem in problems_of(path, [])) == sorted(places)
-    assert "(and 3 more)" in refused("overlay_malformed", path).message
-
-
-def test_a_good_overlay_has_no_problems(tmp_path: Path) -> None:
-    assert problems_of(write(tmp_path, "a"), []) == []
 
 
 @given(overlays, overlays)

@@ -22,7 +22,6 @@ from rolebundle.policy.trust import (
     Purpose,
     TrustTable,
     loosened_values,
-    purpose_of,
 )
 
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
@@ -89,30 +88,9 @@ class TestTheDefaultTable:
 
 
 class TestPurpose:
-    def test_a_request_without_an_action_reads(self) -> None:
-        purpose = purpose_of(RetrievalRequest(task="x"), DEFAULT_TABLE)
-        assert purpose == READ_PURPOSE
-        assert (purpose.action, purpose.approved_by) == ("read", "")
-
     def test_a_blank_name_approves_nothing(self) -> None:
         with pytest.raises(ValidationError):
             RetrievalRequest(task="x", action="execute", approval=" \n")
-
-    def test_the_note_has_the_numbers(self) -> None:
-        assert Purpose("suggest").rejection(Labels("untrusted")) == (
-            "taint_blocked",
-            "origin untrusted has trust 1, suggest has risk 2",
-        )
-        assert Purpose("execute", "Ana").rejection(Labels("external")) is None
-
-    def test_actions_by_risk_and_then_by_name(self) -> None:
-        assert READ_PURPOSE.allowed_actions(Labels("internal")) == [
-            "analyze", "read", "suggest", "execute", "external_send",
-        ]  # fmt: skip
-        table = table_of({"actions": {"analyze": 3}})
-        assert Purpose(table=table).allowed_actions(Labels("internal")) == [
-            "read", "suggest", "analyze", "execute", "external_send",
-        ]  # fmt: skip
 
     def test_an_approval_opens_the_action_that_was_approved_and_no_other(self) -> None:
         purpose = Purpose("execute", "Ana")
@@ -149,12 +127,6 @@ class TestPurpose:
 
 
 class TestConfiguration:
-    def test_a_missing_number_keeps_its_default(self) -> None:
-        table = table_of({"origins": {"external": 1}})
-        assert table.origins == {"internal": 3, "external": 1, "agent": 1, "untrusted": 1}
-        assert table.actions == DEFAULT_TABLE.actions
-        assert table_of({}) == DEFAULT_TABLE
-
     def test_what_agents_filed_is_trusted_no_more_than_what_is_external(self) -> None:
         assert DEFAULT_TABLE.trust("agent") == DEFAULT_TABLE.trust("external")
         for external in range(4):
@@ -178,20 +150,11 @@ class TestConfiguration:
         ("mapping", "message"),
         [
             ({"origin": {}}, "trust.origin: unknown key; did you mean origins?"),
-            ({"origins": {"extern": 1}}, "trust.origins.extern: must be one of 'internal', "),
             ({"origins": {"extern": 1}}, "did you mean external?"),
-            ({"actions": {"delete": 3}}, "trust.actions.delete: must be one of 'read', "),
             ({"origins": {"external": 4}}, "trust.origins.external: must be 3 or less (it is 4)"),
-            ({"origins": {"external": -1}}, "external: must be 0 or more (it is -1)"),
             ({"origins": {"external": True}}, "external: must be a whole number (it is true)"),
             ({"origins": {"external": "3"}}, 'external: must be a whole number (it is "3")'),
-            ({"origins": {"external": 1.5}}, "external: must be a whole number (it is 1.5)"),
-            ({"origins": {"external": None}}, "external: must be a whole number (it is null)"),
             ({"actions": {"execute": 0}}, "trust.actions.execute: must be 1 or more (it is 0)"),
-            ({"actions": {"execute": 5}}, "trust.actions.execute: must be 4 or less (it is 5)"),
-            ({"actions": {"execute": [3]}}, "execute: must be a whole number (it is [3])"),
-            ({"actions": []}, "trust.actions: must be an object (it is [])"),
-            ({"origins": None}, "trust.origins: must be an object (it is null)"),
             ([], "trust: must be an object (it is [])"),
         ],
     )
@@ -260,10 +223,6 @@ class TestLoosenedValues:
     )
     def test_each_loosened_number_and_what_it_allows(self, mapping: Any, sentence: str) -> None:
         assert loosened_values(table_of(mapping)) == [sentence]
-
-    def test_a_tighter_number_is_not_reported(self) -> None:
-        mapping = {"origins": {"untrusted": 0}, "actions": {"read": 2, "execute": 4}}
-        assert loosened_values(table_of(mapping)) == []
 
     @given(tables)
     def test_every_loosened_number_is_reported(self, table: TrustTable) -> None:

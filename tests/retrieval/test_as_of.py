@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,11 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.why import Why
-from rolebundle.engine import Engine
-from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.content.stored_document import StoredDocument
-from support.corpora import ask, build, built, document, overlay, resolved
+from support.corpora import ask, built, document, resolved
 
 MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
 """The time of a request that names none is the first of November."""
@@ -69,26 +66,6 @@ class TestValidity:
         assert codes(bundle) == ({"d": code} if code else {})
         assert chosen(bundle) == (set() if code else {"d"})
 
-    def test_the_notes_name_both_times(self, tmp_path: Path) -> None:
-        bundle = bundle_of(
-            tmp_path,
-            document("later", ["token one"], updated_at=JULY),
-            document("future", ["token two"], valid_from=JULY),
-            document("past", ["token three"], valid_until="2026-02-28T23:59:59Z"),
-            as_of="2026-03-01",
-        )
-        assert {rejection.notes for rejection in bundle.rejected} == {
-            f"updated at {JULY}, which is after {MARCH}",
-            f"valid from {JULY}, which is after {MARCH}",
-            f"valid until 2026-02-28T23:59:59Z, which is before {MARCH}",
-        }
-        assert bundle.fallback is not None
-        assert bundle.fallback.verdict == "none_valid"
-
-    def test_the_passage_says_until_when_it_is_valid(self, tmp_path: Path) -> None:
-        [chunk] = bundle_of(tmp_path, document("d", ["token"], valid_until=DECEMBER)).selected
-        assert (chunk.metadata.valid_from, chunk.metadata.valid_until) == (None, DECEMBER)
-
     @pytest.mark.parametrize(
         "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
     )
@@ -99,48 +76,6 @@ class TestValidity:
         )
         assert chosen(bundle) == {"wanted"}
         assert bundle.diagnostics.refills == 1
-
-    def test_policy_is_named_first(self, tmp_path: Path) -> None:
-        expired = document(
-            "d", ["token"], source_id="blog", valid_until=MARCH, updated_at=MARCH, origin="external"
-        )
-        rules = {"forbidden_sources": [{"pattern": "blog"}]}
-        too_old = {"freshness_max_age_days": 30, "stale_penalty": 1}
-        with built(tmp_path, [expired]) as corpus:
-            for role, code in (
-                (overlay(source_policy=rules, retrieval_policy=too_old), "forbidden_source"),
-                (overlay(retrieval_policy=too_old), "expired"),
-            ):
-                bundle = ask(corpus, role, task="token", action="execute")
-                assert codes(bundle) == {"d": code}
-
-
-class TestTime:
-    def test_ages_are_measured_against_it(self, tmp_path: Path) -> None:
-        old = document("d", ["token"], updated_at=MARCH)
-        with built(tmp_path, [old]) as corpus:
-            bundle = ask(corpus, None, task="token", as_of=JULY)
-            later = ask(corpus, None, task="token", as_of=JULY, now="2029-01-01")
-        assert bundle.query.generated_at == JULY
-        assert bundle.selected[0].metadata.freshness.status == "fresh"
-        assert later.query.generated_at == "2029-01-01T00:00:00Z"
-        assert later.selected[0].metadata.freshness.status == "stale"
-        assert bundle.request is not None
-        assert bundle.request.as_of == datetime(2026, 7, 1, tzinfo=UTC)
-
-    def test_the_engine_takes_it_too(self, tmp_path: Path) -> None:
-        db = build(tmp_path, [document("d", ["token"], updated_at=MARCH)])
-        request = request_from({"task": "token", "as_of": JULY, "lexical_only": True})
-        with Engine(db) as engine:
-            bundle = engine.retrieve(request)
-            assert bundle.query.generated_at == JULY
-            assert engine.replay(RetrievalBundle.model_validate_json(bundle.to_json())).same
-
-    def test_a_later_date_is_not_fresh(self, tmp_path: Path) -> None:
-        bundle = bundle_of(tmp_path, document("d", ["token"], updated_at=DECEMBER))
-        freshness = bundle.selected[0].metadata.freshness
-        assert (freshness.status, freshness.updated_at) == ("undated", DECEMBER)
-        assert bundle.provenance.freshness_posture == "mixed"
 
 
 class TestSuperseding:

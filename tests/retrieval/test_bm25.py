@@ -259,13 +259,6 @@ class TestDepth:
         with open_reader(build(tmp_path, documents)) as opened:
             yield opened
 
-    def test_the_best_chunks_are_returned_up_to_the_depth(self, corpus: Corpus) -> None:
-        every = lexical.propose(corpus, query_of([Term("token")]), 1000).task
-        assert len(every) == 60
-        for depth in (1, 5, 20, 59):
-            found = lexical.propose(corpus, query_of([Term("token")]), depth).task
-            assert [*found.items()] == [*every.items()][:depth]
-
     def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
         self, tmp_path: Path
     ) -> None:
@@ -286,11 +279,6 @@ class TestDepth:
             found = lexical.propose(corpus, query_of([Term("token")]), 1).task
             assert [*found] == [1]
 
-    def test_without_a_match_there_is_no_hit(self, corpus: Corpus) -> None:
-        assert lexical.propose(corpus, query_of([Term("unheard")]), 10).task == {}
-        assert lexical.propose(corpus, query_of([Term("!!!")]), 10).task == {}
-        assert lexical.propose(corpus, query_of([]), 10).task == {}
-
 
 class TestStatistics:
     def test_a_term_in_most_chunks_has_the_minimum_idf(self) -> None:
@@ -301,9 +289,6 @@ class TestStatistics:
         statistics = Statistics.of(10, 50, [1, 0], [2, 1])
         assert statistics.total_weight == statistics.weights[0] == 2 * inverse_frequency(10, 1)
         assert statistics.average == 5
-
-    def test_the_statistics_of_an_empty_collection(self) -> None:
-        assert Statistics.of(0, 0, [], []) == ((), 0.0, 0)
 
     def test_occurrences_raise_the_score_and_length_lowers_it(self) -> None:
         statistics = Statistics.of(100, 1000, [3], [1])

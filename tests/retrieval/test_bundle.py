@@ -79,51 +79,6 @@ class TestBundle:
         }
         assert summary.source_breakdown == {"v": 1, "w": 2}
 
-    def test_the_trace_has_both_term_lists(self) -> None:
-        role = overlay(mission="Find risks.", vocabulary={"boost_phrases": ["threat"]})
-        trace = bundle_of(Selection(), role=role).query
-        assert trace.lexical_query == ["token", "token", "rotation"]
-        assert trace.expansion_query == ["threat"]
-        assert trace.semantic_query == ["token token rotation"]
-        assert trace.generated_at == "2026-11-01T00:00:00Z"
-
-    @pytest.mark.parametrize(
-        ("role", "fusion", "strategy"),
-        [
-            (None, "weighted", "default-weighted"),
-            (None, "rrf", "default-weighted-rrf"),
-            (overlay(), "weighted", "overlay-weighted"),
-            (overlay(), "rrf", "overlay-weighted-rrf"),
-        ],
-    )
-    def test_the_strategy_is_named(self, role: Any, fusion: str, strategy: str) -> None:
-        bundle = bundle_of(Selection(), role=role, fusion=fusion)
-        assert (bundle.summary.rerank_strategy, bundle.fusion) == (strategy, fusion)
-
-    def test_the_overlay_is_named_by_role_and_digest(self) -> None:
-        bundle = bundle_of(Selection(), role=ROLE)
-        assert bundle.overlay is not None
-        assert (bundle.role_id, bundle.overlay.role_id, bundle.overlay.digest) == (
-            "reviewer",
-            "reviewer",
-            "digest",
-        )
-        assert bundle_of(Selection()).overlay is None
-
-    def test_provenance_names_each_source_and_document_once_in_the_order_of_rank(self) -> None:
-        selection = Selection(
-            tuple(
-                ranked(passage(name, source_id=source, document_id=document))
-                for name, source, document in (
-                    ("a", "w", "d2"), ("b", "v", "d1"), ("c", "w", "d2"),
-                )
-            ),
-            (),
-            (),
-        )  # fmt: skip
-        provenance = bundle_of(selection).provenance
-        assert (provenance.source_ids, provenance.document_ids) == (["w", "v"], ["d2", "d1"])
-
 
 ROW = {name: row for row, name in enumerate("abc", start=1)}
 
@@ -142,29 +97,6 @@ def chosen(**tiers: str) -> Selection:
 class TestEvidence:
     """Figures: of the best passage of the corpus, and of each selected one."""
 
-    def test_the_tasks_evidence_and_the_weights_are_shown(self) -> None:
-        of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["a"]: 0.4})
-        bundle = bundle_of(chosen(a="general"), role=ROLE, of_evidence=of_evidence)
-        assert bundle.evidence is not None
-        assert bundle.weights is not None
-        assert bundle.evidence.model_dump() == {
-            "support": "supported",
-            "coverage": 0.5,
-            "words": 2,
-            "specificity": 2.110703,  # ln 10 · 11 / 12
-            "role_share": 0.4,
-        }
-        assert bundle.weights.model_dump() == {
-            "lexical": 0.36, "semantic": 0.24, "metadata": 0.347826, "rerank": 0.052174,
-        }  # fmt: skip
-
-    def test_without_a_role_its_share_is_0(self) -> None:
-        bundle = bundle_of(chosen(a="general"))
-        assert bundle.evidence is not None
-        assert bundle.weights is not None
-        assert bundle.evidence.role_share == 0
-        assert (bundle.weights.lexical, bundle.weights.metadata) == (0.6, 0)
-
     @pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
     def test_a_passage_is_there_for_the_task_or_for_the_role(
         self, role: Any, expected: str
@@ -178,11 +110,6 @@ class TestEvidence:
         assert [(raw_score.matched_words, raw_score.coverage, raw_score.closeness) for raw_score in raw] == [
             (1, 0.5, 0.0), (0, 0.0, 0.75), (0, 0.0, 0.25),
         ]  # fmt: skip
-
-    def test_without_the_semantic_lane_there_is_no_closeness(self) -> None:
-        (only,) = bundle_of(chosen(a="general")).selected
-        assert only.raw is not None
-        assert (only.raw.coverage, only.raw.closeness) == (1.0, None)
 
 
 class TestTrustPosture:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Superseder
 from rolebundle.retrieval.duplicates import mark_duplicates
 from support.amounts import EXAMPLES
 from support.corpora import ask, built, document, overlay
@@ -29,21 +28,6 @@ def copies(*of: dict[str, Any]) -> list[str | None]:
         for n, fields in enumerate(map(dict, of))
     ]
     return [candidate.duplicate_of for candidate in mark_duplicates(candidates)]
-
-
-def test_the_first_of_equal_texts_stands_for_the_others() -> None:
-    assert copies({}, {"text": "other"}, {}) == [None, None, "0"]
-
-
-def test_only_white_space_is_left_aside() -> None:
-    assert copies({}, {"text": RULES.replace(". ", ".\n\n")}) == [None, "0"]
-    for changed in (RULES.upper(), RULES.replace(".", "!"), f"{RULES} More.", f"**{RULES}**"):
-        assert copies({}, {"text": changed}) == [None, None]
-
-
-def test_headings_belong_to_the_text() -> None:
-    left, right = {"headings": ("Pumps", "Left")}, {"headings": ("Pumps", "Right")}
-    assert copies(left, right, left) == [None, None, "0"]
 
 
 @given(
@@ -79,12 +63,6 @@ def test_which_stands_for_the_other(better: dict[str, Any], other: dict[str, Any
     assert copies(other, better) == ["1", None]
 
 
-def test_a_superseded_text_stands_for_none_and_has_no_stand_in() -> None:
-    # The newer version may say the same, and must not leave together with the old one.
-    old = {"superseded_by": (Superseder("new", "general"),), "trust_tier": "authoritative"}
-    assert copies(old, {}, {}) == [None, None, "1"]
-
-
 class TestInAnAnswer:
     VERSIONS = tuple(
         document(name, [RULES], trust_tier=tier, source_id=name)
@@ -108,8 +86,3 @@ class TestInAnAnswer:
             bundle = ask(corpus, role, task="isolation of patients", lexical_only=True)
         [shown] = bundle.selected
         assert (shown.document_id, shown.same_in) == ("original", ["copy.md"])
-
-    def test_a_passage_without_copies_names_none(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.VERSIONS[:1]) as corpus:
-            [shown] = ask(corpus, task="isolation of patients", lexical_only=True).selected
-        assert shown.same_in is None

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Term
-from rolebundle.retrieval.lexical import _first_attempt, essential
+from rolebundle.retrieval.lexical import essential
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import lexical_index
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.compartments import only_compartment
-from support.corpora import build, document, fill
+from support.corpora import build, document
 from support.values import query
 
 CHUNKS = 3_000
@@ -37,27 +36,8 @@ class TestEssential:
     ) -> None:
         assert essential([self.RARE, self.SOME, self.MOST], 1_000, score) == needed
 
-    def test_a_repeated_term_adds_its_weight(self) -> None:
-        assert essential([self.RARE, self.SOME], 1_000, 3.0) == 1
-        assert essential([self.RARE, (Term("some", 2), 100)], 1_000, 3.0) == 2
-
     def test_no_terms(self) -> None:
         assert essential([], 1_000, 0.0) == 0
-
-
-@pytest.mark.parametrize(
-    ("frequencies", "expected"),
-    [
-        ([], 0),
-        ([10, 20, 30], 3),
-        ([5_000, 6_000], 1),
-        ([1_000, 1_500, 600], 2),
-        ([1, 2, 2_997, 2_998], 3),
-        ([1, 2, 2_998, 2_999], 2),
-    ],
-)
-def test_first_attempt(frequencies: list[int], expected: int) -> None:
-    assert _first_attempt(frequencies) == expected
 
 
 # -- against the full search ---------------------------------------------------------------------
@@ -197,39 +177,5 @@ class TestNeverFewer:
         assert fast(zipf, task) == full(zipf, task)
         assert len(fast(zipf, task)) == DEPTH
 
-    def test_words_that_do_not_occur(self, zipf: Corpus) -> None:
-        assert fast(zipf, "unheard unseen") == {}
-        assert fast(zipf, f"unheard {VOCABULARY[40]}") == full(zipf, f"unheard {VOCABULARY[40]}")
-
     def test_a_single_term(self, zipf: Corpus) -> None:
         assert fast(zipf, VOCABULARY[1]) == full(zipf, VOCABULARY[1])
-
-    def test_every_match_is_returned_if_the_depth_is_larger(self, zipf: Corpus) -> None:
-        task = f"{VOCABULARY[3]} {VOCABULARY[500]}"
-        assert fast(zipf, task, CHUNKS) == full(zipf, task, CHUNKS)
-
-
-def test_a_small_corpus_counts_nothing(zipf: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexical_index, "frequencies", lambda *_: pytest.fail("counted"))
-    assert fast(zipf, "bobabi bobaci") == full(zipf, "bobabi bobaci")
-
-
-class TestFrequencies:
-    def test_counted_once_until_the_corpus_changes(self, tmp_path: Path) -> None:
-        path = build(tmp_path, [document("a", ["token rotation", "token", "bread"])])
-        with open_reader(path) as reader:
-            assert frequency(reader, "token") == 2
-            [key] = reader.frequency_cache()
-            assert key == (only_compartment(reader), '"token"')
-            reader.frequency_cache()[key] = 77
-            assert frequency(reader, "token") == 77, "remembered"
-            with open_writer(path) as writer:
-                fill(writer, [document("b", ["another token"])])
-            assert frequency(reader, "token") == 3
-
-    def test_the_memory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rolebundle.storage.connection.MAX_CACHED_FREQUENCIES", 3)
-        with open_reader(build(tmp_path, [document("a", ["token"])])) as reader:
-            for number in range(20):
-                frequency(reader, f"word{number}")
-                assert len(reader.frequency_cache()) <= 4

@@ -19,7 +19,6 @@ PROVIDER = HashingProvider()
 FORBIDS: dict[str, Any] = {"forbidden_sources": [{"pattern": "adverts", "reason": "not evidence"}]}
 ROLE = overlay(source_policy=FORBIDS)
 STRONG = document("advert", ["token rotation, token rotation"], source_id="adverts")
-WEAK = document("advert", ["the rotation of crops"], source_id="adverts")
 OWN_DOCUMENTS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
 
 
@@ -44,26 +43,6 @@ class TestTheWarning:
         assert "1 passage of forbidden sources would have been selected: adverts" in {
             warning.message for warning in bundle.warnings
         }
-
-    def test_a_weak_one_is_only_counted(self, lexical_only: bool) -> None:
-        bundle = answered([*OWN_DOCUMENTS, WEAK], lexical_only=lexical_only)
-        assert not is_reported(bundle)
-        assert bundle.rejected_summary["forbidden_source"] == 1
-
-    def test_one_that_something_else_rejects_is_not_reported(self, lexical_only: bool) -> None:
-        excluded = document("advert", ["token rotation"], source_id="adverts", origin="untrusted")
-        fields = {"lexical_only": lexical_only, "action": "suggest"}
-        assert not is_reported(answered([*OWN_DOCUMENTS, excluded], **fields))
-
-    def test_one_that_is_superseded_is_not_reported(self, lexical_only: bool) -> None:
-        newer = document("newer", ["crops"], supersedes=("advert",), reach="any")
-        assert not is_reported(answered([*OWN_DOCUMENTS, STRONG, newer], lexical_only=lexical_only))
-
-    def test_one_under_the_floor_is_not_reported(self, lexical_only: bool) -> None:
-        strict = overlay(source_policy=FORBIDS, retrieval_policy={"min_score": 2.0})
-        assert not is_reported(
-            answered([*OWN_DOCUMENTS, STRONG], strict, lexical_only=lexical_only)
-        )
 
     def test_it_names_no_more_than_would_have_been_selected(self, lexical_only: bool) -> None:
         many = [

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.answer.packet import packet
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay
@@ -102,14 +101,3 @@ def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
     [rejection] = bundle_of(tmp_path, role, inferred_at=OLD).rejected
     assert rejection.reason == "stale"
     assert "by the date of its file" in str(rejection.notes)
-
-
-def test_an_inferred_date_is_marked_as_inferred(tmp_path: Path) -> None:
-    bundle = bundle_of(tmp_path, inferred_at=RECENT)
-    [chunk] = bundle.selected
-    assert (chunk.metadata.freshness.updated_at, chunk.metadata.freshness.inferred_at) == (
-        None,
-        RECENT,
-    )
-    assert "general trust, fresh by the date of its file" in chunk.reasons_selected
-    assert " · file of 2026-10-30\n" in packet(bundle)

@@ -69,9 +69,3 @@ def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str
 def test_identifiers_stay_exact(engine: Engine, task: str, name: str) -> None:
     found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
     assert [passage.document_id for passage in found] == [f"wiki/{name}.txt"]
-
-
-def test_the_trace_marks_forms_and_no_passage_shows_them(engine: Engine) -> None:
-    bundle = engine.retrieve(RetrievalRequest(task=QUESTIONS["de"], lexical_only=True))
-    assert "~schlussel" in bundle.query.lexical_query
-    assert "\ue000" not in bundle.model_dump_json()

@@ -54,15 +54,6 @@ class TestWeighted:
         found = by_id(merge([], [SemanticHit(1, 0.2), SemanticHit(2, 0.2)]))
         assert found["c1"].score.semantic == found["c2"].score.semantic == 1.0
 
-    def test_a_chunk_without_a_score_of_a_lane_has_0_there(self) -> None:
-        found = by_id(merge([LexicalHit(1, 1.0, 0)], [SemanticHit(2, 0.5)]))
-        assert (found["c1"].score.semantic, found["c1"].cosine) == (0.0, None)
-        assert (found["c2"].score.lexical, found["c2"].bm25) == (0.0, None)
-
-    def test_without_a_word_of_the_task_the_lexical_score_is_0(self) -> None:
-        [found] = merge([LexicalHit(1, 0.0, 0.0, proposed=False)], [], {1: PASSAGES[1]})
-        assert (found.score.lexical, found.expansion) == (0.0, 0.0)
-
     def test_the_score_of_a_lane_that_did_not_propose_counts_fully(self) -> None:
         hits = [SemanticHit(1, 0.9, proposed=False), SemanticHit(2, 0.1)]
         found = by_id(merge([LexicalHit(1, 1.0, 0)], hits))
@@ -113,35 +104,3 @@ class TestReciprocalRanks:
         lexical = [LexicalHit(1, 9.0, 0, proposed=False), LexicalHit(2, 5.0, 0)]
         found = by_id(merge(lexical, [SemanticHit(1, 0.5)], fusion="rrf"))
         assert (found["c1"].score.lexical, found["c2"].score.lexical) == (0.0, 1.0)
-
-    def test_ties_are_ranked_by_chunk_id(self) -> None:
-        # Rowids are in the order of ingestion, which must not decide.
-        passages = {1: passage("z", rowid=1), 2: passage("a", rowid=2)}
-        hits = [LexicalHit(1, 3.0, 0), LexicalHit(2, 3.0, 0)]
-        found = by_id(merge(hits, [], passages, fusion="rrf"))
-        assert (found["a"].score.lexical, found["z"].score.lexical) == (1.0, 11 / 12)
-
-
-class TestCandidates:
-    def test_one_candidate_for_each_chunk_in_the_order_of_chunk_ids(self) -> None:
-        lexical = [LexicalHit(3, 1.0, 0), LexicalHit(1, 1.0, 0)]
-        found = merge(lexical, [SemanticHit(2, 0.1), SemanticHit(1, 0.2)])
-        assert [candidate.passage.chunk_id for candidate in found] == ["c1", "c2", "c3"]
-
-    def test_the_lanes_that_proposed_it_are_named(self) -> None:
-        lexical = [LexicalHit(1, 1.0, 0), LexicalHit(2, 1.0, 0, proposed=False)]
-        semantic = [SemanticHit(1, 0.2), SemanticHit(2, 0.2)]
-        found = by_id(merge(lexical, semantic))
-        assert found["c1"].lanes == ("lexical", "semantic")
-        assert found["c2"].lanes == ("semantic",)
-
-    def test_the_measured_scores_are_kept(self) -> None:
-        (found,) = merge([LexicalHit(1, 7.5, 2.5)], [SemanticHit(1, 0.4)])
-        assert (found.bm25, found.bm25_expansion, found.cosine) == (7.5, 2.5, 0.4)
-
-    def test_a_hit_without_a_passage_is_ignored(self) -> None:
-        assert merge([LexicalHit(99, 1.0, 0)], [SemanticHit(98, 1.0)]) == []
-
-    @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-    def test_without_hits_there_are_no_candidates(self, fusion: Fusion) -> None:
-        assert merge([], [], fusion=fusion) == []

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
-from rolebundle.storage.opening import open_writer
-from support.corpora import ask, build, built, document, fill, overlay
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
@@ -30,13 +29,6 @@ class TestLanes:
         document("neither", ["bread butter jam"]),
     )
 
-    def test_lexical_only_finds_words_alone(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
-            bundle = ask(corpus, None, PROVIDER, task="token", lexical_only=True)
-        assert ids(bundle) == ["both#0"]
-        assert bundle.selected[0].lanes == ["lexical"]
-        assert bundle.selected[0].raw.cosine is None  # type: ignore[union-attr]
-
     def test_hybrid_scores_each_candidate_in_both_lanes(self, tmp_path: Path) -> None:
         role = overlay(retrieval_policy={"min_score": 0.0})
         with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
@@ -48,19 +40,6 @@ class TestLanes:
         )
         assert raw["both#0"].bm25 > 0  # type: ignore[union-attr,operator]
         assert raw["meaning#0"].bm25 is None  # type: ignore[union-attr]
-
-    def test_the_semantic_lane_ignores_chunks_without_a_vector(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.DOCUMENTS, PROVIDER, waiting=2) as corpus:
-            bundle = ask(corpus, FORBIDS, PROVIDER, task="a token of zebras")
-        assert [*ids(bundle)][:1] == ["both#0"]
-        assert "INDEX_STALE" in [warning.code for warning in bundle.warnings]
-
-    def test_an_empty_corpus(self, tmp_path: Path) -> None:
-        with built(tmp_path, [], PROVIDER) as corpus:
-            bundle = ask(corpus, None, PROVIDER, task="token")
-        assert bundle.selected == bundle.rejected == []
-        assert bundle.fallback is not None
-        assert "the corpus is empty" in bundle.fallback.message
 
 
 class TestRefills:
@@ -75,18 +54,6 @@ class TestRefills:
         assert bundle.diagnostics.refills == 1
         assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH
         assert bundle.rejected[0].notes == "blog: hearsay"
-
-    def test_enough_allowed_candidates_need_no_refill(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.crowd()) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=3)
-        assert bundle.diagnostics.refills == 0
-        assert bundle.diagnostics.candidate_pool_size == POOL_DEPTH
-
-    def test_an_exhausted_corpus_needs_no_refill(self, tmp_path: Path) -> None:
-        documents = [document("a", ["token"], source_id="blog"), document("b", ["token too"])]
-        with built(tmp_path, documents) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=9)
-        assert (ids(bundle), bundle.diagnostics.refills) == (["b#0"], 0)
 
     def test_copies_take_no_place(self, tmp_path: Path) -> None:
         # More copies than a lane proposes at first: they leave as duplicates, and the passages
@@ -133,53 +100,7 @@ class TestLimits:
         with built(tmp_path, [document("many", texts)]) as opened:
             yield opened
 
-    def test_ten_passages_by_default(self, corpus: object) -> None:
-        assert len(ask(corpus, None, task="token").selected) == 10  # type: ignore[arg-type]
-
-    def test_the_overlays_limit(self, corpus: object) -> None:
-        role = overlay(retrieval_policy={"max_selected_chunks": 4})
-        assert len(ask(corpus, role, task="token").selected) == 4  # type: ignore[arg-type]
-
-    def test_the_requests_limit_overrides_the_overlays(self, corpus: object) -> None:
-        role = overlay(retrieval_policy={"max_selected_chunks": 4})
-        assert len(ask(corpus, role, task="token", limit=7).selected) == 7  # type: ignore[arg-type]
-
-    def test_a_token_budget(self, corpus: object) -> None:
-        bundle = ask(corpus, None, task="token", token_budget=21)  # type: ignore[arg-type]
-        # "token number 3 of the list" has 26 characters: 7 tokens, three times.
-        assert len(bundle.selected) == 3
-        assert bundle.rejected_summary["budget_cut"] == 12
-
     def test_the_minimum_score(self, corpus: object) -> None:
         role = overlay(retrieval_policy={"min_score": 2.0})
         bundle = ask(corpus, role, task="token")  # type: ignore[arg-type]
         assert (bundle.selected, [*bundle.rejected_summary]) == ([], ["low_score"])
-
-    @pytest.mark.parametrize(
-        ("of_overlay", "of_request", "used"),
-        [("weighted", None, "weighted"), ("rrf", None, "rrf"), ("rrf", "weighted", "weighted")],
-    )
-    def test_the_requests_fusion_overrides_the_overlays(
-        self, corpus: object, of_overlay: str, of_request: str | None, used: str
-    ) -> None:
-        role = overlay(retrieval_policy={"fusion": of_overlay})
-        fields = {"fusion": of_request} if of_request else {}
-        assert ask(corpus, role, task="token", **fields).fusion == used  # type: ignore[arg-type]
-
-
-class TestOneSnapshot:
-    def test_a_reader_answers_from_its_snapshot(self, tmp_path: Path) -> None:
-        path = build(tmp_path, [document("a", ["token"])])
-        with open_writer(path) as writer, built(tmp_path, []) as _:
-            bundle_before = _ask_at(path)
-            fill(writer, [document("b", ["token too"])])
-            bundle_after = _ask_at(path)
-        assert (len(bundle_before.selected), len(bundle_after.selected)) == (1, 2)
-        assert bundle_after.corpus.generation == bundle_before.corpus.generation + 1
-
-
-def _ask_at(path: Path) -> object:
-    from rolebundle.storage.opening import open_reader
-
-    with open_reader(path) as corpus:
-        return ask(corpus, None, task="token", lexical_only=True)

@@ -50,26 +50,6 @@ def test_the_next_ones_take_the_places(shelf: Corpus, fusion: str) -> None:
     assert notes(second, ids(first)[0]) == "it is in `seen`"
 
 
-def test_what_was_seen_takes_no_depth(shelf: Corpus) -> None:
-    names = [f"many#{n}" for n in range(CROWD)]
-    best = ask(shelf, None, PROVIDER, task="token", limit=CROWD)
-    seen = ids(best)[: CROWD - 3]
-    bundle = ask(shelf, None, PROVIDER, task="token", limit=10, seen=seen)
-    assert {*ids(bundle)} == {*names} - {*seen}
-    assert bundle.diagnostics.refills == 0
-
-
-def test_a_copy_of_what_was_seen_is_left_out_too(tmp_path: Path) -> None:
-    documents = [document("a", ["token one"]), document("b", ["token one", "token two"])]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, None, task="token", seen=["a#0"])
-        narrowed = ask(corpus, None, task="token", seen=["a#0"], where={"path": "b.md"})
-    assert ids(bundle) == ids(narrowed) == ["b#1"]
-    assert codes(bundle) == {"a#0": "already_seen", "b#0": "already_seen"}
-    assert notes(bundle, "b#0") == "the same text as a#0, which is in `seen`"
-    assert codes(narrowed) == {"b#0": "already_seen"}
-
-
 def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
     documents = [
         document("forbidden", ["token one"], source_id="blog"),
@@ -88,26 +68,7 @@ def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("seen", "warns"),
-    [(None, False), ([], False), (["gone"], True), (["gone", "many#1"], False)],
-)
-def test_a_warning_if_no_id_is_known(shelf: Corpus, seen: list[str] | None, warns: bool) -> None:
-    bundle = ask(shelf, None, task="token", lexical_only=True, seen=seen)
-    messages = [warning.message for warning in bundle.warnings if warning.code == "SEEN_UNKNOWN"]
-    assert messages == ["`seen` has no passage of the corpus: 1 id"] * warns
-    assert bundle.request is not None
-    assert bundle.request.seen == seen
-
-
 class TestVerdict:
-    def test_everything_relevant_was_seen(self, tmp_path: Path) -> None:
-        with built(tmp_path, [document("a", ["token"]), document("b", ["flour"])]) as corpus:
-            fallback = ask(corpus, None, task="token", seen=["a#0"]).fallback
-        assert fallback is not None
-        assert (fallback.verdict, fallback.action) == ("all_seen", "block")
-        assert fallback.message.startswith("everything relevant is in `seen` (candidates rejected")
-
     def test_what_was_not_seen_decides(self, tmp_path: Path) -> None:
         documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "so"}]})

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import Superseder
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.select import estimated_tokens, select
@@ -36,24 +35,6 @@ def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
     return ranked(passage(chunk_id, "x" * characters), **fields)
 
 
-class TestLimit:
-    def test_the_best_are_selected_in_order(self) -> None:
-        selection = cut([ranked(passage(name)) for name in "abc"], 2, 0.0)
-        assert ids(selection.selected) == ["a", "b"]
-        assert rejections(selection) == {
-            "c": ("budget_cut", "score 0.500 is past the limit of 2 passages")
-        }
-
-    def test_the_note_has_the_score_before_and_after_the_diversity_penalty(self) -> None:
-        crowded = ranked(passage("b"), final=0.262, diversity_penalty=0.15)
-        assert rejections(cut([ranked(passage("a")), crowded], 1, 0.0))["b"][1] == (
-            "score 0.412 (0.262 after source diversity) is past the limit of 1 passage"
-        )
-
-    def test_fewer_than_the_limit_are_all_selected(self) -> None:
-        assert ids(cut([ranked(passage("a"))], 10, 0.0).selected) == ["a"]
-
-
 class TestFloor:
     def test_a_score_below_the_minimum_is_a_low_score(self) -> None:
         selection = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
@@ -80,21 +61,6 @@ class TestDuplicates:
         )
         assert ids(selection.selected) == ["a", "c"]
         assert rejections(selection) == {"b": ("duplicate", "the same text as a")}
-
-
-class TestSuperseded:
-    OLD = passage("old", superseded_by=(Superseder("v2", "general"), Superseder("v3", "general")))
-
-    def test_it_is_rejected_at_any_score_and_its_replacements_are_named(self) -> None:
-        selection = cut([ranked(self.OLD, 0.9), ranked(passage("a"))], 1, 0.0)
-        assert ids(selection.selected) == ["a"]
-        assert rejections(selection) == {"old": ("conflict_downrank", "superseded by v2, v3")}
-
-    def test_it_is_no_conflict(self) -> None:
-        old, new = passage("old"), passage("new", contradicts=("doc-old",))
-        assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts
-        old = old._replace(superseded_by=(Superseder("doc-new", "general"),))
-        assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts == ()
 
 
 class TestTokenBudget:

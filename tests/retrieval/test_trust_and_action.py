@@ -20,17 +20,14 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
 from rolebundle.retrieval.answer.packet import packet
-from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.pipeline import retrieve
-from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
-from support.corpora import NOW, ask, built, document, overlay, resolved, scratch_folder
+from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 
@@ -114,27 +111,6 @@ class TestTheBundle:
         ]
         assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
-    @pytest.mark.parametrize(
-        "fields", [{}, {"approval": "Ana"}, {"action": "suggest", "approval": "Ana"}]
-    )
-    def test_an_unnecessary_approval_is_only_echoed(
-        self, three: Corpus, fields: dict[str, Any]
-    ) -> None:
-        bundle = about(three, **fields)
-        assert bundle.approvals is None
-        assert bundle.request is not None
-        assert bundle.request.approval == fields.get("approval")
-
-    def test_the_request_is_echoed_unchanged(self, three: Corpus) -> None:
-        fields: dict[str, Any] = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
-        fields |= {"evidence": "required", "also": ["a token"]}
-        echo = about(three, **fields).request
-        assert echo is not None
-        assert echo.model_dump(exclude_none=True) == {"lexical_only": True, **fields}
-        silent = about(three).request
-        assert silent is not None
-        assert silent.model_dump(exclude_none=True) == {"lexical_only": True}
-
     def test_another_table(self, three: Corpus) -> None:
         numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
         tight = TrustTable.of(numbers, "p")
@@ -173,19 +149,6 @@ class TestTheBundle:
 
 
 class TestOtherCommands:
-    def test_a_replay_asks_with_the_same_approval(self, three: Corpus) -> None:
-        bundle = about(three, action="execute", approval="Ana", agent="bot-7")
-        request = request_of(bundle)
-        assert (request.action, request.approval, request.agent) == ("execute", "Ana", "bot-7")
-        second_bundle = retrieve(three, resolve_request(request, NOW))
-        assert compare_bundles(bundle, second_bundle).same
-
-    def test_a_comparison_names_the_code(self, three: Corpus) -> None:
-        roles = [overlay(role_id=name) for name in ("one", "two")]
-        compared = compare_roles([about(three, role, action="execute") for role in roles])
-        summary = {"taint_blocked": 1, "requires_approval": 1}
-        assert [view.rejected_summary for view in compared.roles] == [summary, summary]
-
     @pytest.mark.parametrize("detail", ["ids", "compact", "full"])
     @pytest.mark.parametrize("most", [None, 1000])
     def test_every_detail_lists_the_actions(
@@ -204,12 +167,6 @@ class TestOtherCommands:
             more = answer.get("more", {}).get("params", {"action": "execute", "approval": "Ana"})
             assert (more["action"], more["approval"]) == ("execute", "Ana")
 
-    def test_text_output_names_the_restricted_actions(self, three: Corpus) -> None:
-        bundle = about(three)
-        for text in (render.text(bundle), packet(bundle)):
-            assert text.count("use only to: ") == 2
-            assert "use only to: analyze, read, suggest" in text
-
     def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
         bundle = about(three, action="execute")
         expected = (
@@ -219,21 +176,6 @@ class TestOtherCommands:
         assert expected in packet(bundle)
         approved = about(three, action="execute", approval="Ana\x1b[2J")
         assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)
-
-
-class TestWhy:
-    def test_an_approval_is_missing(self, three: Corpus) -> None:
-        found = why(three, "theirs", action="execute")
-        assert (found.outcome, found.step, found.code) == (
-            "rejected", "filter", "requires_approval",
-        )  # fmt: skip
-        assert found.notes == "origin external has trust 2, execute has risk 3"
-        assert (found.score.supposed, found.filter.allowed) == (True, False)
-        assert why(three, "theirs", action="execute", approval="Ana").outcome == "selected"
-
-    def test_no_approval_helps(self, three: Corpus) -> None:
-        found = why(three, "web", action="suggest", approval="Ana")
-        assert found.code == "taint_blocked"
 
 
 @few_examples

@@ -13,7 +13,6 @@ from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import ask, build, built, document, file_of, fill, overlay, put_file, resolved
 from support.fake_embedder import HashingProvider
@@ -125,13 +124,6 @@ def test_scores_are_those_of_the_whole_corpus(shelf: Corpus) -> None:
     assert [chunk.raw for chunk in narrowed.selected] == [raw["oncall#0"]]
 
 
-def test_without_where_nothing_is_read_for_it(
-    shelf: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "documents_with", None)
-    assert ask(shelf, None, task="token").selected
-
-
 class TestNothingMatches:
     @pytest.mark.parametrize(
         ("where", "named"),
@@ -161,27 +153,6 @@ class TestNothingMatches:
             f"no document matches {named}; correct `where`, or ask without it"
         )
 
-    def test_a_search_that_finds_nothing_in_what_matches_says_so(self, shelf: Corpus) -> None:
-        fields = {"task": "three", "lexical_only": True, "where": {"domain": "platform"}}
-        fallback = ask(shelf, None, **fields).fallback
-        assert fallback is not None
-        assert fallback.verdict == "nothing_found"
-        assert fallback.message.startswith("nothing in what matches `where` has the task's words")
-        assert fallback.message.endswith("`where` narrowed the search: ask without it, too")
-
-    def test_an_answer_without_passages_says_that_undated_documents_meet_no_date(
-        self, tmp_path: Path
-    ) -> None:
-        documents = [
-            document("undated", ["rotate the token"]),
-            document("dated", ["bread and flour"], updated_at="2026-01-01T00:00:00Z"),
-        ]
-        where = {"updated_after": "2025-01-01"}
-        with built(tmp_path, documents) as corpus:
-            bundle = ask(corpus, None, task="rotate token", lexical_only=True, where=where)
-        assert bundle.fallback is not None
-        assert "no document without a declared date meets its dates" in bundle.fallback.message
-
 
 class TestWhy:
     def why(self, shelf: Corpus, reference: str, **fields: Any) -> Why:
@@ -199,7 +170,3 @@ class TestWhy:
         # What is needed is enough.
         enough = self.why(shelf, "undated", task="token", where={"domain": "platform"})
         assert (enough.outcome, enough.step) == ("selected", None)
-
-    def test_a_document_that_matches_is_explained_as_usual(self, shelf: Corpus) -> None:
-        found = self.why(shelf, "oncall", task="token", where={"source": "runbooks"})
-        assert (found.outcome, found.selected_count) == ("selected", 2)

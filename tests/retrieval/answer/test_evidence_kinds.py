@@ -9,7 +9,6 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.render import text
-from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.retrieval.answer.packet import packet
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, built, chunk, document, overlay
@@ -67,20 +66,6 @@ class TestEvidenceKinds:
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
         assert len(missing(bundle)) == 1
 
-    def test_no_posture_and_no_state_depends_on_them(self, tmp_path: Path) -> None:
-        found = document("d", ["token"], trust_tier="authoritative")
-        bare, strict = (
-            bundle_for(tmp_path, {}, found),
-            bundle_for(tmp_path, requiring("finding"), found),
-        )
-        assert missing(strict)
-        assert (strict.provenance, strict.fallback) == (bare.provenance, bare.fallback)
-
-    @pytest.mark.parametrize("documents", [[], [document("d", ["token"], document_type="finding")]])
-    def test_no_warning(self, tmp_path: Path, documents: list[StoredDocument]) -> None:
-        """An empty answer has its own verdict."""
-        assert not missing(bundle_for(tmp_path, requiring("finding"), *documents))
-
     def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
         bundle = bundle_for(
             tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"])
@@ -89,41 +74,3 @@ class TestEvidenceKinds:
         assert missing(bundle) == [message]
         for form in (text(bundle), packet(bundle)):
             assert message in form
-
-
-BRIDGES = {"bridge_roles": ["writer", "responder"]}
-
-
-class TestBridgeRoles:
-    @pytest.mark.parametrize(
-        ("applicable", "mark"),
-        [
-            ((), None),
-            (("reviewer",), None),
-            (("reviewer", "writer"), None),
-            (("auditor",), None),
-            (("auditor", "responder"), "responder"),
-            (("responder", "writer"), "writer"),
-        ],
-    )
-    def test_what_is_for_a_bridge_role_is_marked(
-        self, tmp_path: Path, applicable: tuple[str, ...], mark: str | None
-    ) -> None:
-        bundle = bundle_for(
-            tmp_path, BRIDGES, document("d", ["token"], applicable_roles=applicable)
-        )
-        assert [chunk.bridge_role for chunk in bundle.selected] == [mark]
-        label = f"for {mark}"
-        for form in (text(bundle), packet(bundle)):
-            assert (label in form) == (mark is not None)
-        for detail in ("ids", "compact"):
-            (passage,) = shaped_bundle(bundle, detail)["selected"]
-            assert passage.get("bridge_role") == mark
-
-    def test_the_mark_changes_no_score(self, tmp_path: Path) -> None:
-        theirs = document("d", ["token"], applicable_roles=("writer",))
-        words = {"vocabulary": {"preferred_terms": ["rotation"]}}
-        plain = bundle_for(tmp_path, words, theirs)
-        bridged = bundle_for(tmp_path, words | BRIDGES, theirs)
-        assert plain.selected[0].scores == bridged.selected[0].scores
-        assert "penalty:role-mismatch(-0.5)" in bridged.selected[0].overlay_hits

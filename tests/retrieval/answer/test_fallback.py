@@ -85,58 +85,6 @@ class TestFallback:
     ) -> None:
         assert fallback(*warned, role=role, degraded="why")[:2] == (state, "degrade")
 
-    @pytest.mark.parametrize(
-        ("statuses", "message"),
-        [
-            (["fresh"], "trusted, current evidence"),
-            (["stale", "aging"], "trusted evidence, some of it old and none of it new"),
-            (["stale", "fresh"], "trusted evidence of mixed or unknown age"),
-            (["undated"], "trusted evidence of mixed or unknown age"),
-        ],
-    )
-    def test_a_healthy_answer_is_called_current_only_if_it_is(
-        self, statuses: list[str], message: str
-    ) -> None:
-        selected = [answer_passage(status=status) for status in statuses]
-        assert fallback(selected=selected) == ("healthy", "continue", message)
-
-    def test_all_states_that_hold_are_listed_the_worst_first(self) -> None:
-        found = decided(
-            "STALE_DOMINANT",
-            "FORBIDDEN_SOURCE_HIT",
-            "NO_HIGH_TRUST_MATCH",
-            "CONFLICTING_EVIDENCE",
-            role=None,
-        )
-        assert found.states == [
-            "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay",
-        ]  # fmt: skip
-        assert (found.state, found.action) == ("no_strong_match", "degrade")
-        assert len(found.message.split("; ")) >= 5
-
-    def test_the_sentences_of_the_worst_action_come_first(self) -> None:
-        found = fallback_of(
-            [
-                Limitation("no_overlay", "continue", "no role"),
-                Limitation(None, "warn", "thin"),
-                Limitation(None, "degrade", "half a search"),
-            ]
-        )
-        assert (found.action, found.message) == ("degrade", "half a search; thin")
-        alone = fallback_of([Limitation("no_overlay", "continue", "no role")])
-        assert (alone.action, alone.message) == ("continue", "no role")
-
-    def test_an_empty_answer_lists_the_other_states_and_gives_one_reason(self) -> None:
-        found = decided(
-            "FORBIDDEN_SOURCE_HIT",
-            "NO_HIGH_TRUST_MATCH",
-            selected=[],
-            not_selected=[rejected("forbidden_source")],
-        )
-        assert found.states == ["no_strong_match", "forbidden_hit"]
-        assert (found.action, found.verdict) == ("block", "all_forbidden")
-        assert "left out" not in found.message
-
     @given(
         st.lists(
             st.builds(
@@ -177,9 +125,6 @@ class TestFallback:
             "read the notes of the rejected"
         )
 
-    def test_an_empty_corpus_is_reported(self) -> None:
-        assert "the corpus is empty" in fallback(selected=[], chunks=0)[2]
-
     def test_nothing_found_is_reported(self) -> None:
         assert "nothing in the corpus" in fallback(selected=[])[2]
 
@@ -200,11 +145,6 @@ class TestNoDocuments:
             set_policy(admin.workspace, json.dumps(policy), "json")
         assert self.reason(db, "ada") == (
             "this agent sees no document here: ask the owner of the corpus"
-        )
-
-    def test_an_empty_corpus(self, tmp_path: Path) -> None:
-        assert (
-            self.reason(build(tmp_path, [])) == "the corpus is empty: run `rolebundle ingest PATH`"
         )
 
     def test_only_quarantined_documents(self, tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.answer.packet import ADVICE, MAX_CHARS, packet
+from rolebundle.retrieval.answer.packet import MAX_CHARS, packet
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "packet.txt"
@@ -205,23 +204,6 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     assert sum(left_out) == len(contents) - len(passages)
 
 
-@pytest.mark.parametrize("budget", [None, 1_600, 2_400])
-def test_one_caution_comes_before_the_passages(budget: int | None) -> None:
-    bundle = bundle_of()
-    warnings = [BundleWarning(code=code, message=f"about {code} " * 90) for code in CODES]
-    text = packet(bundle.model_copy(update={"warnings": warnings}), ROLE, budget)
-    assert text.count("Caution: ") == 1
-    assert text.index("Caution: ") < text.index("[1] ")
-
-
-def test_the_caution_says_what_to_do_about_the_most_important_warning() -> None:
-    assert ADVICE.keys() == {*CODES}
-    codes: tuple[WarningCode, ...] = ("INDEX_STALE", "APPROVAL_REFUSED")
-    warnings = [BundleWarning(code=code, message=f"about {code}") for code in codes]
-    text = packet(bundle_of().model_copy(update={"warnings": warnings}), ROLE)
-    assert "about INDEX_STALE; about APPROVAL_REFUSED. Do not act before a person" in text
-
-
 # -- its parts -------------------------------------------------------------------------------------
 
 
@@ -327,17 +309,6 @@ def test_only_what_nothing_answers_is_called_unanswered(
     assert ("raise token_budget" in text) == (not is_unanswered)
 
 
-def test_an_empty_answer_has_nothing_to_cite() -> None:
-    bundle = bundle_of(task="zebra")
-    assert bundle.fallback is not None
-    first, second, *_ = packet(bundle, ROLE).split("\n")
-    assert first == (
-        f"No passage was found ({bundle.fallback.verdict}). Do not claim anything about these "
-        "documents."
-    )
-    assert second.startswith(f"Caution: {bundle.fallback.message}")
-
-
 # -- the interfaces --------------------------------------------------------------------------------
 
 
@@ -348,25 +319,7 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-RESOLVED = ResolvedOverlay(ROLE, "digest", Path("role.json"))
 FIELDS = {"task": "release token signed", "lexical_only": True, "now": "2026-11-01"}
-
-
-def test_it_changes_nothing_else_of_the_answer(engine: Engine) -> None:
-    plain = engine.retrieve(request_from(FIELDS), RESOLVED)
-    bundle = engine.retrieve(request_from({**FIELDS, "packet": True}), RESOLVED)
-    assert plain.packet is None
-    assert bundle.packet == packet(bundle, ROLE)
-    without = bundle.without_timings()
-    assert without["request"].pop("packet") is True
-    assert without == plain.without_timings()
-
-
-def test_a_replay_makes_it_again(engine: Engine) -> None:
-    bundle = engine.retrieve(request_from({**FIELDS, "packet": True, "token_budget": 700}))
-    loaded = RetrievalBundle.model_validate_json(bundle.to_json())
-    assert loaded.packet == bundle.packet
-    assert engine.replay(loaded).same
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:

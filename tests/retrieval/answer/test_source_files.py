@@ -18,7 +18,6 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.retrieval.answer import source_files
 from rolebundle.retrieval.answer.source_files import file_states
 from rolebundle.storage.content.documents import SourceFile
@@ -101,22 +100,6 @@ def test_a_file_that_changed_or_vanished_is_reported(
     assert expected is None or expected in found["SOURCE_CHANGED"]
 
 
-def test_both_kinds_are_in_one_warning_and_change_nothing_else(
-    engine: Engine, folder: Path
-) -> None:
-    before = engine.retrieve(REQUEST)
-    change(folder / "a.md")
-    (folder / "b.md").unlink()
-    after = engine.retrieve(REQUEST)
-    assert warnings_of(after)["SOURCE_CHANGED"] == (
-        "since the ingest: 1 file (a.md) changed; 1 file (b.md) no longer there; "
-        "run `rolebundle update`"
-    )
-    assert after.without_timings() == before.without_timings()
-    assert engine.replay(before).same
-    assert engine.replay(after).same
-
-
 def test_an_ingest_ends_the_warning(engine: Engine, folder: Path) -> None:
     change(folder / "a.md")
     Admin(engine.workspace).ingest([folder], IngestOptions(lexical_only=True))
@@ -193,34 +176,3 @@ class TestAbsolutePaths:
         text = engine.retrieve(REQUEST.model_copy(update={"agent": "ada"})).to_json()
         assert (str(folder) in text) == bool(shows_paths)
         assert "SOURCE_CHANGED" in text
-
-    def test_a_compact_answer_shows_the_same_text_wherever_the_files_lie(
-        self, engine: Engine
-    ) -> None:
-        bundle = engine.retrieve(REQUEST)
-        long = bundle.model_copy(
-            update={
-                "selected": [
-                    chunk.model_copy(
-                        update={
-                            "content": "word " * 2_000,
-                            "citation": chunk.citation.model_copy(
-                                update={"absolute_path": "/" + "long/" * 300 + "a.md"}
-                            ),
-                        }
-                    )
-                    for chunk in bundle.selected
-                ]
-            }
-        )
-        shapes = [shaped_bundle(long, "compact"), shaped_bundle(self.without(long), "compact")]
-        contents = [[passage["content"] for passage in shape["selected"]] for shape in shapes]
-        assert contents[0] == contents[1]
-        assert "absolute_path" in shapes[0]["selected"][0]["citation"]
-
-    @staticmethod
-    def without(bundle: RetrievalBundle) -> RetrievalBundle:
-        values = bundle.model_dump()
-        for chunk in values["selected"]:
-            chunk["citation"]["absolute_path"] = None
-        return RetrievalBundle.model_validate(values)

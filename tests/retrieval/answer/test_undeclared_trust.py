@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.terms import TrustTier
-from rolebundle.retrieval import pipeline
 from support.corpora import ask, built, document, overlay
-
-UNRELATED = [document(f"d{n}", [f"something else {n}"]) for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -38,12 +35,3 @@ def test_the_warning_needs_a_declaration(
     assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
     assert (bundle.fallback.action == "degrade") == is_warned
     assert bundle.provenance.trust_posture == ("weak" if is_warned else "undeclared")
-
-
-def test_of_a_large_corpus_not_all_documents_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "MAX_DOCUMENTS_READ", len(UNRELATED))
-    with built(tmp_path, [*UNRELATED, document("answer", ["token rotation"])]) as corpus:
-        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
-    assert "NO_HIGH_TRUST_MATCH" in {warning.code for warning in bundle.warnings}

@@ -85,9 +85,6 @@ class TestEachVerdict:
         assert verdict == "corpus_empty"
         assert message == "the corpus is empty: run `rolebundle ingest PATH`"
 
-    def test_an_empty_corpus_is_no_failed_lane(self) -> None:
-        assert empty([], None, BrokenProvider(_raise_unreachable))[0] == "corpus_empty"
-
     def test_nothing_matches_where_is_reported_before_a_failed_lane(self) -> None:
         bread = document("bread", ["flour"])
         where = {"source": "nowhere"}
@@ -159,22 +156,6 @@ class TestEachVerdict:
         assert message.startswith("everything relevant is forbidden to the role reviewer")
         assert "1 forbidden_source, 2 low_score; for one: blog: hearsay" in message
 
-    def test_a_source_that_is_not_on_the_list_is_forbidden(self) -> None:
-        role = overlay(source_policy={"allowed_sources": [{"pattern": "policy"}]})
-        assert empty([document("d", ["a token"])], role)[0] == "all_forbidden"
-
-    def test_what_is_forbidden_is_no_evidence_either_if_the_task_is_off_topic(self) -> None:
-        post = document("bread", ["flour"], source_id="blog")
-        assert empty([post], FORBIDS)[0] == "no_evidence"
-
-    def test_a_lexical_only_request_has_no_neighbours(self) -> None:
-        role = overlay(
-            vocabulary={"boost_phrases": ["threat model"]},
-            source_policy={"forbidden_sources": [{"pattern": "blog"}]},
-        )
-        post = document("post", ["a threat model"], source_id="blog")
-        assert empty([post], role, lexical_only=True)[0] == "no_evidence"
-
     def test_a_forbidden_neighbour_does_not_hide_that_the_words_are_there_but_weak(self) -> None:
         documents = [document("post", ["flour"], source_id="blog"), document("d", ["a token"])]
         assert empty(documents, FORBIDS)[0] == "all_below_floor"
@@ -211,16 +192,6 @@ class TestEachVerdict:
         assert message.endswith("let a person approve it, and do not act before")
         verdict, _ = empty(documents[1:], role, action="execute")
         assert verdict == "all_taint_blocked"
-
-    def test_without_a_role_it_is_no_roles_policy(self) -> None:
-        documents = [
-            document("v1", ["token rotation"]),
-            document("v2", ["flour"], supersedes=("v1",)),
-            document("web", ["a token"], origin="untrusted"),
-        ]
-        verdict, message = empty(documents, action="execute", lexical_only=True)
-        assert verdict == "rejected_by_policy"
-        assert message.startswith("policy rejected everything relevant")
 
     def test_all_superseded(self) -> None:
         documents = [
@@ -289,16 +260,6 @@ class TestEachVerdict:
         assert verdict == "lane_down"
         assert "(candidates rejected: 1 low_score)" in message
         assert message.endswith("1 of 2 chunks without a vector; run `rolebundle embed`")
-
-    def test_an_incomplete_search_has_no_verdict_all_forbidden(self) -> None:
-        post = document("post", ["token rotation"], source_id="blog")
-        verdict, message = empty([post], FORBIDS, BrokenProvider(_raise_unreachable))
-        assert verdict == "lane_down"
-        assert "1 forbidden_source" in message
-
-    def test_a_lane_that_was_not_requested_is_not_down(self) -> None:
-        documents = [document("post", ["token rotation"], source_id="blog")]
-        assert empty(documents, FORBIDS, None)[0] == "all_forbidden"
 
 
 WORDS = {"bm25": 1.0, "cosine": 0.5}

@@ -47,14 +47,6 @@ def bundles(tmp_path: Path) -> list[RetrievalBundle]:
 
 
 class TestCompare:
-    def test_shared_and_own(self, bundles: list[RetrievalBundle]) -> None:
-        comparison = compare_roles(bundles)
-        strict, wide = comparison.roles
-        assert comparison.shared == ["both#0"]
-        assert (strict.role_id, strict.selected, strict.own) == ("strict", ["both#0"], [])
-        assert {*wide.own} == {"posts#0", "posts#1", "words#0"}
-        assert strict.rejected_summary == {"forbidden_source": 2}
-
     def test_a_passage_has_the_rejection_of_the_other_role(
         self, bundles: list[RetrievalBundle]
     ) -> None:
@@ -80,24 +72,6 @@ class TestCompare:
         assert hits["both#0"] == [[], [], []]
         shares = [view.role_share for view in comparison.roles]
         assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
-
-    def test_overlap(self, bundles: list[RetrievalBundle]) -> None:
-        (found,) = compare_roles(bundles).overlaps
-        assert (found.first, found.second) == ("strict", "wide")
-        assert (found.chunks, found.shared_chunks) == (0.25, 1)
-        assert (found.documents, found.shared_documents) == (0.333333, 1)
-
-    def test_three_roles_have_three_pairs(self, bundles: list[RetrievalBundle]) -> None:
-        comparison = compare_roles([*bundles, bundles[0]])
-        assert len(comparison.overlaps) == 3
-        # What two of the three see is nobody's own.
-        assert [view.own for view in comparison.roles][::2] == [[], []]
-
-    def test_no_role_has_a_passage(self, tmp_path: Path) -> None:
-        with built(tmp_path, []) as corpus:
-            comparison = compare_roles([ask(corpus, role, task="x") for role in (FORBIDS, WIDE)])
-        assert (comparison.shared, comparison.passages) == ([], [])
-        assert comparison.overlaps[0].chunks == 1.0
 
 
 @pytest.mark.parametrize(
@@ -138,21 +112,6 @@ class TestTheEngine:
         for role in ("one", "two"):
             write(tmp_path, role)
         return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
-
-    def test_each_role_is_answered_once_and_at_the_same_time(self, engine: Engine) -> None:
-        request = RetrievalRequest(task="token", lexical_only=True, limit=1)
-        with engine:
-            comparison = engine.compare(request, ["one", "two", "one"])
-        assert [view.role_id for view in comparison.roles] == ["one", "two"]
-        assert all(len(view.selected) == 1 for view in comparison.roles)
-        assert comparison.corpus is not None
-
-    def test_the_answer_without_a_role_comes_first(self, engine: Engine) -> None:
-        request = RetrievalRequest(task="token", lexical_only=True)
-        with engine:
-            bundles = engine.retrieve_for_roles(request, ["one", "two"], without_role=True)
-        assert [bundle.role_id for bundle in bundles] == ["", "one", "two"]
-        assert len({bundle.query.generated_at for bundle in bundles}) == 1
 
     def test_no_role(self, engine: Engine) -> None:
         with pytest.raises(UsageError) as caught, engine:

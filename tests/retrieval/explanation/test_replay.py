@@ -18,14 +18,14 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import EmbedderError, OverlayError, UsageError
+from rolebundle.errors import OverlayError, UsageError
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import ask, built
-from support.fake_embedder import BrokenProvider, HashingProvider
+from support.fake_embedder import HashingProvider
 from support.overlay_files import write
 from support.strategies import corpora, overlays, requests
 from support.templates import Template
@@ -95,30 +95,6 @@ def changes(replay: Replay) -> dict[str, list[Any]]:
 
 
 class TestToday:
-    @pytest.mark.sample(2)
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            {},
-            {"role": None},
-            {"limit": 1},
-            {"token_budget": 20},
-            {"lexical_only": True},
-            {"fusion": "rrf"},
-            {"as_of": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
-            {"seen": ["wiki/none.md#1"]},
-            {"where": {"path": ["*.md"], "domain": ["GENERAL", "x"]}},
-            {"now": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
-        ],
-        ids=str,
-    )
-    def test_the_same_bundle(self, workplace: Workplace, fields: dict[str, Any]) -> None:
-        replay = workplace.replay(workplace.ask(**fields))
-        assert replay.same
-        assert replay.same_selection
-        assert (replay.differs, replay.causes, replay.passages) == ([], [], [])
-        assert replay.kept == replay.selected_before == replay.selected_after > 0
-
     def test_the_time_is_the_bundles_to_the_second(self, workplace: Workplace) -> None:
         # An age of exactly 100 days is not over 100 days; half a second more would be.
         (workplace.notes / "tokens.md").write_text(
@@ -169,21 +145,6 @@ class TestAnotherCorpus:
         assert kinds(replay) == ["generation"]
         assert "3 documents" in replay.causes[0].message
         assert replay.selected_after == replay.selected_before - 1
-
-    def test_a_document_was_added(self, workplace: Workplace) -> None:
-        bundle = workplace.ask(limit=2)
-        (workplace.notes / "new.md").write_text(
-            "# New\n\nToken rotation audit, token rotation audit.\n", encoding="utf-8"
-        )
-        workplace.ingest()
-        replay = workplace.replay(bundle)
-        (new,) = changes(replay)["new.md"]
-        assert (new.kinds, new.before, new.whereabouts) == (["new"], None, None)
-        assert new.after.rank in (1, 2)
-        moved = [
-            change for found in changes(replay).values() for change in found if change is not new
-        ]
-        assert any("rank" in change.kinds or "rejected" in change.kinds for change in moved)
 
     def test_metadata_of_a_document_changed(self, workplace: Workplace) -> None:
         bundle = workplace.ask()
@@ -242,36 +203,6 @@ class TestAnotherPolicy:
         assert {change.after.reason for change in dropped if change.after} == {"budget_cut"}
         assert len(dropped) == replay.selected_before - 1
 
-    def test_an_overlay_that_is_no_more(self, workplace: Workplace) -> None:
-        bundle = workplace.ask()
-        (workplace.roles / "reviewer.json").unlink()
-        with pytest.raises(OverlayError) as caught:
-            workplace.replay(bundle)
-        assert caught.value.code == "overlay_missing"
-
-
-class TestTheSemanticLane:
-    def broken(self) -> BrokenProvider:
-        def down(_texts: object) -> Any:
-            raise EmbedderError("model_down", "the model is down", "start it")
-
-        return BrokenProvider(down)
-
-    def test_down_today(self, workplace: Workplace) -> None:
-        replay = workplace.replay(workplace.ask(), self.broken())
-        assert kinds(replay) == ["semantic_lane"]
-        assert replay.causes[0].after == "degraded"
-        assert "the model is down" in replay.causes[0].message
-
-    def test_down_then(self, workplace: Workplace) -> None:
-        with workplace.engine(self.broken()) as engine:
-            bundle = engine.retrieve(RetrievalRequest(task="token", role="reviewer"))
-        replay = workplace.replay(bundle)
-        assert (replay.causes[0].kind, replay.causes[0].before) == ("semantic_lane", "degraded")
-
-    def test_down_but_not_asked_for(self, workplace: Workplace) -> None:
-        assert workplace.replay(workplace.ask(lexical_only=True), self.broken()).same
-
 
 class TestWhatCannotBeAskedAgain:
     @pytest.mark.parametrize("name", ["corpus", "request", "overlay"])
@@ -320,14 +251,6 @@ def bundle(workplace: Workplace) -> RetrievalBundle:
 
 
 class TestTwoBundles:
-    def test_another_program(self, bundle: RetrievalBundle) -> None:
-        altered = bundle.model_copy(
-            update={"query": bundle.query.model_copy(update={"lexical_query": ["other"]})}
-        )
-        replay = compare_bundles(bundle, altered)
-        assert (replay.same, replay.same_selection, replay.differs) == (False, True, ["query"])
-        assert kinds(replay) == ["unknown"]
-
     def test_state(self, bundle: RetrievalBundle) -> None:
         assert bundle.corpus is not None
         assert bundle.corpus.index is not None
@@ -358,17 +281,6 @@ class TestTwoBundles:
         assert {*change.kinds} == {"rank", "content", "metadata", "score"}
         assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
         assert change.after.score == 0.125  # type: ignore[union-attr]
-
-    def test_a_rejection(self, bundle: RetrievalBundle) -> None:
-        first, *unchanged = bundle.rejected
-        for altered, kind in (
-            (first.model_copy(update={"reason": "stale"}), "reason"),
-            (first.model_copy(update={"notes": "else"}), "notes"),
-        ):
-            replay = compare_bundles(
-                bundle, bundle.model_copy(update={"rejected": [altered, *unchanged]})
-            )
-            assert [change.kinds for change in replay.passages] == [[kind]]
 
     def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
         empty = bundle.model_copy(update={"selected": [], "rejected": []})

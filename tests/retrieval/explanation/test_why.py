@@ -13,13 +13,12 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.why import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_reader
@@ -65,24 +64,6 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
 
 
 class TestSelected:
-    def test_the_score_has_the_terms_of_the_bundle(self, tmp_path: Path) -> None:
-        role = overlay(
-            vocabulary={"boost_phrases": ["rotation plan"]},
-            source_policy={"trust_tier_boosts": {"general": 1.2}},
-        )
-        documents = [document("a", ["token rotation plan"]), document("b", ["token of bread"])]
-        with built(tmp_path, documents, PROVIDER) as corpus:
-            bundle = ask(corpus, role, PROVIDER, task="token rotation problems")
-            first = bundle.selected[0]
-            found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation problems")
-        assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
-        assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
-        assert found.filter.factors + found.score.vocabulary == first.overlay_hits
-        assert not found.score.supposed
-        assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
-        assert (found.score.to_beat, found.lost_to) == (None, [])
-        assert found.score.weights == bundle.weights
-
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
     def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
         role = overlay(
@@ -103,24 +84,6 @@ class TestSelected:
                     for name in ("lexical", "semantic", "metadata", "rerank")
                 )
                 assert terms.final == pytest.approx(total - terms.diversity_penalty, abs=1e-5)
-
-    def test_rank_and_score_in_each_lane(self, tmp_path: Path) -> None:
-        with built(tmp_path, many(3), PROVIDER) as corpus:
-            found = why(corpus, "many#2", None, PROVIDER, task="token absent")
-        words = lane(found, "task_words")
-        assert (words.proposed, words.rank, words.pool, words.depth) == (True, 3, 3, POOL_DEPTH)
-        assert words.score == words.least
-        assert lane(found, "meaning").rank in (1, 2, 3)
-        assert (lane(found, "role_words").ran, lane(found, "role_words").score) == (False, None)
-        assert (found.words.task_found, found.words.task_missing) == (["token"], ["absent"])
-
-    def test_a_lane_that_did_not_run_has_a_reason(self, tmp_path: Path) -> None:
-        with built(tmp_path, many(3)) as corpus:
-            degraded = lane(why(corpus, "many#0", None, PROVIDER, task="token"), "meaning")
-            unwanted = lane(why(corpus, "many#0", task="token", lexical_only=True), "meaning")
-        assert "has no embedding index" in degraded.note
-        assert unwanted.note == "only words were asked for"
-        assert not (degraded.ran or unwanted.ran or degraded.proposed)
 
 
 class TestPolicy:
@@ -144,16 +107,6 @@ class TestPolicy:
         # What it would have been: the best.
         assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
         assert found.lost_to == []
-
-    def test_a_forbidden_path(self, tmp_path: Path) -> None:
-        rules = [{"path": "post.*", "reason": "hearsay"}, {"path": "wiki.md"}]
-        found = self.explain(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
-        assert (found.code, found.notes) == ("forbidden_source", "path post.*: hearsay")
-
-    def test_a_source_that_is_not_allowed(self, tmp_path: Path) -> None:
-        allowed = {"allowed_sources": [{"pattern": "wiki"}]}
-        found = self.explain(tmp_path, source_policy=allowed, role_id="other")
-        assert found.code == "forbidden_source"
 
     def test_stale(self, tmp_path: Path) -> None:
         limits = {"freshness_max_age_days": 30.5, "stale_penalty": 1}
@@ -183,20 +136,6 @@ class TestTheCut:
         found = why(listed, "many#14", role, task="token", limit=1)
         best = ask(listed, role, task="token", limit=1).selected[0].scores.final
         assert (found.code, found.score.to_beat) == ("low_score", best)
-
-    def test_a_task_that_is_off_topic(self, tmp_path: Path) -> None:
-        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        documents = [
-            document(
-                "d",
-                ["threat model, threat model, threat model", "one more threat model"],
-            )
-        ]
-        fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
-        with built(tmp_path, documents) as corpus:
-            found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
-            codes = [(answer.outcome, answer.step, answer.code) for answer in found]
-            assert codes == [("rejected", "cut", "low_score")] * 2
 
     def test_evidence_that_is_required(self, listed: Corpus) -> None:
         task = "token " + " ".join(f"unheard{letter}" for letter in "abcdefghi")
@@ -239,15 +178,6 @@ class TestTheCut:
 
 
 class TestNeverProposed:
-    def test_it_has_none_of_the_words(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("bread", ["butter and jam"])]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "bread#0", task="token rotation")
-        assert (found.outcome, found.step, found.code) == ("not_proposed", "lanes", None)
-        assert (lane(found, "task_words").score, lane(found, "task_words").pool) == (0.0, 3)
-        assert found.words.task_found == []
-        assert found.score.supposed
-
     def test_a_passage_beyond_the_depth_of_the_lanes(self, tmp_path: Path) -> None:
         with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
             fates = [
@@ -269,37 +199,8 @@ class TestNeverProposed:
             found = why(corpus, "zzz#0", None, PROVIDER, task="token")
         assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
 
-    def test_policy_would_also_have_rejected_it(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("bread", ["butter"], source_id="blog")]
-        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "bread#0", role, task="token")
-        assert (found.outcome, found.filter.allowed) == ("not_proposed", False)
-
 
 class TestReferences:
-    @pytest.mark.parametrize("reference", ["", "nothing", "many.md:99-100", "\ud800", "\x00"])
-    def test_an_unknown_reference_is_an_error_as_for_get(
-        self, listed: Corpus, reference: str
-    ) -> None:
-        with pytest.raises(UsageError) as ours:
-            why(listed, reference, task="token")
-        with pytest.raises(UsageError) as theirs:
-            look_up(listed, reference, ReferenceScope())
-        assert str(ours.value) == str(theirs.value)
-
-    def test_a_documents_best_placed_passage(self, listed: Corpus) -> None:
-        bundle = ask(listed, None, task="number7")
-        found = why(listed, "many", task="number7")
-        assert (found.kind, found.passages) == ("document", 15)
-        assert found.chunk_id == bundle.selected[0].chunk_id == "many#7"
-
-    def test_a_selected_passage_comes_before_a_better_duplicate(self, tmp_path: Path) -> None:
-        documents = [document("a", [f"token {LONG}"]),
-                     document("b", [f"token {LONG}", "a token at the end of a longer line"])]  # fmt: skip
-        with built(tmp_path, documents) as corpus:
-            assert why(corpus, "b", task="token").outcome == "selected"
-
     @pytest.mark.parametrize("task", ["jam", "token"])
     def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(
         self, tmp_path: Path, task: str
@@ -311,10 +212,6 @@ class TestReferences:
             found = why(corpus, "food", role, task=task)
         assert (found.chunk_id, found.passages) == ("food#1", 3)
         assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
-
-    def test_lines(self, listed: Corpus) -> None:
-        found = why(listed, "many.md:3-4", task="token")
-        assert (found.kind, found.passages, found.chunk_id) == ("lines", 2, "many#2")
 
 
 TASK = "What should we worry about before release 3.0, offline sync or the token refresh?"

@@ -112,11 +112,6 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused(
     assert error.value.hint
 
 
-def test_a_literal_backslash_before_n_is_no_line_break() -> None:
-    assert [match.shown for match in LinePattern(r"a\nb", is_regex=False).find(r"x a\nb")]
-    assert [match.shown for match in LinePattern(r"a\\nb", is_regex=True).find(r"x a\nb")]
-
-
 @pytest.mark.parametrize("place", [0, 150, 5_000, 10_000])
 def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     line = "ä" * place + "needle" + "ö" * (10_000 - place)
@@ -153,14 +148,6 @@ def test_pages_are_complete_and_without_repetition(corpus: Corpus, limit: int) -
 def test_an_invented_position_is_refused(corpus: Corpus, after: str) -> None:
     with pytest.raises(UsageError, match="after"):
         found(corpus, "e", after=after)
-
-
-def test_a_prefix_is_that_of_ls(corpus: Corpus) -> None:
-    assert len(found(corpus, "E-6260", prefix="guides")) == 1
-    assert len(found(corpus, "E-6260", prefix="*/b.md")) == 1
-    with pytest.raises(UsageError) as error:
-        found(corpus, "E-6260", prefix="guidse")
-    assert error.value.code == "not_found" and "guides" in error.value.hint
 
 
 def test_what_no_role_may_read_is_not_searched(corpus: Corpus) -> None:
