@@ -10,7 +10,11 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.ingest import approximate_indexes, indexes
 from rolebundle.ingest.approximate_indexes import Optimized
-from rolebundle.ingest.default_model import contextual_model, count_waiting_for
+from rolebundle.ingest.default_model import (
+    building_note,
+    contextual_model,
+    count_waiting_for,
+)
 from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import try_lock
@@ -81,7 +85,10 @@ def complete(
     Raises:
         EmbedderError: the model is not available. Vectors that were stored before are kept.
     """
-    if not passages_waiting(workspace):
+    # A process that was killed may have embedded everything and not yet activated the index.
+    if not passages_waiting(workspace) and not (
+        _default_model(workspace) and building_note(workspace.corpus)
+    ):
         return None
     with try_lock(indexing_path(workspace.path)) as is_alone:
         if not is_alone:
@@ -93,11 +100,14 @@ def complete(
 def passages_waiting(workspace: Workspace) -> int:
     """How many chunks wait for the corpus's contextual model; 0 if it has none."""
     workspace.refresh()
-    corpus = workspace.corpus
-    if workspace.has_own_model or stored_manifest(corpus):
-        return 0
-    spec = contextual_model(corpus).spec
-    return count_waiting_for(corpus, spec) if spec else 0
+    spec = _default_model(workspace)
+    return count_waiting_for(workspace.corpus, spec) if spec else 0
+
+
+def _default_model(workspace: Workspace) -> ProviderSpec | None:
+    if workspace.has_own_model or stored_manifest(workspace.corpus):
+        return None
+    return contextual_model(workspace.corpus).spec
 
 
 def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbeddingEstimate:

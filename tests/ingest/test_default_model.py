@@ -25,7 +25,7 @@ from rolebundle.ingest import indexes
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.opening import open_reader
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.killing import run_child
 from support.sound import assert_sound
@@ -243,6 +243,17 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert monotonic() < end
         sleep(0.02)
+
+
+def test_an_index_that_was_complete_when_the_process_was_killed_is_activated(db: Path) -> None:
+    complete(db)
+    with open_writer(db) as corpus, corpus.writing():
+        [static] = [
+            i for i in vector_index.all_indexes(corpus) if i.identity.model.provider == "static"
+        ]
+        vector_index.activate_index(corpus, static)
+    complete(db)
+    assert active(db) == MINILM.name
 
 
 @pytest.mark.parametrize("corpora", [2, pytest.param(25, marks=pytest.mark.slow)])
