@@ -1,6 +1,6 @@
 """Measure the memory of three hosts: each with a server of its own, or attached to one server.
 
-Run: python benchmarks/attached.py [--hosts 3] [--provider static]
+Run: python benchmarks/attached.py [--hosts 3] [--model static]
 
 Each host asks a few questions, so that the model is loaded and the corpus is open. Resident memory
 (RSS) counts pages that processes share once for each; proportional memory (PSS) divides them.
@@ -98,7 +98,7 @@ def measure(command: str, db: Path, count: int, *options: str, server: int = 0) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=3)
-    parser.add_argument("--provider", default="static", help="PROVIDER[:MODEL] of the index")
+    parser.add_argument("--model", default="static", help="PROVIDER[:MODEL] of the index")
     arguments = parser.parse_args()
     provider, _, model = arguments.provider.partition(":")
     with tempfile.TemporaryDirectory() as folder:

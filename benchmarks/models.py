@@ -60,7 +60,7 @@ def corpora(collection: Path, folder: Path, model: str) -> tuple[Path, Path]:
 
 def _named(model: str) -> list[str]:
     provider, _, name = model.partition(":")
-    return ["--provider", provider, *(["--model", name] if name else [])]
+    return ["--model", f"{provider}:{name}" if name else provider]
 
 
 def memory(collections: Sequence[Path], model: str, count: int) -> None:

@@ -152,7 +152,7 @@ def _set_policy(path: Path) -> None:
     with open_writer(path) as corpus:
         set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
     with Admin(path) as admin:
-        # As `rolebundle scopes set` leaves it.
+        # As `rolebundle policy set` leaves it.
         admin.workspace.recorder.begin(admin.workspace.corpus)
 
 

@@ -1,4 +1,4 @@
-"""`rolebundle doctor --repair`: a new corpus from what can be trusted of a damaged one.
+"""`rolebundle corpus doctor --repair`: a new corpus from what can be trusted of a damaged one.
 
 The new file takes the place of the damaged one after a full check, and the damaged one is kept.
 Nothing is weakened: what cannot be trusted is not taken over, and without a policy that can be
@@ -139,7 +139,7 @@ def _repair(path: Path) -> RepairReport:
                 "beyond_repair",
                 f"{path}: nothing can be read from it, and nothing shows that it was a corpus; it "
                 "was not changed",
-                "run `rolebundle restore BACKUP`, or move it away and ingest the documents again",
+                "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
             )
         try:
             with open_writer(partial, lock=False) as new, salvage.copying(new):
@@ -154,7 +154,7 @@ def _repair(path: Path) -> RepairReport:
                     "repair_failed",
                     f"{path}: what can be saved does not pass the check ({problems[0].message}); "
                     "nothing was changed",
-                    "run `rolebundle restore BACKUP`, or ingest into a new file with --db",
+                    "run `rolebundle corpus restore BACKUP`, or ingest into a new file with --db",
                 )
             counts = corpus_counts(new)
             roots = sorted(
@@ -200,13 +200,13 @@ def _restore_rules(
     elif salvaged.had_policy or has_record:
         salvage.deny_everyone(new, now)
         notes.append(
-            "the policy cannot be read: every agent is denied until `rolebundle scopes set FILE`"
+            "the policy cannot be read: every agent is denied until `rolebundle policy set FILE`"
         )
     if salvaged.is_required or is_required:
         save_stored_audit(new, StoredAudit(True))
     notes += [
-        f"the embedding index is lost; if it is not the default, build it again: rolebundle embed "
-        f"--provider {name.partition(':')[0]} --model {name.partition(':')[2]}"
+        "the embedding index is lost; if it is not the default, build it again: "
+        f"rolebundle corpus embed --model {name}"
         for name in salvaged.indexes
     ]
     path_flags.save(new, ALL_LOST)

@@ -94,7 +94,7 @@ class Approvals:
                 raise UsageError(
                     "not_approved",
                     f"{location}: was not approved",
-                    "`rolebundle trust list` shows what was approved",
+                    "`rolebundle policy trust list` shows what was approved",
                 )
             details["revoked"] = 1
         return location

@@ -1,4 +1,4 @@
-"""The audit: its settings, its entries and rows, and the result of `audit verify`."""
+"""The audit: its settings, its entries and rows, and the result of `policy audit verify`."""
 
 from typing import Any, Literal, get_args
 
@@ -139,7 +139,7 @@ class AuditProblem(Contract):
 
 
 class AuditVerification(Contract):
-    """The answer to `audit verify`.
+    """The answer to `policy audit verify`.
 
     Attributes:
         ok: whether no row was changed, inserted or removed.
@@ -187,12 +187,12 @@ class CollectedAudit(Contract):
 
 
 class CollectedAudits(Contract):
-    """`audit collect`: the audits that were collected, or those in the collection."""
+    """`policy audit collect`: the audits that were collected, or those in the collection."""
 
     logs: list[CollectedAudit]
 
 
 class AuditRows(Contract):
-    """`audit list`."""
+    """`policy audit list`."""
 
     rows: list[AuditRow]

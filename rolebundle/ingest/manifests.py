@@ -80,7 +80,10 @@ def read_manifest(
         reason = _link_or_owner(status) or _why_not_counted(folder, root)
     if not reason:
         return parse_manifest(content, str(path))
-    approved, command = policy.approved.get(str(path)), f"rolebundle trust {quote(str(path))}"
+    approved, command = (
+        policy.approved.get(str(path)),
+        f"rolebundle policy trust {quote(str(path))}",
+    )
     if approved is None:
         return IgnoredManifest(str(path), f"{reason}; `{command}` approves it")
     if approved != content_hash(content):

@@ -142,8 +142,8 @@ def _missing(root: Root) -> str:
 def missing_root_hint(location: str) -> str:
     """What to do about a root that is not there."""
     return (
-        f"if it was moved: `rolebundle roots move {quote(location)} NEW`; "
-        f"if it was deleted: `rolebundle roots remove {quote(location)} --yes`"
+        f"if it was moved: `rolebundle corpus roots move {quote(location)} NEW`; "
+        f"if it was deleted: `rolebundle corpus roots remove {quote(location)} --yes`"
     )
 
 

@@ -68,7 +68,7 @@ class CollectedLog(AuditLog):
             raise UsageError(
                 "no_such_log",
                 f"{name[:40]!r} {problem}",
-                "run `rolebundle audit collect`, which lists the ids",
+                "run `rolebundle policy audit collect`, which lists the ids",
             )
         self.log_id = found[0]
 

@@ -107,7 +107,7 @@ class TestOpenAI:
         db = ingested(tmp_path)
         model = ("--model", openai.model) if openai.model else ()
         built = invoke(
-            "embed", "--provider", "openai", *model, "--embed-url", openai.url, "--db", db
+            "corpus", "embed", "--model", "openai", *model, "--embed-url", openai.url, "--db", db
         )
         assert built.code == 0, built.err
         bundle = invoke("retrieve", TASK, "--db", db, "--format", "json").json()

@@ -160,7 +160,7 @@ def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
     try:
         refused = run_child(lambda report: record_as_a_common_user(db, report))
         assert refused.reported == ["audit_unwritable"]
-        assert invoke_as_a_common_user("audit", "verify", "--db", db).code == 0
+        assert invoke_as_a_common_user("policy", "audit", "verify", "--db", db).code == 0
         assert {path.name for path in store.iterdir()} == {"c.db", "c.db.audit"}
     finally:
         store.chmod(stat.S_IRWXU)

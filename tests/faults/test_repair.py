@@ -255,9 +255,9 @@ def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
     for data in (b"# Not a database\n" * 400, bytes(9000), b"", random.Random(1).randbytes(9000)):
         db = tmp_path / "c.db"
         db.write_bytes(data)
-        outcome = invoke("doctor", "--repair", "--db", db)
+        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
         assert outcome.code == 7
-        assert "rolebundle restore" in outcome.err
+        assert "rolebundle corpus restore" in outcome.err
         assert db.read_bytes() == data
         assert list(tmp_path.iterdir()) == [db]
 
@@ -266,7 +266,7 @@ def test_what_cannot_be_saved_is_named(folder: Path, tree: Path, image: bytes) -
     db = folder / "named.db"
     db.write_bytes(image)
     raw(db, "UPDATE chunk SET content = 'forged' WHERE chunk_id LIKE '%n03.md%'")
-    outcome = invoke("doctor", "--repair", "--db", db)
+    outcome = invoke("corpus", "doctor", "--repair", "--db", db)
     assert outcome.code == 0
     assert "lost: notes/n03.md (n03.md)" in outcome.out
     assert f"rolebundle ingest --reread {tree}" in outcome.out
@@ -285,7 +285,7 @@ class TestNothingIsWeakened:
         db.write_bytes(image)
         policy = tmp_path / "policy.json"
         policy.write_text('{"agents": {"ada": {"scopes": ["shared"], "access_level": "internal"}}}')
-        assert invoke("scopes", "set", policy, "--db", db).code == 0
+        assert invoke("policy", "set", policy, "--db", db).code == 0
         return db
 
     def may_read(self, db: Path, agent: str) -> bool:
@@ -316,7 +316,7 @@ class TestNothingIsWeakened:
         assert not self.may_read(db, "ada")
         assert not self.may_read(db, "eve")
         policy = db.with_name("policy.json")
-        assert invoke("scopes", "set", policy, "--db", db).code == 0
+        assert invoke("policy", "set", policy, "--db", db).code == 0
         assert self.may_read(db, "ada")
 
     def test_a_file_that_cannot_be_read_denies_everyone(self, db: Path) -> None:
@@ -369,13 +369,13 @@ def test_files_of_others_are_left_alone(tmp_path: Path, image: bytes) -> None:
     foreign = tmp_path / "other.db"
     raw(foreign, "CREATE TABLE t (a)")
     data = foreign.read_bytes()
-    assert invoke("doctor", "--repair", "--db", foreign).code == 8
+    assert invoke("corpus", "doctor", "--repair", "--db", foreign).code == 8
     assert foreign.read_bytes() == data
     newer = tmp_path / "newer.db"
     newer.write_bytes(image)
     raw(newer, "PRAGMA user_version = 900", "ALTER TABLE chunk ADD COLUMN more TEXT")
-    assert invoke("doctor", "--repair", "--db", newer).code == 8
-    assert invoke("doctor", "--repair", "--db", tmp_path / "none.db").code == 2
+    assert invoke("corpus", "doctor", "--repair", "--db", newer).code == 8
+    assert invoke("corpus", "doctor", "--repair", "--db", tmp_path / "none.db").code == 2
 
 
 def test_refused_while_another_process_writes(
@@ -385,8 +385,8 @@ def test_refused_while_another_process_writes(
     db = tmp_path / "c.db"
     db.write_bytes(image)
     with open_writer(db):
-        assert invoke("doctor", "--repair", "--db", db).code == 5
-    assert invoke("doctor", "--repair", "--db", db).out.endswith("nothing to repair\n")
+        assert invoke("corpus", "doctor", "--repair", "--db", db).code == 5
+    assert invoke("corpus", "doctor", "--repair", "--db", db).out.endswith("nothing to repair\n")
 
 
 def test_status_names_the_doctor(tmp_path: Path, image: bytes) -> None:
@@ -394,4 +394,4 @@ def test_status_names_the_doctor(tmp_path: Path, image: bytes) -> None:
     db.write_bytes(image)
     outcome = invoke("status", "--repair", "--db", db)
     assert outcome.code == 2
-    assert "rolebundle doctor --repair" in outcome.err
+    assert "rolebundle corpus doctor --repair" in outcome.err

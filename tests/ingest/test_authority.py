@@ -142,7 +142,7 @@ def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int
             tree.write(f"{number}/a.md", "Text.\n")
             (tree.root / str(number) / ".git").mkdir()
             if number < 2:
-                assert invoke("trust", tree.root / str(number), "--db", tree.db).code == 0
+                assert invoke("policy", "trust", tree.root / str(number), "--db", tree.db).code == 0
             else:
                 approve(tree, tree.root / str(number))
         elif level == "front matter":

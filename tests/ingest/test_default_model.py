@@ -125,7 +125,7 @@ class TestChoice:
 
     def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db: Path) -> None:
         with patch.object(PackagedModel, "is_installed", PropertyMock(return_value=False)):
-            outcome = invoke("update", "--db", db)
+            outcome = invoke("ingest", "--db", db)
             assert (outcome.code, outcome.err) == (0, ""), outcome.err
             assert chosen(db)[0] is None
             status = invoke("status", "--db", db).out
@@ -135,14 +135,14 @@ class TestChoice:
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_MODEL", "static")
-        assert invoke("update", "--db", db).err == ""
+        assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "ROLEBUNDLE_MODEL=static")
 
-    @pytest.mark.parametrize("choice", [("--provider", "static"), ("use", "static:l2_supercat")])
+    @pytest.mark.parametrize("choice", [("--model", "static"), ("use", "static:l2_supercat")])
     def test_the_owners_choice_stays(self, db: Path, choice: tuple[str, ...]) -> None:
         complete(db)
-        assert invoke("embed", *choice, "--db", db).code == 0
-        assert invoke("update", "--db", db).err == ""
+        assert invoke("corpus", "embed", *choice, "--db", db).code == 0
+        assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "its owner chose it")
         assert active(db) == "l2_supercat"
 
@@ -178,7 +178,7 @@ class TestIngest:
         bundle = invoke("retrieve", "note about n13", "--db", db, "--format", "json").json()
         assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
         assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}
-        assert invoke("embed", "--db", db).code == 0
+        assert invoke("corpus", "embed", "--db", db).code == 0
         assert stored(db)["onnx"] == FILES + 3
 
     def test_what_takes_too_long_is_left(
@@ -186,13 +186,13 @@ class TestIngest:
     ) -> None:
         monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
         models[MINILM.name].before = lambda: sleep(0.01)
-        outcome = invoke("update", "--db", db)
+        outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0
-        assert "would take about" in outcome.err and "`rolebundle embed`" in outcome.err
+        assert "would take about" in outcome.err and "`rolebundle corpus embed`" in outcome.err
         assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
         asked = invoke("retrieve", "note about n3", "--db", db)
         assert f"of {FILES} passages; until it is complete, another index answers" in asked.err
-        assert invoke("embed", "--db", db).code == 0
+        assert invoke("corpus", "embed", "--db", db).code == 0
         assert active(db) == MINILM.name
 
     def test_an_interrupt_keeps_what_is_done(self, db: Path, models: dict[str, Contextual]) -> None:
@@ -204,11 +204,11 @@ class TestIngest:
                 raise KeyboardInterrupt
 
         models[MINILM.name].before = interrupt
-        assert invoke("update", "--db", db).code == 130
+        assert invoke("ingest", "--db", db).code == 130
         done = stored(db)["onnx"]
         assert 0 < done < FILES and active(db) == "l2_supercat"
         models[MINILM.name].before = lambda: None
-        assert f"{FILES - done} passages embedded" in invoke("update", "--db", db).err
+        assert f"{FILES - done} passages embedded" in invoke("ingest", "--db", db).err
         assert active(db) == MINILM.name
 
     def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
@@ -218,7 +218,7 @@ class TestIngest:
             raise EmbedderError("model_hash", "it is another file", "install it again")
 
         models[MINILM.name].before = fail
-        outcome = invoke("update", "--db", db)
+        outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
 
 

@@ -24,8 +24,8 @@ def test_a_manifest_in_a_checkout_counts_after_approval(tree: Tree, mark: str) -
     folder = checkout(tree, mark)
     report = tree.ingest()
     assert (codes(report), tree.at("lib/deep/a.md").trust_tier) == (["manifest_ignored"], "general")
-    assert f"rolebundle trust {folder / 'rolebundle.toml'}" in report.notes[0].message
-    assert invoke("trust", folder, "--db", tree.db).code == 0
+    assert f"rolebundle policy trust {folder / 'rolebundle.toml'}" in report.notes[0].message
+    assert invoke("policy", "trust", folder, "--db", tree.db).code == 0
     report = tree.ingest()
     assert [(grant.path, grant.documents) for grant in report.grants] == [
         ("lib/deep/rolebundle.toml", 1)
@@ -37,18 +37,18 @@ def test_a_manifest_in_a_checkout_counts_after_approval(tree: Tree, mark: str) -
     approve(tree, folder / "rolebundle.toml")
     tree.ingest()
     assert tree.at("lib/deep/a.md").trust_tier == "preferred"
-    assert str(folder) in invoke("trust", "list", "--db", tree.db).out
-    assert invoke("trust", "revoke", folder, "--db", tree.db).code == 0
+    assert str(folder) in invoke("policy", "trust", "list", "--db", tree.db).out
+    assert invoke("policy", "trust", "revoke", folder, "--db", tree.db).code == 0
     tree.ingest()
     assert tree.at("lib/deep/a.md").trust_tier == "general"
-    assert invoke("trust", "revoke", folder, "--db", tree.db).code == 2
+    assert invoke("policy", "trust", "revoke", folder, "--db", tree.db).code == 2
 
 
 def test_a_manifest_that_does_not_count_is_not_parsed(tree: Tree) -> None:
     folder = checkout(tree)
     (folder / "rolebundle.toml").write_text("no TOML")
     assert codes(tree.ingest()) == ["manifest_ignored"]
-    assert invoke("trust", folder, "--db", tree.db).code == 3
+    assert invoke("policy", "trust", folder, "--db", tree.db).code == 3
 
 
 def test_the_root_may_be_a_checkout(tree: Tree) -> None:

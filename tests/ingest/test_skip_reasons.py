@@ -88,7 +88,7 @@ def test_a_named_file_that_is_not_ingested_is_a_failure(
     assert out.json()["failed"] == [str(tree / name) for name in failed]
     assert ("[not_ingested]" in out.err) == bool(failed)
     assert out.json()["documents"] == ("a.md" in names or names == ["."])
-    assert invoke("update", "--db", db).code == 0
+    assert invoke("ingest", "--db", db).code == 0
 
 
 def test_a_named_folder_that_cannot_be_listed_is_a_failure(

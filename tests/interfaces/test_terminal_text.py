@@ -129,7 +129,7 @@ TASK = "Review the token refresh flow"
         ("why", AUDIT, TASK, "--lexical-only", "--limit", "1"),
         ("compare", TASK, "--roles", "code-reviewer,product-manager", "--lexical-only"),
         ("get", AUDIT),
-        ("multi-get", "security/*.md"),
+        ("get", "security/*.md"),
         ("ls",),
         ("grep", "token", "--limit", "1000"),
         ("status",),

@@ -304,12 +304,12 @@ def test_rows_with_control_characters_are_printed_safely(home: Path, file: Path)
     forge(
         file, time=evil, kind=evil, agent=evil, query=evil, details={evil: evil}, blocked={evil: 1}
     )
-    outcome = invoke("audit", "collect", file, "--db", home)
+    outcome = invoke("policy", "audit", "collect", file, "--db", home)
     assert outcome.code == 0
     log_id = outcome.out.split()[1]
     outputs = [outcome.out]
     for arguments in (("list",), ("show", "13"), ("export",), ("verify",)):
-        read = invoke("audit", *arguments, "--collected", log_id[:8], "--db", home)
+        read = invoke("policy", "audit", *arguments, "--collected", log_id[:8], "--db", home)
         assert read.code == 0
         outputs += [read.out, read.err]
     for output in outputs:
@@ -477,12 +477,12 @@ def make_corpus(home: Path) -> None:
 
 def test_the_command(home: Path, replica: Path, file: Path) -> None:
     def at(*arguments: str | Path) -> Outcome:
-        return invoke("audit", *arguments, "--db", home)
+        return invoke("policy", "audit", *arguments, "--db", home)
 
     assert at("collect", file).code == 2, "there is no corpus"
     make_corpus(home)
     assert (at("collect").code, at("collect").err) == (0, "no audit was collected\n")
-    assert at("set", "--mode", "on").code == 0
+    assert at("set", "on").code == 0
     shutil.copy(home, replica)  # SOURCE may be a replica: its audit is beside it.
     outcome = at("collect", replica, "--json")
     (log,) = outcome.json()["logs"]

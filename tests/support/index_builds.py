@@ -70,6 +70,15 @@ def codes(bundle: Any) -> set[str]:
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
     outcome = invoke(
-        "embed", "--provider", kind, "--model", MODEL, "--embed-url", server.url, "--db", db
+        "corpus",
+        "embed",
+        "--provider",
+        kind,
+        "--model",
+        MODEL,
+        "--embed-url",
+        server.url,
+        "--db",
+        db,
     )
     assert outcome.code == 0, outcome.err

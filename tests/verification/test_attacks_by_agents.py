@@ -57,13 +57,15 @@ def of_documents(bundle: RetrievalBundle) -> dict[str, Any]:
         "selected": [one for one in whole["selected"] if one["chunk_id"] not in facts],
         "rejected": [one for one in whole["rejected"] if "/fact-" not in one["chunk_id"]],
         **{name: whole[name] for name in ("query", "warnings", "fallback", "evidence", "weights")},
-        "postures": [whole["provenance"][f"{name}_posture"] for name in ("trust", "freshness")],
+        "postures": [
+            whole["provenance"][f"{name}_posture"] for name in ("policy", "trust", "freshness")
+        ],
     }
 
 
 def lookups(db: Path) -> list[str]:
     """What the reader finds by names and lines."""
-    commands = (("grep", "limit"), ("ls",), ("ls", "*.md"), ("multi-get", "**"), ("get", "limit"))
+    commands = (("grep", "limit"), ("ls",), ("ls", "*.md"), ("get", "**"), ("get", "limit"))
     outcomes = [invoke(*command, "--agent", "eve", "--db", db) for command in commands]
     return [outcome.out + outcome.err for outcome in outcomes]
 

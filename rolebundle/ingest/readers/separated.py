@@ -52,7 +52,7 @@ class SeparatedReader:
             raise DocumentError(
                 "no_separator",
                 f"{path}: the reader `separated` requires a separator",
-                "set `separator` in rolebundle.toml, or --separator",
+                "set `separator` in rolebundle.toml",
             )
         file = open_text(data, path)
         used_keys: set[str] = set()

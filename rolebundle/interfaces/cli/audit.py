@@ -1,4 +1,4 @@
-"""`rolebundle audit list | show | verify | export | set | collect`: who asked and got what."""
+"""`rolebundle policy audit`: who asked and got what."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from rolebundle.contracts.audit import (
-    AUDIT_KINDS,
     AUDIT_MODES,
     QUERY_MODES,
     AuditMode,
@@ -23,7 +22,7 @@ from rolebundle.contracts.audit import (
 from rolebundle.contracts.base import Contract
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.policy.audit import AuditLog, iso_moment
+from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_collection import CollectedLog, collected_logs
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
@@ -60,10 +59,10 @@ def audit() -> None:
     only appended, and each row has the hash of the row before it.
 
     \b
-    rolebundle audit set --mode required --query digest
-    rolebundle audit list --limit 5
-    rolebundle audit verify
-    rolebundle audit collect /mnt/laptops
+    rolebundle policy audit set required --query digest
+    rolebundle policy audit list --limit 5
+    rolebundle policy audit verify
+    rolebundle policy audit collect /mnt/laptops
     """
 
 
@@ -72,13 +71,6 @@ def audit() -> None:
 @_collected_option
 @_agent_option
 @click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
-@click.option(
-    "--kind",
-    type=click.Choice(AUDIT_KINDS),
-    metavar="KIND",
-    help="Only rows of this kind, such as retrieve.",
-)
-@click.option("--since", metavar="TIME", help="Only rows from this ISO 8601 time on.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -92,29 +84,20 @@ def list_command(
     collected: str | None,
     agent: str | None,
     by: str | None,
-    kind: str | None,
-    since: str | None,
     limit: int,
     as_json: bool,
 ) -> None:
     """List the newest rows, the newest last.
 
     \b
-    rolebundle audit list --kind retrieve --limit 50
-    rolebundle audit list --by reviewer-bot --since 2026-11-01 --json
-    rolebundle audit list --agent reviewer-bot
+    rolebundle policy audit list --limit 50
+    rolebundle policy audit list --by reviewer-bot --json
+    rolebundle policy audit list --agent reviewer-bot
     """
     if agent is not None and by is not None:
         raise click.UsageError("--agent reads only its own rows; leave out --by")
     with _log(db, collected) as log:
-        newest = log.rows(
-            agent,
-            by=by,
-            kind=kind or "",
-            since=iso_moment(since) if since else "",
-            limit=limit,
-            newest=True,
-        )
+        newest = log.rows(agent, by=by, limit=limit, newest=True)
         rows = list(newest)[::-1]
     if as_json:
         _print_json(AuditRows(rows=rows).model_dump())
@@ -137,8 +120,8 @@ def show_command(
     """Show one row by its number in the list.
 
     \b
-    rolebundle audit show 12
-    rolebundle audit show 1 --agent reviewer-bot --json
+    rolebundle policy audit show 12
+    rolebundle policy audit show 1 --agent reviewer-bot --json
     """
     with _log(db, collected) as log:
         row = log.row(seq, agent)
@@ -166,9 +149,9 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
     detect that, keep the head where they cannot write, and give it with --expect.
 
     \b
-    rolebundle audit verify
-    rolebundle audit verify --expect "$(cat /elsewhere/head)"
-    rolebundle audit verify --json
+    rolebundle policy audit verify
+    rolebundle policy audit verify --expect "$(cat /elsewhere/head)"
+    rolebundle policy audit verify --json
     """
     with _log(db, collected) as log:
         result = log.verify(expect or ("" if collected else _known_head(db)))
@@ -179,7 +162,7 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
     if result.problem is not None:
         hint = "keep the file as evidence and compare it with a backup or an export"
         if not collected:
-            hint += "; to start a new audit, move the file away and run `rolebundle audit set`"
+            hint += "; for a new audit, move the file away and run `rolebundle policy audit set`"
         raise CorpusCorrupt(
             "audit_tampered",
             f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
@@ -195,20 +178,14 @@ def verify_command(db: str | None, collected: str | None, expect: str, as_json: 
 @db_option
 @_collected_option
 @_agent_option
-@click.option(
-    "--jsonl",
-    is_flag=True,
-    expose_value=False,
-    help="No effect: the output always has one row per line.",
-)
 def export_command(db: str | None, collected: str | None, agent: str | None) -> None:
     """Print all rows as lines of JSON, the oldest first.
 
     The hash of a row is the SHA-256 of its line without the hash.
 
     \b
-    rolebundle audit export --jsonl > audit.jsonl
-    rolebundle audit export --jsonl --agent reviewer-bot
+    rolebundle policy audit export > audit.jsonl
+    rolebundle policy audit export --agent reviewer-bot
     """
     with _log(db, collected) as log:
         for line in log.export(agent):
@@ -217,11 +194,7 @@ def export_command(db: str | None, collected: str | None, agent: str | None) -> 
 
 @audit.command("set")
 @db_option
-@click.option(
-    "--mode",
-    type=click.Choice(AUDIT_MODES),
-    help="on: warn if no record can be made. required: then give no answer.",
-)
+@click.argument("mode", type=click.Choice(AUDIT_MODES), required=False)
 @click.option(
     "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
 )
@@ -231,14 +204,15 @@ def set_command(
 ) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 
-    Without options, show the settings. The mode `required` is also stored in the corpus, with the
+    on: warn if no record can be made. required: then give no answer. Without MODE, the mode stays,
+    and the settings are shown. The mode `required` is also stored in the corpus, with the
     audit's head. Then an audit that is missing or shortened gives no answers, until it is back or
-    until `--mode required` is set again, which records how many rows are lost.
+    until `required` is set again, which records how many rows are lost.
 
     \b
-    rolebundle audit set --mode on
-    rolebundle audit set --mode required --query text
-    rolebundle audit set --mode off
+    rolebundle policy audit set on
+    rolebundle policy audit set required --query text
+    rolebundle policy audit set off
     """
     path = corpus_path(db)
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
@@ -273,9 +247,9 @@ def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) ->
     unreadable  nothing was collected
 
     \b
-    rolebundle audit collect /mnt/laptops/ana/team.db.audit
-    rolebundle audit collect ~/Sync/replicas --json
-    rolebundle audit list --collected 3f9a
+    rolebundle policy audit collect /mnt/laptops/ana/team.db.audit
+    rolebundle policy audit collect ~/Sync/replicas --json
+    rolebundle policy audit list --collected 3f9a
     """
     path = corpus_path(db)
     if sources:

@@ -1,4 +1,4 @@
-"""`rolebundle bridges`: similar passages in different scopes."""
+"""`rolebundle policy bridges`: similar passages in different scopes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_answer, progress_bar
 from rolebundle.text.counts import counted
 
+_THRESHOLD = 0.6
+"""The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text)."""
+
 
 @click.command()
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.6,
-    show_default=True,
-    help="The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text).",
-)
 @click.option(
     "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
 )
 @db_option
 @json_option
-def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None:
+def bridges(limit: int, db: str | None, as_json: bool) -> None:
     """Find passages in different scopes whose vectors are close, for the owner of the corpus.
 
     A pair may be material that could be linked, or a document that is in the wrong scope. For two
@@ -31,11 +27,11 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     threshold are shown, too. Agents cannot call this.
 
     \b
-    rolebundle bridges
-    rolebundle bridges --threshold 0.8 --limit 20 --json
+    rolebundle policy bridges
+    rolebundle policy bridges --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
-        report = admin.policy.find_bridges(threshold, limit, progress=progress)
+        report = admin.policy.find_bridges(_THRESHOLD, limit, progress=progress)
     lines = [_lines(bridge) for bridge in report.bridges]
     if report.below:
         lines += [f"under the threshold of {report.threshold}:", *map(_lines, report.below)]
@@ -53,7 +49,7 @@ def _lines(bridge: BridgePair) -> str:
 
 def _summary(report: BridgeReport) -> str:
     if report.scopes < 2:
-        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
+        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle policy`"
     pairs = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
     more = "; there are more, see --limit" if report.more else ""
     return f"{pairs}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"

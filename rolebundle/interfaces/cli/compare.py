@@ -19,11 +19,11 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
-    color_option,
     engine_options,
     html_option,
     json_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.layout import columns as display_width
 from rolebundle.interfaces.layout import folded, terminal_width
@@ -60,7 +60,7 @@ _COPY_CHARS = 1_000
 )
 @json_option
 @html_option
-@color_option
+@with_style
 def compare(
     task: str,
     roles: str,

@@ -57,7 +57,7 @@ def gate() -> None:
 
 @gate.command("start")
 @_contract
-@click.option("--restart", is_flag=True, help="Replace the baseline of an earlier start.")
+@click.option("--yes", "restart", is_flag=True, help="Replace the baseline of an earlier start.")
 @db_option
 @json_option
 def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) -> None:
@@ -65,7 +65,7 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
 
     \b
     rolebundle gate start report.gate.toml
-    rolebundle gate start report.gate.toml --restart
+    rolebundle gate start report.gate.toml --yes
     """
     with admin_for(db) as admin:
         started = admin.gates.start(contract, restart=restart)
@@ -127,7 +127,7 @@ def facts_command(
 
 @gate.command("approve")
 @_contract
-@click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
+@click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
 @click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
 @db_option
 def approve_command(contract: Path, revoke: bool, inline_code: bool, db: str | None) -> None:
@@ -138,7 +138,7 @@ def approve_command(contract: Path, revoke: bool, inline_code: bool, db: str | N
     \b
     rolebundle gate approve report.gate.toml
     rolebundle gate approve report.gate.toml --inline-code
-    rolebundle gate approve report.gate.toml --revoke
+    rolebundle gate approve report.gate.toml --undo
     """
     with admin_for(db) as admin:
         if revoke:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
@@ -38,14 +39,12 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
     type=NonEmptyPath(),
     help="A report of `eval --json` to look at. May be repeated.",
 )
-@click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
 def inspect(
     bundle_file: BinaryIO | None,
     html_file: Path | None,
     agent: str | None,
     port: int,
     reports: tuple[Path, ...],
-    no_browser: bool,
     options: EngineOptions,
 ) -> None:
     """Show answers, roles, documents and the corpus in a browser.
@@ -58,7 +57,7 @@ def inspect(
 
     \b
     rolebundle inspect
-    rolebundle inspect --db team.db --agent review-bot --no-browser
+    rolebundle inspect --db team.db --agent review-bot
     rolebundle inspect --report before.json --report after.json
     rolebundle inspect bundle.json --html answer.html
     """
@@ -92,7 +91,7 @@ def inspect(
         app.status(Parameters([]))
         server = InspectServer(app, listener, token)
         click.echo(address)
-        if not no_browser:
+        if sys.stderr.isatty():
             # A browser in the terminal ends before `open` returns, and waits for the server.
             opened = server.address_for_browser()
             Thread(target=webbrowser.open, args=(opened,), daemon=True).start()

@@ -140,7 +140,7 @@ def to(
         return
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
-        click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
+        click.echo(f"{warning} (`rolebundle status`, `rolebundle policy show`)", err=True)
     if report.history is not None:
         print_erased([report.history])
         print_not_erased([report.history])

@@ -1,4 +1,4 @@
-"""`rolebundle purge`: erase documents from the corpus, and every byte of them from its files."""
+"""`rolebundle corpus purge`: erase documents, and every byte of them from the files."""
 
 from __future__ import annotations
 
@@ -27,23 +27,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|SOURCE]...")
+@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|GLOB|SOURCE]...")
 @db_option
-@click.option(
-    "--matching", default="", metavar="GLOB", help="Purge documents whose path or id matches."
-)
 @click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
-@click.option("--finish", "finishing", is_flag=True, help="Complete a pending purge.")
 @click.option(
     "--backups",
     is_flag=True,
-    help="Also delete the backups that migrations made. Without names, also complete a pending "
-    "purge.",
+    help="Also delete the backups that migrations made.",
 )
 @click.option(
     "--erase-published",
@@ -55,12 +50,10 @@ if TYPE_CHECKING:
 def purge(
     names: tuple[str, ...],
     db: str | None,
-    matching: str,
     as_sources: bool,
     decisions: tuple[str, ...],
     dry_run: bool,
     yes: bool,
-    finishing: bool,
     backups: bool,
     erase_published: bool,
     as_json: bool,
@@ -70,11 +63,11 @@ def purge(
     Text, words, titles, paths, ids and vectors are erased. Remembered facts that cite one of the
     documents are erased, too. The whole file is rewritten, which needs disk space for two more
     copies. The receipt records that something was erased, but not what. If another process is still
-    reading the old data, the purge is pending (exit code 5). `--finish` or the next ingest
-    completes it.
+    reading the old data, the purge is pending (exit code 5). A purge without names or the next
+    ingest completes it.
 
-    A document is named by its id, by the path of its file, here or in the corpus, or by a chunk id
-    or path:start-end: the whole document is erased.
+    A document is named by its id, by the path of its file, here or in the corpus, by a chunk id or
+    path:start-end, or by a glob of paths or ids: the whole document is erased.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -86,24 +79,17 @@ def purge(
     that text stays. Freed blocks of the disk are not overwritten.
 
     \b
-    rolebundle purge hr/reviews-2025.md --dry-run
-    rolebundle purge old-wiki --source --yes
-    rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
-    rolebundle purge --finish
-    rolebundle purge --erase-published --dry-run
+    rolebundle corpus purge hr/reviews-2025.md --dry-run
+    rolebundle corpus purge old-wiki --source --yes
+    rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
+    rolebundle corpus purge
+    rolebundle corpus purge --erase-published --dry-run
     """
     from rolebundle.admin.purges import PurgeSelection
     from rolebundle.replication.erasure import visit_stores
 
-    selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
-    chosen = bool(names or matching or decisions)
-    if chosen and finishing:
-        raise click.UsageError("--finish takes no names and no --matching")
-    if not (chosen or finishing or backups or erase_published):
-        raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, --decision ID, --finish, "
-            "--backups or --erase-published"
-        )
+    selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
+    chosen = bool(names or decisions)
     with admin_for(db) as admin:
         if dry_run:
             plan = admin.purges.plan(selection) if chosen else None
@@ -127,7 +113,7 @@ def purge(
             backups_deleted=deleted,
             stores=visit_stores(admin.workspace.corpus, erase=True) if erase_published else [],
         )
-    _report(result, finishing, as_json)
+    _report(result, not chosen, as_json)
     _refuse_pending(receipts, admin.workspace.path)
     _refuse_if_not_erased(result.stores)
 
@@ -299,7 +285,7 @@ def _refuse_if_not_erased(stores: Sequence[StoreHistory]) -> None:
         raise StorageError(
             "stores_not_erased",
             f"older states of replicas may be left in {', '.join(targets)}",
-            "do what is said above, then run `rolebundle purge --erase-published`",
+            "do what is said above, then run `rolebundle corpus purge --erase-published`",
         )
 
 
@@ -329,6 +315,4 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
         kind = CorpusBusy
         problem = f"{unfindable} corpus, because another process is reading or writing it"
         step = "end that process or wait for it"
-    raise kind(
-        "purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle purge --finish`"
-    )
+    raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")

@@ -15,12 +15,12 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
-    color_option,
     engine_options,
     html_option,
     overlay_option,
     request_file_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
@@ -48,7 +48,7 @@ from rolebundle.storage.indexes.vector_index import all_indexes
 @click.option(
     "-0", "--null", is_flag=True, help="End each path with a NUL character, for xargs -0."
 )
-@color_option
+@with_style
 @html_option
 @request_options(RetrievalRequest, without=["task"])
 @overlay_option

@@ -1,4 +1,4 @@
-"""`rolebundle trust PATH | list | revoke`: manifests that count by the owner's approval."""
+"""`rolebundle policy trust PATH | list | revoke`: manifests that count by the owner's approval."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def trust() -> None:
     afterwards.
 
     \b
-    rolebundle trust projects/library/rolebundle.toml
-    rolebundle trust list
-    rolebundle trust revoke projects/library
+    rolebundle policy trust projects/library/rolebundle.toml
+    rolebundle policy trust list
+    rolebundle policy trust revoke projects/library
     """
 
 
@@ -33,10 +33,10 @@ def trust() -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @db_option
 def approve_command(path: Path, db: str | None) -> None:
-    """Approve a manifest as it is now. `rolebundle trust PATH` does the same.
+    """Approve a manifest as it is now. `rolebundle policy trust PATH` does the same.
 
     \b
-    rolebundle trust approve projects/library
+    rolebundle policy trust approve projects/library
     """
     with admin_for(db) as admin:
         approval = admin.approvals.approve_manifest(path)
@@ -50,8 +50,8 @@ def list_command(db: str | None, as_json: bool) -> None:
     """List the approved manifests, and the contracts that `rolebundle gate approve` approved.
 
     \b
-    rolebundle trust list
-    rolebundle trust list --json
+    rolebundle policy trust list
+    rolebundle policy trust list --json
     """
     with admin_for(db) as admin:
         stored = approvals(admin.workspace.corpus)
@@ -75,7 +75,7 @@ def revoke_command(path: Path, db: str | None) -> None:
     """Withdraw the approval of a manifest, which may be gone.
 
     \b
-    rolebundle trust revoke projects/library
+    rolebundle policy trust revoke projects/library
     """
     with admin_for(db) as admin:
         location = admin.approvals.revoke_manifest(path)

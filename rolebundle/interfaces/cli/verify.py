@@ -21,11 +21,9 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
-    allow_host_option,
     db_option,
     html_option,
     json_option,
-    judge_options,
     overlay_dir_option,
     overlay_option,
     request_options,
@@ -57,8 +55,6 @@ _LOCATOR_CHARS = 1_000
 @request_options(VerifyRequest, without=["draft", "bundle"])
 @overlay_option
 @overlay_dir_option
-@judge_options
-@allow_host_option
 @html_option
 @json_option
 @click.pass_context
@@ -70,9 +66,6 @@ def verify(
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
-    judge: str,
-    judge_url: str,
-    allow_host: str,
     html_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -93,8 +86,8 @@ def verify(
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
     bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **fields})
-    options = EngineOptions(db, overlay_dirs, "", allow_host, judge, judge_url)
-    with options.engine() as engine:
+    options = EngineOptions(db, overlay_dirs)
+    with options.engine(judging=True) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
         if html_file is not None:

@@ -165,7 +165,7 @@ def _remarks(
         yield (
             "bad",
             f"The audit cannot be read: {owner.audit_problem}",
-            "run `rolebundle audit verify`",
+            "run `rolebundle policy audit verify`",
         )
     yield from _replication_remarks(status)
     if quarantined := owner.verdicts.get("quarantine", 0):
@@ -181,21 +181,21 @@ def _remarks(
             yield (
                 "caution",
                 f"{count} without a vector: only their words are searched.",
-                "run `rolebundle embed`",
+                "run `rolebundle corpus embed`",
             )
         if index.active and index.fast_doubt:
             yield (
                 "caution",
                 f"The fast index is not used: {index.fast_doubt}",
-                "run `rolebundle embed --optimize`",
+                "run `rolebundle corpus embed --optimize`",
             )
     if not status.indexes and status.corpus.chunks:
-        yield "caution", "No model: only words are searched.", "run `rolebundle embed`"
+        yield "caution", "No model: only words are searched.", "run `rolebundle corpus embed`"
     if status.fast_index_would_pay:
         yield (
             "plain",
             "An approximate index would make answers faster.",
-            "run `rolebundle embed --optimize`",
+            "run `rolebundle corpus embed --optimize`",
         )
     if problem := _watch_problem(status.watch, now):
         yield "caution", problem, "run `rolebundle watch`"

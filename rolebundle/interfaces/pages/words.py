@@ -50,7 +50,7 @@ REJECTION_ADVICE: Mapping[RejectionCode, str] = {
     "conflict_downrank": "Use the newer document.",
     "budget_cut": "Raise the limit to see more.",
     "already_seen": "Ask without `seen` to get it again.",
-    "quarantined": "The owner can look with `rolebundle quarantine` and release it.",
+    "quarantined": "The owner can look with `rolebundle corpus quarantine` and release it.",
 }
 WARNING_ADVICE: Mapping[WarningCode, str] = packet.ADVICE
 WARNING_NOTE: Mapping[str, str] = {

@@ -73,7 +73,7 @@ def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
     suffixes = {"task_words": " for the task's words", "role_words": " for the role's words"}
     label = f"{measure}{suffixes.get(lane.by, '')}"
     if lane.score is None:
-        return "a vector, which `rolebundle embed` makes: it has none yet"
+        return "a vector, which `rolebundle corpus embed` makes: it has none yet"
     lacking = ""
     if lane.by == "task_words" and not words.task_found:
         lacking = f"none of {_listed(words.task_missing, 'and')} occurs in it"

@@ -126,7 +126,9 @@ def _no_collection(path: Path) -> RolebundleError:
             "foreign_file", f"{path}: is not a file", "move it away: this name is the collection's"
         )
     return UsageError(
-        "no_collection", f"{path}: no audit was collected", "run `rolebundle audit collect SOURCE`"
+        "no_collection",
+        f"{path}: no audit was collected",
+        "run `rolebundle policy audit collect SOURCE`",
     )
 
 

@@ -24,7 +24,7 @@ def prepared(sample_with_vectors: Path, tmp_path_factory: pytest.TempPathFactory
     tree.mkdir()
     (tree / "hidden.md").write_text(f"# Hidden\n\ntext{HIDDEN} more\n", encoding="utf-8")
     (tree / "plan.md").write_text("# The plan\n\nA token is rotated.\n", encoding="utf-8")
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     (folder / "policy.json").write_text(json.dumps(POLICY), encoding="utf-8")
     return folder

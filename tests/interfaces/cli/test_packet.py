@@ -51,7 +51,7 @@ def test_an_agents_packet_names_nothing_hidden(sample_db: Path, tmp_path: Path) 
     assert "pentest-2026-09-summary" in invoke(*ask).out
     policy = tmp_path / "policy.toml"
     policy.write_text('[reader]\nscopes = ["mossline"]\naccess_level = "internal"\n')
-    assert invoke("scopes", "set", policy, "--db", sample_db).code == 0
+    assert invoke("policy", "set", policy, "--db", sample_db).code == 0
     packet = invoke(*ask, "--agent", "reader").out
     assert "\n[1] " in packet
     assert "pentest-2026-09-summary" not in packet, "it is confidential"

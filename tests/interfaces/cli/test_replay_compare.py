@@ -47,7 +47,7 @@ def refused(outcome: Outcome, code: str) -> None:
 
 class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
-        reply = invoke("replay", bundle, "--db", sample_db, "--exit-code")
+        reply = invoke("replay", bundle, "--db", sample_db)
         assert (reply.code, reply.err) == (0, "")
         assert reply.out.startswith(
             "the answer is the same today: mossline-security-reviewer · Review"
@@ -89,7 +89,7 @@ class TestReplay:
             "new: not proposed → rank 1",
         ):
             assert line in reply.out
-        coded = invoke("replay", path, "--db", db, "--exit-code", "--json")
+        coded = invoke("replay", path, "--db", db, "--json")
         assert (coded.code, coded.err) == (1, "")
         assert coded.json()["same"] is False
 
@@ -228,7 +228,7 @@ class TestCompare:
         assert outcome.code == 3
 
     def test_the_demo_may_have_a_corpus_of_its_own(self, tmp_path: Path) -> None:
-        outcome = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
+        outcome = invoke("overlay", "demo", "--lexical-only", "--db", tmp_path / "demo.db")
         assert outcome.code == 0
         assert "Threat model for offline" in outcome.out
         assert "rolebundle retrieve" in outcome.err

@@ -42,7 +42,7 @@ def make(folder: Path) -> None:
         name="team.db",
     )
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    assert invoke("scopes", "set", folder / "policy.toml", "--db", db).code == 0
+    assert invoke("policy", "set", folder / "policy.toml", "--db", db).code == 0
     assert invoke("publish", "keygen", folder / "team.key").code == 0
 
 
@@ -143,9 +143,9 @@ def test_a_reader_sees_for_which_agent_it_is(db: Path) -> None:
     assert "generation 1 of head office for the agent ada, 1 document" in (
         pull(db, db.parent / "share", replica).out
     )
-    assert "from head office, with this replica" in invoke("scopes", "show", "--db", replica).out
+    assert "from head office, with this replica" in invoke("policy", "show", "--db", replica).out
     status = invoke("status", "--db", replica).out
-    assert "rolebundle embed" not in status
+    assert "rolebundle corpus embed" not in status
     places = [status.index(line) for line in ("replica of head office for ada", "embeddings: ")]
     assert places == sorted(places), "lines about the index stand together"
 

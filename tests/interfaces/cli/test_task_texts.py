@@ -136,12 +136,12 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
         (("get", bad), 2),
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),
-        (("backup", bad), 2),
-        (("backup", "--rotate", bad), 2),
-        (("quarantine", "release", bad), 2),
+        (("corpus", "backup", bad), 2),
+        (("corpus", "backup", "--rotate", bad), 2),
+        (("corpus", "quarantine", "release", bad), 2),
         (("mark", "remove", bad), 2),
         (("remember", "forget", bad, "--by", "Ana"), 2),
-        (("demo", "--db", bad), 2),
+        (("overlay", "demo", "--db", bad), 2),
     ):
         more = () if len(arguments) == 1 or "--db" in arguments else ("--db", sample_db)
         outcome = run(*arguments, *more)

@@ -153,7 +153,7 @@ def test_an_attached_client_gets_the_answers_of_a_process_of_its_own(db: Path, p
         request(6, "shutdown"),
     ]
     alone = subprocess.run(
-        [*forked_program(), "serve", "--db", str(db), "--no-attach"],
+        [*forked_program(), "serve", "--db", str(db)],
         input=b"\n".join(lines) + b"\n",
         capture_output=True,
         check=True,

@@ -287,7 +287,7 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
 
 
 def test_preloading_a_missing_corpus_is_reported_and_survived(tmp_path: Path) -> None:
-    talk = Conversation(tmp_path / "none.db", "--preload")
+    talk = Conversation(tmp_path / "none.db")
     talk.send({**CALL, "params": {"name": "list_roles", "arguments": {}}})
     assert "mossline" in json.loads(talk.line())["result"]["content"][0]["text"]
     assert b"not loaded ahead" in talk.ended(time.monotonic()).stderr

@@ -203,9 +203,9 @@ def test_ingest_if_it_may_write(tmp_path: Path) -> None:
 
 
 def test_preload(small_db: Path, tmp_path: Path) -> None:
-    with Served("--db", small_db, "--preload") as server:
+    with Served("--db", small_db) as server:
         alive(server)
-    with Served("--db", tmp_path / "missing.db", "--preload") as server:
+    with Served("--db", tmp_path / "missing.db") as server:
         assert server.ask("roles.list")["result"]
         _, err = server.end_of_input()
         assert "corpus_missing" in err

@@ -109,7 +109,7 @@ def test_both_kinds_are_in_one_warning_and_change_nothing_else(
     after = engine.retrieve(REQUEST)
     assert warnings_of(after)["SOURCE_CHANGED"] == (
         "since the ingest: 1 file (a.md) changed; 1 file (b.md) no longer there; "
-        "run `rolebundle update`"
+        "run `rolebundle ingest`"
     )
     assert after.without_timings() == before.without_timings()
     assert engine.replay(before).same

@@ -288,7 +288,7 @@ class TestEachVerdict:
         )
         assert verdict == "lane_down"
         assert "(candidates rejected: 1 low_score)" in message
-        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle embed`")
+        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle corpus embed`")
 
     def test_an_incomplete_search_has_no_verdict_all_forbidden(self) -> None:
         post = document("post", ["token rotation"], source_id="blog")

@@ -352,7 +352,7 @@ class TestNeverProposed:
         with built(tmp_path, documents, PROVIDER, waiting=1) as corpus:
             found = why(corpus, "zzz#0", None, PROVIDER, task="token")
         assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
-        assert "a vector, which `rolebundle embed` makes" in found.needs[0]
+        assert "a vector, which `rolebundle corpus embed` makes" in found.needs[0]
 
     def test_policy_would_also_have_rejected_it(self, tmp_path: Path) -> None:
         documents = [*many(3), document("bread", ["butter"], source_id="blog")]

@@ -175,14 +175,14 @@ def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
 
 def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Path) -> None:
     start(db, contract)
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     with pytest.raises(UsageError, match="gate_started"):
         start(db, contract)
     write(contract.parent, {"report.md": REPORT})
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
-    rows = invoke("audit", "list", "--kind", "gate", "--json", "--db", db).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--kind", "gate", "--json", "--db", db).json()["rows"]
     assert [row["details"]["step"] for row in rows] == ["restart", "check"]
     assert "work" not in json.dumps(rows)
 
@@ -241,10 +241,10 @@ def test_an_approved_contract_is_listed_as_one(contract: Path) -> None:
     db = contract.parent / "notes"
     start(db, contract, criteria(exists("report.md")))
     approve(db, contract)
-    listed = invoke("trust", "list", "--json", "--db", db).json()
+    listed = invoke("policy", "trust", "list", "--json", "--db", db).json()
     assert listed["manifests"] == []
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
-    assert invoke("trust", "list", "--db", db).out.startswith(f"contract  {contract}  ")
+    assert invoke("policy", "trust", "list", "--db", db).out.startswith(f"contract  {contract}  ")
 
 
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
@@ -254,7 +254,7 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     write(folder, {"report.md": REPORT})
     start(db, contract, text)
     approve(db, contract)
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     write(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
     write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
