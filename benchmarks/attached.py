@@ -100,18 +100,17 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=3)
     parser.add_argument("--model", default="static", help="PROVIDER[:MODEL] of the index")
     arguments = parser.parse_args()
-    provider, _, model = arguments.provider.partition(":")
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "corpus.db"
         os.environ["XDG_RUNTIME_DIR"] = folder
         ingest = [*_PROGRAM, "ingest", str(data_folder("sample_corpus")), "--db", str(db)]
         subprocess.run(ingest, check=True, capture_output=True)
-        if provider != "static":
-            embed = [*_PROGRAM, "embed", "--provider", provider, "--db", str(db)]
-            subprocess.run([*embed, *(["--model", model] if model else [])], check=True)
-        print(f"{arguments.hosts} hosts, model {arguments.provider}; MB")
+        if arguments.model != "static":
+            embed = [*_PROGRAM, "corpus", "embed", "--model", arguments.model, "--db", str(db)]
+            subprocess.run(embed, check=True)
+        print(f"{arguments.hosts} hosts, model {arguments.model}; MB")
         for command in ("serve", "mcp"):
-            alone = measure(command, db, arguments.hosts, "--no-attach")
+            alone = measure(command, db, arguments.hosts, attached=False)
             server = subprocess.Popen(
                 [*_PROGRAM, "serve", "--socket", "--db", str(db)], stderr=subprocess.PIPE
             )

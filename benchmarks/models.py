@@ -53,7 +53,7 @@ def corpora(collection: Path, folder: Path, model: str) -> tuple[Path, Path]:
     if not contextual.exists():
         part = contextual.with_suffix(".part")
         shutil.copy(static, part)
-        run("embed", *_named(model), "--db", part)
+        run("corpus", "embed", *_named(model), "--db", part)
         part.rename(contextual)
     return static, contextual
 

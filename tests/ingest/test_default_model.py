@@ -22,6 +22,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.ingest import indexes
 from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader
@@ -75,8 +76,14 @@ def notes(tmp_path: Path) -> Path:
 def db(tmp_path: Path, notes: Path) -> Path:
     """A corpus whose contextual index was not begun."""
     path = tmp_path / "team.db"
-    assert invoke("ingest", notes, "--no-wait", "--db", path).code == 0
+    ingest_without_waiting(notes, path)
     return path
+
+
+def ingest_without_waiting(notes: Path, path: Path) -> None:
+    """What a watch does: the contextual model embeds later."""
+    with Admin(path) as admin:
+        admin.ingest([notes], IngestOptions(wait=False))
 
 
 def write(folder: Path, text: str, first: int = 0, count: int = FILES) -> Path:
@@ -118,7 +125,7 @@ class TestChoice:
 
     def test_other_texts_get_the_multilingual_model(self, db: Path, notes: Path) -> None:
         write(notes, GERMAN, first=FILES, count=2)
-        assert invoke("ingest", notes, "--no-wait", "--db", db).code == 0
+        ingest_without_waiting(notes, db)
         spec, reason = chosen(db)
         assert spec == ProviderSpec("onnx", E5.name)
         assert "8" in reason
@@ -169,12 +176,10 @@ class TestIngest:
         outcome = invoke("ingest", notes, "--db", db)
         assert "3 embedded now, 0 waiting" in outcome.out and outcome.err == ""
 
-    def test_no_wait_leaves_it_to_others(self, db: Path, notes: Path) -> None:
+    def test_a_watch_leaves_it_for_later(self, db: Path, notes: Path) -> None:
         complete(db)
         write(notes, ENGLISH, first=FILES, count=3)
-        outcome = invoke("ingest", notes, "--no-wait", "--db", db)
-        assert "0 embedded now, 3 waiting" in outcome.out
-        assert "3 passages for the contextual model: left to" in outcome.err
+        ingest_without_waiting(notes, db)
         bundle = invoke("retrieve", "note about n13", "--db", db, "--format", "json").json()
         assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
         assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}

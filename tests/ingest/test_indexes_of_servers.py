@@ -83,7 +83,7 @@ def test_a_server_that_dies_in_mid_embedding(
     """What was embedded is kept, and a server that fails on everything is not asked for ever."""
     dies_after(server, 2, fault)
     arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
-    outcome = invoke(*arguments, "--embed-url", server.url)
+    outcome = invoke(*arguments, embed_url=server.url)
     assert outcome.code == 9, outcome.err
     assert f"{2 * BATCH} chunks embedded, {FILES - 2 * BATCH} waiting" in outcome.out
     assert len(server.bodies_for("/api/embed")) <= 2 + most
@@ -113,13 +113,13 @@ def test_chunks_over_the_context_wait_until_they_are_smaller(
             ROUTES["/api/embed"](handler)
 
     server.faults["/api/embed"] = answer
-    embed = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--embed-url", server.url)
-    outcome = invoke(*embed, "--db", db)
+    embed = ("corpus", "embed", "--model", f"ollama:{MODEL}")
+    outcome = invoke(*embed, "--db", db, embed_url=server.url)
     assert (outcome.code, outcome.out) == (9, f"{FILES} chunks embedded, 1 waiting\n")
-    assert "--chunk-size 600 --chunk-maximum 600" in outcome.err
+    assert "--chunk-size 400" in outcome.err
     assert active(db).identity.model == IDENTITY
-    assert invoke(*ingest, "--chunk-size", "600", "--chunk-maximum", "600").code == 0
-    assert invoke(*embed, "--db", db).code == 0
+    assert invoke(*ingest, "--chunk-size", "400").code == 0
+    assert invoke(*embed, "--db", db, embed_url=server.url).code == 0
     assert active(db).identity.model.model == f"{MODEL}:latest"
 
 

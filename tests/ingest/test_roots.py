@@ -294,15 +294,15 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     patterns.write_text("", encoding="utf-8")
     world.write("n/a.md")
     arguments = (
-        "--separator", "==", "--reader", "text", "--chunk-size", "500", "--max-size", "9000",
+        "--chunk-size", "500", "--max-size", "9000",
         "--secrets", "off", "--patterns", str(patterns), "--meta", "tags=a,b", "--lexical-only",
     )  # fmt: skip
     first = invoke("ingest", world.folder / "n", *arguments, "--db", world.db)
     assert first.code == 0, first.err
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
-        "meta": {"tags": ["a", "b"]}, "reader": "text", "separator": "==",
-        "chunking": {"size": 500}, "max_size": 9000, "ignore": True, "lexical_only": True,
+        "meta": {"tags": ["a", "b"]},
+        "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
         "scan": {"enabled": True, "secrets": "off", "patterns": str(patterns)},
     }  # fmt: skip
     assert [root["options"] for root in listed] == [options]

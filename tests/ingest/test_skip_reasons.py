@@ -40,7 +40,7 @@ def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
             for name, data in BROKEN.items():
                 (tmp_path / f"{name}{suffix}").write_bytes(data)
     db = tmp_path.with_suffix(".db")
-    options = "--lexical-only", "--no-scan", "--workers", "1"
+    options = "--lexical-only", "--workers", "1"
     report = invoke("ingest", tmp_path, *options, "--db", db, "--json").json()
     entries = [*report["skipped"], *report["notes"]]
     assert len({entry["code"] for entry in entries}) > 12

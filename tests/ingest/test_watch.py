@@ -114,8 +114,8 @@ class Running:
 
 
 @contextmanager
-def watching(db: Path, *, poll: bool = False, allow_removal: bool = False) -> Iterator[Running]:
-    options = WatchOptions(IngestOptions(), poll, allow_removal, settle_seconds=0.4)
+def watching(db: Path, *, poll: bool = False) -> Iterator[Running]:
+    options = WatchOptions(IngestOptions(), poll, settle_seconds=0.4)
     running = Running(db, options)
     try:
         running.until_idle()
@@ -199,16 +199,8 @@ class TestTooMuchDisappears:
         assert "3 of its 10 documents" in running.error.message
         assert len(names(db)) == 10
         assert (running.status.state, running.status.problem) == ("stopped", "too_many_removed")
-        assert invoke("ingest", "--db", db).code == 2
-        assert len(names(db)) == 10
-        assert invoke("ingest", "--allow-removal", "--db", db).code == 0
+        assert invoke("ingest", "--db", db).code == 0
         assert len(names(db)) == 7
-
-    def test_it_goes_on_if_that_is_allowed(self, db: Path, folder: Path) -> None:
-        with watching(db, allow_removal=True):
-            for number in range(5):
-                (folder / f"d{number}.md").unlink()
-            until(lambda: len(names(db)) == 5)
 
     def test_it_goes_on_if_they_come_back(self, db: Path, folder: Path) -> None:
         with watching(db) as running:

@@ -33,8 +33,8 @@ def db(tmp_path: Path, server: EmbeddingServer) -> Path:
         (tmp_path / "docs" / f"{name}.md").write_text(text)
     path = tmp_path / "two.db"
     assert invoke("ingest", tmp_path / "docs", "--workers", "1", "--db", path).code == 0
-    model = ("--model", f"ollama:{MODEL}", "--embed-url", server.url)
-    assert invoke("corpus", "embed", *model, "--db", path).code == 0
+    model = ("--model", f"ollama:{MODEL}")
+    assert invoke("corpus", "embed", *model, "--db", path, embed_url=server.url).code == 0
     return path
 
 

@@ -12,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import click
 
@@ -64,15 +65,16 @@ class Outcome:
         return json.loads(self.out)
 
 
-def invoke(*arguments: str | Path, encoding: str = "utf-8") -> Outcome:
+def invoke(*arguments: str | Path, encoding: str = "utf-8", embed_url: str = "") -> Outcome:
     """Run a command in this process, through ``main`` and its mapping of errors.
 
-    ``encoding`` is that of its terminal.
+    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server.
     """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     code: object = 0
-    with redirect_stdout(out), redirect_stderr(err):
+    url = {"ROLEBUNDLE_EMBED_URL": embed_url} if embed_url else {}
+    with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, url):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as exited:

@@ -72,13 +72,10 @@ def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
     outcome = invoke(
         "corpus",
         "embed",
-        "--provider",
-        kind,
         "--model",
-        MODEL,
-        "--embed-url",
-        server.url,
+        f"{kind}:{MODEL}",
         "--db",
         db,
+        embed_url=server.url,
     )
     assert outcome.code == 0, outcome.err

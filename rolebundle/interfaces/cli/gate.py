@@ -183,11 +183,9 @@ def _errors_without_blocking() -> Iterator[None]:
 @click.option(
     "--retries",
     type=click.IntRange(0, 100),
-    default=DEFAULT_RETRIES,
-    show_default=True,
-    help="How often the hook blocks. A prompt of the user resets the count.",
+    help="How often the hook blocks, also while stop_hook_active is set. A prompt of the user "
+    f"resets the count.  [default: {DEFAULT_RETRIES}, but not while it is set]",
 )
-@click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -196,8 +194,7 @@ def hook_command(
     ctx: click.Context,
     form: str,
     contract: Path,
-    retries: int,
-    insist: bool,
+    retries: int | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -236,8 +233,8 @@ def hook_command(
         report,
         "claude-code" if form == "claude-code" else "exit-code",
         is_retry=event.is_retry,
-        retries=retries,
-        insist=insist,
+        retries=DEFAULT_RETRIES if retries is None else retries,
+        insist=retries is not None,
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.

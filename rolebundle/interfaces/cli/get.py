@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -71,14 +71,14 @@ def get(
     """
     if fields.keys() >= {"outline", "section"}:
         raise click.UsageError("give --outline or --section, not both")
-    request = parsed(MultiGetRequest, {"ids": [*references], **fields})
+    max_chars = fields.get("max_chars")
     with engine_for(db, in_working_folder=True) as engine:
-        answer = _look_up(engine, request)
+        answer = _look_up(engine, references, fields)
     if isinstance(answer, Lookup):
-        answer = shaped_lookup(answer, request.max_chars)
+        answer = shaped_lookup(answer, max_chars)
         lookups, failures = [answer], []
     else:
-        answer = shaped_lookups(answer, request.max_chars)
+        answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
     if as_json:
         values = answer.model_dump(exclude_none=True)
@@ -96,16 +96,20 @@ def get(
         )
 
 
-def _look_up(engine: Engine, request: MultiGetRequest) -> Lookup | Lookups:
+def _look_up(
+    engine: Engine, references: Sequence[str], fields: Mapping[str, Any]
+) -> Lookup | Lookups:
     """What one reference names, or what several references or a glob name."""
+    request = parsed(MultiGetRequest, {**fields, "ids": ["*"]})
     part: dict[str, Any] = {"outline": request.outline, "section": request.section}
-    if len(request.ids) == 1:
+    if len(references) == 1:
         try:
-            return engine.get(request.ids[0], request.agent, **part)
+            return engine.get(references[0], request.agent, **part)
         except UsageError:
             # A name may have the characters of a glob, so a name comes first.
-            if not is_glob(request.ids[0]):
+            if not is_glob(references[0]):
                 raise
+    request = parsed(MultiGetRequest, {**fields, "ids": [*references]})
     return engine.multi_get(request.ids, request.agent, **part)
 
 

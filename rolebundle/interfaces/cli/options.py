@@ -42,7 +42,7 @@ _METAVARS = {
     "source": "LOCATOR|URL",
     "scope": "SCOPE",
 }
-_ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "detail", "packet"}
+_ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
 

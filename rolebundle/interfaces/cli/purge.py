@@ -113,7 +113,7 @@ def purge(
             backups_deleted=deleted,
             stores=visit_stores(admin.workspace.corpus, erase=True) if erase_published else [],
         )
-    _report(result, not chosen, as_json)
+    _report(result, not (chosen or backups or erase_published), as_json)
     _refuse_pending(receipts, admin.workspace.path)
     _refuse_if_not_erased(result.stores)
 

@@ -62,9 +62,7 @@ def test_list(db: Path) -> None:
     assert listed.err == ""
     assert len(audit(db, "list", "--limit", "2").out.splitlines()) == 2
     assert "3  2" in audit(db, "list", "--by", "other").out
-    found = audit(db, "list", "--kind", "ingest", "--since", "2026-01-01", "--json").json()["rows"]
-    assert [(row["seq"], row["kind"], row["agent"]) for row in found] == [(4, "ingest", "")]
-    outcome = audit(db, "list", "--since", "2999-01-01")
+    outcome = audit(db, "list", "--by", "nobody")
     assert (outcome.code, outcome.out, bool(outcome.err)) == (0, "", True)
 
 

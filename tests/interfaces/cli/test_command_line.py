@@ -114,7 +114,7 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     [
         (("retreive", "x"), "Did you mean 'retrieve'?"),
         (("retrieve", "page", "size"), "put a text of several words in quotes"),
-        (("mark", "x", "--by", "Ana"), "Missing option '--state'"),
+        (("mark", "x", "--by", "Ana"), "Missing argument"),
         (("remember", "x", "--by", "Ana"), "Missing option '--source'"),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.files.sqlite_file import sqlite_version
@@ -70,7 +71,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_documents_are_completed_if_a_shell_needs_no_quotes_for_them(corpus: Path) -> None:
-    command, *other_names = "get", "ls", "why", "multi-get"
+    command, *other_names = "get", "ls", "why"
     db = ("--db", str(corpus))
     for name in other_names:
         argument = cli.get_command(click.Context(cli), name).params[0]  # type: ignore[union-attr]

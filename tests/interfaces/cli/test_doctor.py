@@ -196,13 +196,13 @@ def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
     policy.write_text("{}")
     message, remedy = finding(doctor_report(db), "policy")
     assert "every agent is denied" in message
-    assert "scopes set" in remedy
+    assert "policy set" in remedy
 
 
 def test_a_pending_purge(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("INSERT INTO purge VALUES ('r', '2026-11-01T00:00:00Z', 1, 1, 1, 'erased')")
-    assert "purge --finish" in finding(doctor_report(db), "purges")[1]
+    assert finding(doctor_report(db), "purges")[1] == "rolebundle corpus purge"
 
 
 def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.noise_sample import PAIRS
 from rolebundle.ingest.approximate_indexes import Optimized
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
@@ -30,8 +29,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def new(db: Path, server: EmbeddingServer, *more: str) -> Outcome:
     return invoke(
-        "corpus", "embed", "--model", f"ollama:{MODEL}", "--embed-url", server.url, "--db", db,
-        *more,
+        "corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db, *more, embed_url=server.url
     )  # fmt: skip
 
 
@@ -57,32 +55,16 @@ class TestEmbed:
             "fast": None,
         }
 
-    def test_prefixes(self, db: Path, server: EmbeddingServer) -> None:
-        assert new(db, server, "--passage-prefix", "p: ").code == 0
-        with open_reader(db) as corpus:
-            index = vector_index.active_index(corpus)
-        assert index is not None
-        assert (index.identity.model.query_prefix, index.identity.model.passage_prefix) == (
-            "",
-            "p: ",
-        )
-        questions = {question for question, _ in PAIRS}
-        texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
-        assert all(text.startswith("p: ") for text in texts if text not in questions)
-
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
         outcome = invoke(
             "corpus",
             "embed",
-            "--provider",
-            "ollama",
             "--model",
-            MODEL,
-            "--embed-url",
-            url,
+            f"ollama:{MODEL}",
             "--db",
             db,
+            embed_url=url,
         )
         is_coded(outcome)
         assert outcome.code == 9
@@ -100,7 +82,7 @@ class TestEmbed:
 
     def test_another_host_is_refused(self, db: Path) -> None:
         arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
-        outcome = invoke(*arguments, "--embed-url", "http://192.0.2.1:11434")
+        outcome = invoke(*arguments, embed_url="http://192.0.2.1:11434")
         assert outcome.code == 9
         assert "host_not_local" in outcome.err
 
@@ -110,8 +92,6 @@ class TestEmbed:
             (("--model", "nothing"), 3, "unknown_provider"),
             (("--model", "ollama"), 3, "needs its model"),
             (("--model", "openai:m"), 3, "needs its url"),
-            (("--model", "m"), 2, "need a --provider"),
-            (("--query-prefix", "q: "), 2, "need a --provider"),
             (("--nonsense",), 2, "No such option"),
             (("nonsense",), 2, "No such command"),
         ],
@@ -159,7 +139,7 @@ class TestDryRun:
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
         arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--dry-run", "--db", db)
-        outcome = invoke(*arguments, "--embed-url", url)
+        outcome = invoke(*arguments, embed_url=url)
         assert (outcome.code, "embedder_down" in outcome.err) == (9, True)
 
 
@@ -298,7 +278,7 @@ def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) ->
         ("ingest", tmp_path),
         ("retrieve", "token"),
     ):
-        outcome = invoke(*command, "--embed-url", url, "--db", tmp_path / "c.db")
+        outcome = invoke(*command, "--db", tmp_path / "c.db", embed_url=url)
         assert (outcome.code, "[bad_url]" in outcome.err) == (2, True)
     assert not (tmp_path / "c.db").exists()
 

