@@ -49,7 +49,10 @@ def results(api: str, rows: Any) -> str:
     """An answer of the API with these rows, as pairs of index and score."""
     if not isinstance(rows, list):
         return json.dumps(rows)
-    named = [{"index": row[0], key: row[1]} if isinstance(row, tuple) else row for row in rows]
+    named = [
+        {"index": row[0], "relevance_score": row[1]} if isinstance(row, tuple) else row
+        for row in rows
+    ]
     return json.dumps({"results": named})
 
 

@@ -301,7 +301,7 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     assert first.code == 0, first.err
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
-        "meta": {"tags": ["a", "b"]},
+        "meta": {"tags": ["a", "b"]}, "reader": "", "separator": "",
         "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
         "scan": {"enabled": True, "secrets": "off", "patterns": str(patterns)},
     }  # fmt: skip

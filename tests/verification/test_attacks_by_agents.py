@@ -57,9 +57,7 @@ def of_documents(bundle: RetrievalBundle) -> dict[str, Any]:
         "selected": [one for one in whole["selected"] if one["chunk_id"] not in facts],
         "rejected": [one for one in whole["rejected"] if "/fact-" not in one["chunk_id"]],
         **{name: whole[name] for name in ("query", "warnings", "fallback", "evidence", "weights")},
-        "postures": [
-            whole["provenance"][f"{name}_posture"] for name in ("policy", "trust", "freshness")
-        ],
+        "postures": [whole["provenance"][f"{name}_posture"] for name in ("trust", "freshness")],
     }
 
 
