@@ -110,7 +110,9 @@ def main() -> None:
             subprocess.run(embed, check=True)
         print(f"{arguments.hosts} hosts, model {arguments.model}; MB")
         for command in ("serve", "mcp"):
-            alone = measure(command, db, arguments.hosts, attached=False)
+            os.environ["ROLEBUNDLE_SOCKET"] = "none"
+            alone = measure(command, db, arguments.hosts)
+            del os.environ["ROLEBUNDLE_SOCKET"]
             server = subprocess.Popen(
                 [*_PROGRAM, "serve", "--socket", "--db", str(db)], stderr=subprocess.PIPE
             )

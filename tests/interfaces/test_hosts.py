@@ -421,7 +421,7 @@ def test_claude_desktop_has_a_file_where_it_is_published(
     monkeypatch.setenv("APPDATA", str(home / "roaming"))
     with monkeypatch.context() as patch:
         patch.setattr(hosts.sys, "platform", platform)
-        file = HOSTS["claude-desktop"].file(None)
+        file = HOSTS["claude-desktop"].file()
     assert file == (home / place / "claude_desktop_config.json" if place else None)
     assert HOSTS["claude-desktop"].file(home) is None
     if platform == sys.platform == "linux":

@@ -187,6 +187,9 @@ def best_first(handler: Handler, texts: list[str], key: str) -> list[dict[str, f
 def _rerank(handler: Handler) -> None:
     texts = handler.body["documents"]
     assert handler.body["top_n"] == len(texts)
+    if any(len(text.split()) > CONTEXT for text in texts):
+        handler.json({"error": f"`inputs` must have less than {CONTEXT} tokens."}, 413)
+        return
     handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
 
 

@@ -192,7 +192,6 @@ def test_a_folder_that_may_only_be_read(db: Path) -> None:
         ["set", "--mode", "maybe"],
         ["show", "0"],
         ["list", "--limit", "0"],
-        ["list", "--since", "x"],
         ["list", "--agent", "bot", "--by", "other"],
     ],
 )
