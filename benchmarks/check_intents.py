@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import record_decision
 from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
 from rolebundle.embedding.registry import ProviderSpec, provider_for
@@ -61,7 +62,7 @@ def main() -> None:
         db = Path(folder) / "c.db"
         with Admin(db) as admin:
             for decision in examples["decisions"]:
-                admin.decisions.record(NewDecision(decided_by="Ana", **decision))
+                record_decision(admin.workspace, NewDecision(decided_by="Ana", **decision))
         for model in ("words only", "static", "onnx"):
             if model == "words only":
                 provider: EmbeddingProvider = Unavailable(EmbedderError("no_model", model, ""))

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import approve_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
@@ -30,8 +31,8 @@ def attempt(case: Path, folder: Path) -> GateReport:
     workspace = Workspace(folder / "corpus.db")
     try:
         admin = Admin(workspace)
-        admin.gates.start(contract)
-        admin.approvals.approve_contract(contract, inline_code=True)
+        start_gate(admin.workspace, contract)
+        approve_contract(admin.workspace, contract, inline_code=True)
         for path in contract.parent.iterdir():
             if path != contract:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

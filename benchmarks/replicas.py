@@ -37,7 +37,8 @@ from unittest.mock import patch
 from documentation import Missing, Workplace, add_arguments, build, gather, print_table
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin.purges import PurgeSelection, purge_documents
+from rolebundle.admin.replicas import publish_replica, pull_replica
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.access import set_policy
 from rolebundle.replication.publish import PublishOptions
@@ -263,12 +264,12 @@ class Publications:
         """Publish to the folder."""
         options = PublishOptions("benchmark", timedelta(days=7), timedelta(days=7))
         with Admin(self.corpus) as admin:
-            admin.replicas.publish(self._folder, self._key, options, agent=self._agent)
+            publish_replica(admin.workspace, self._folder, self._key, options, agent=self._agent)
 
     def pull(self) -> None:
         """Pull from the folder."""
         with Admin(self._place / "reader.db") as admin:
-            admin.replicas.pull(self._folder, self._key.public_key(), ())
+            pull_replica(admin.workspace, self._folder, self._key.public_key(), ())
 
     def step(self, name: str, *, pull: bool = True) -> Step:
         """Publish, and move the replica with every transport."""
@@ -433,7 +434,7 @@ def measure(base: Path, place: Path, documents: Path | None, sequence: int) -> R
     _ingest(path, files[0].parent, scope="even")
     steps["all"].append(all_documents.step("1 document removed", pull=False))
     with Admin(path) as admin:
-        admin.purges.purge(PurgeSelection([str(files[-2])]))
+        purge_documents(admin.workspace, PurgeSelection([str(files[-2])]))
     steps["all"].append(all_documents.step("1 document purged", pull=False))
     result.sequence = publish_often(files[:-2], place, sequence)
     return result

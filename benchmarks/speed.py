@@ -34,6 +34,7 @@ import apsw
 import sqlite_vec
 
 from rolebundle.admin import Admin
+from rolebundle.admin.indexes import embed
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -76,7 +77,7 @@ def grown(base: Path, path: Path, size: int) -> Path:
                 store.put_files(corpus, [(file, [d]) for file, d in zip(files, batch, strict=True)])
                 increment_generation(corpus)
     with Admin(making) as admin:
-        admin.indexes.embed()
+        embed(admin.workspace)
     making.rename(path)
     return path
 

@@ -43,11 +43,12 @@ def answer(sidecar: Sidecar, task: str, role: str) -> None:
 
 
 def explanation(sidecar: Sidecar, task: str, role: str, rejection: dict[str, Any]) -> str:
-    """Why a passage was rejected, and what would have to be different."""
+    """Why a passage was rejected, and its score."""
     why = sidecar.why(task, rejection["chunk_id"], role=role, limit=3)
-    needs = "\n    ".join(why["needs"])
-    rejected = f"Rejected: {why['locator']} ({rejection['reason']})"
-    return f"\n{rejected}. To be selected, it would need:\n    {needs}"
+    score = why["score"]
+    reason = f"{rejection['reason']}: {why['notes']}"
+    beat = f", to beat: {score['to_beat']:.3f}" if "to_beat" in score else ""
+    return f"\nRejected: {why['locator']} ({reason}); score {score['scores']['final']:.3f}{beat}"
 
 
 def main() -> None:

@@ -37,7 +37,6 @@ from rolebundle.storage import purge
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
-from rolebundle.storage.damage import salvage
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.files.file_format import check_path
 from rolebundle.storage.files.partial import COMPANIONS, stale_partials
@@ -51,6 +50,7 @@ from rolebundle.storage.location import (
 )
 from rolebundle.storage.opening import (
     corpus_format,
+    is_corpus,
     latest_version,
     open_writer,
     schema_version,
@@ -155,7 +155,7 @@ def _own_files(path: Path) -> list[Path]:
 def _permissions(path: Path) -> DoctorCheck:
     if sys.platform == "win32":
         return _ok("permissions", "not checked on Windows")
-    if not salvage.shows_a_corpus(path):
+    if not is_corpus(path):
         return _ok("permissions", "not checked: the file cannot be recognized as a corpus")
     wide = []
     for file in _own_files(path):

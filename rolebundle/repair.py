@@ -1,16 +1,16 @@
 """`rolebundle corpus doctor --repair`: a new corpus from what can be trusted of a damaged one.
 
 The new file takes the place of the damaged one after a full check, and the damaged one is kept.
-Nothing is weakened: what cannot be trusted is not taken over, and without a policy that can be
-trusted every agent is denied.
+The next ingest reads all files again. Nothing is weakened: what cannot be trusted is not taken
+over, and without a policy that can be trusted every agent is denied.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rolebundle.contracts.doctor import LostDocument, RepairReport
 from rolebundle.contracts.document import iso_utc
@@ -27,18 +27,17 @@ from rolebundle.ingest.path_flags import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage.backup import page_problem, private_copy, replace_file
+from rolebundle.storage.backup import private_copy, replace_file
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.passages import chunk_texts
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.damage import salvage
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.damage.salvage import Salvaged
 from rolebundle.storage.files.file_format import check_path
 from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.files.partial import partial_file, sync_file
-from rolebundle.storage.files.sqlite_file import SqliteFile
+from rolebundle.storage.files.sqlite_file import Row, SqliteFile
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import (
     corpus_format,
@@ -62,8 +61,8 @@ def repair(path: Path) -> RepairReport:
         WrongFile: it belongs to another application, or has another schema.
         CorpusBusy: another process has it open for writing. Nothing was changed.
         StorageError: the new file cannot be written. Nothing was changed.
-        CorpusCorrupt: it is empty, or nothing shows that it was a corpus; or the new file did not
-            pass the check. Nothing was changed.
+        CorpusCorrupt: nothing can be read from it, or the new file did not pass the check. Nothing
+            was changed.
     """
     path = Path(os.path.realpath(path))
     lock = FolderLock(path, exclusive=True)
@@ -92,7 +91,7 @@ def repair(path: Path) -> RepairReport:
         recorder.note(
             corpus,
             "repair",
-            details={"kept": report.documents, "lost": len(report.lost) + report.unnamed},
+            details={"kept": report.documents, "lost": len(report.lost)},
         )
     return report
 
@@ -108,45 +107,37 @@ def _is_sound(path: Path) -> bool:
         check_path(path, corpus_format())
         with private_copy(path) as copy:
             with Corpus.open_read_only(copy, corpus_format()) as corpus:
-                is_older = schema_version(corpus) < latest_version()
-                if is_older and page_problem(corpus):
-                    return False
-            if is_older:
-                raise WrongFile(
-                    "older_schema",
-                    f"{path}: has an older schema, which can be checked after its migration",
-                    "run `rolebundle ingest` once with this version",
-                )
+                if schema_version(corpus) < latest_version():
+                    raise WrongFile(
+                        "older_schema",
+                        f"{path}: has an older schema, which can be checked after its migration",
+                        "run `rolebundle ingest` once with this version; if it is damaged, run "
+                        "`rolebundle corpus restore BACKUP`, or repair it with the version that "
+                        "made it",
+                    )
             with open_writer(copy, lock=False, verify=False, replica=True) as corpus:
                 return not find_problems(corpus, deny_matcher(corpus))
     except CorpusCorrupt as error:
         if error.code == "corpus_empty_file":
             raise
         return False
-    except WrongFile:
-        with TemporaryDirectory() as folder, open_writer(Path(folder) / "new.db") as new:
-            if not salvage.has_own_schema(path, new):
-                raise
-        return False  # The header alone was damaged.
 
 
 def _repair(path: Path) -> RepairReport:
-    notes: list[str] = []
-    with partial_file(path) as partial:
-        old = salvage.open_damaged(path)
-        if old is None and not salvage.shows_a_corpus(path):
-            raise CorpusCorrupt(
-                "beyond_repair",
-                f"{path}: nothing can be read from it, and nothing shows that it was a corpus; it "
-                "was not changed",
-                "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
-            )
-        try:
-            with open_writer(partial, lock=False) as new, salvage.copying(new):
-                salvaged = _fill(old, new, path, notes)
-        finally:
-            if old is not None:
-                old.close()
+    old = salvage.open_damaged(path)
+    if old is None:
+        raise CorpusCorrupt(
+            "beyond_repair",
+            f"{path}: nothing that this version stored can be read from it; it was not changed",
+            "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
+        )
+    with old, partial_file(path) as partial:
+        with open_writer(partial, lock=False) as new, salvage.copying(new):
+            distrusted = salvage.copy_rows(old, new)
+            lost = salvage.remove_unproven(new)
+            notes = _restore_rules(old, new, path, distrusted)
+            salvage.derive(new, deny_matcher(new))
+            _restore_vectors(old, new)
         with open_writer(partial, lock=False) as new:
             problems = find_problems(new, deny_matcher(new))
             if problems:
@@ -169,79 +160,67 @@ def _repair(path: Path) -> RepairReport:
         kept=str(replaced) if replaced else None,
         documents=counts.documents,
         chunks=counts.chunks,
-        lost=[LostDocument(document_id=name, path=place) for name, place in salvaged.lost],
-        unnamed=salvaged.unnamed,
+        lost=[LostDocument(document_id=name, path=place) for name, place in lost],
         roots=roots,
         notes=notes,
     )
 
 
-def _fill(old: SqliteFile | None, new: Corpus, path: Path, notes: list[str]) -> Salvaged:
-    is_sealed = salvage.copy_rows(old, new) if old is not None else False
-    salvaged = salvage.keep_proven_rows(old, new, is_sealed)
-    if old is None:
-        notes.append("nothing can be read from the file; the new corpus is empty")
-    if not is_sealed:
-        _restore_rules(old, new, path, salvaged, notes)
-    _remove_bad_vectors(new)
-    salvage.derive(new, deny_matcher(new))
-    return salvaged
-
-
-def _restore_rules(
-    old: SqliteFile | None, new: Corpus, path: Path, salvaged: Salvaged, notes: list[str]
-) -> None:
-    """Policy and audit settings of a corpus whose small tables cannot be trusted."""
-    now = iso_utc(datetime.now(UTC))
-    has_record, is_required = _audit_of(path)
-    policy = salvage.policy_of(old) if old is not None else None
-    if policy is not None:
-        stored_policy.save_policy(new, *policy)
-    elif salvaged.had_policy or has_record:
-        salvage.deny_everyone(new, now)
+def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str]) -> list[str]:
+    """Replace the small tables that cannot be trusted by what allows less. Return notes."""
+    notes = []
+    if distrusted:
+        names = ", ".join(sorted(distrusted))
+        notes.append(f"not taken over, because it is not what was stored: {names}")
+    if "policy" in distrusted:
+        salvage.deny_everyone(new, iso_utc(datetime.now(UTC)))
         notes.append(
-            "the policy cannot be read: every agent is denied until `rolebundle policy set FILE`"
+            "the policy cannot be trusted: every agent is denied until `rolebundle policy set FILE`"
         )
-    if salvaged.is_required or is_required:
+    if "audit_state" in distrusted and (salvage.required_records(old) or _requires_records(path)):
         save_stored_audit(new, StoredAudit(True))
-    notes += [
-        "the embedding index is lost; if it is not the default, build it again: "
-        f"rolebundle corpus embed --model {name}"
-        for name in salvaged.indexes
-    ]
-    path_flags.save(new, ALL_LOST)
-    notes.append(
-        "the options --untrusted, --max-trust and --meta of earlier ingests are lost: each path "
-        "is refused until it is ingested with these options, or with --max-trust authoritative"
-    )
-    notes.append(
-        "approvals of manifests and receipts of purges are not taken over: their records cannot be "
-        "trusted"
-    )
+    if "path_flags" in distrusted:
+        path_flags.save(new, ALL_LOST)
+        notes.append(
+            "the options --untrusted, --max-trust and --meta of earlier ingests are lost: each "
+            "path is refused until it is ingested with these options, or with --max-trust "
+            "authoritative"
+        )
+    if "embedding_index" in distrusted:
+        notes.append(
+            "the embedding index is lost; if it is not the default, build it again: rolebundle "
+            "embed --provider PROVIDER --model MODEL"
+        )
+    return notes
 
 
-def _audit_of(path: Path) -> tuple[bool, bool]:
-    """Whether the audit has a record of a policy, and whether it requires records."""
+def _requires_records(path: Path) -> bool:
+    """Whether the audit itself says that each answer needs a record, or cannot be read."""
     log = AuditLog(path)
-    if not log.exists:
-        return False, False
     try:
-        has_record = next(log.rows(kind="scopes", limit=1), None) is not None
-        return has_record, log.settings().mode == "required"
+        return log.exists and log.settings().mode == "required"
     except RolebundleError:
-        return True, True
+        return True
 
 
-def _remove_bad_vectors(corpus: Corpus) -> None:
-    """Remove vectors that were made of another text than that of their chunk."""
-    for index in vector_index.all_indexes(corpus):
-        after = 0
-        while stored := vector_index.input_hashes(corpus, index, after, _BATCH):
-            after = max(stored)
-            texts = chunk_texts(corpus, list(stored))
-            bad = [
-                text.rowid
-                for text in texts
-                if stored[text.rowid] != input_hash(embedding_text(*text[1:]))
-            ]
-            salvage.remove_vectors(corpus, index, bad)
+def _restore_vectors(old: SqliteFile, new: Corpus) -> None:
+    """Give each chunk the vector that it had, if that was made of the text that it has."""
+    for index in vector_index.all_indexes(new):
+        records = salvage.stored_vectors(old, index.id)
+        while batch := list(islice(records, _BATCH)):
+            _add_vectors(new, index, batch)
+
+
+def _add_vectors(new: Corpus, index: vector_index.EmbeddingIndex, records: list[Row]) -> None:
+    texts = chunk_texts(new, [chunk for chunk, *_ in records])
+    hashes = {text.rowid: input_hash(embedding_text(*text[1:])) for text in texts}
+    size = 4 * index.identity.model.dimensions
+    vectors = [
+        (chunk, made_of, vector)
+        for chunk, made_of, vector_hash, vector in records
+        if hashes.get(chunk) == made_of
+        and isinstance(vector, bytes)
+        and len(vector) == size
+        and vector_index.vector_hash(made_of, vector) == vector_hash
+    ]
+    vector_index.add(new, index, vectors)

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin import records as owner
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import drop_document, release_document
 from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
@@ -317,7 +320,7 @@ def test_a_gate_that_cannot_be_recorded_does_not_name_the_folder(db: Path, tmp_p
     contract = tmp_path / "work.gate.toml"
     contract.write_text('[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "a.md"\n')
     with Admin(db) as admin:
-        admin.audit.set("required")
+        set_audit(admin.workspace, "required")
     with Engine(db) as engine:
         Path(f"{db}.audit").unlink()
         text = error_text(lambda: engine.gate_check(contract, "ada"))
@@ -350,8 +353,8 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
             (tree / name).write_text(f"# Token{hidden}\n\ntext of {name}\n", encoding="utf-8")
         admin = Admin(engine.workspace)
         admin.ingest([tree], IngestOptions(lexical_only=True))
-        admin.quarantine.release("tree/a.md")
-        admin.quarantine.drop("tree/b.md")
+        release_document(admin.workspace, "tree/a.md")
+        drop_document(admin.workspace, "tree/b.md")
     rows = [row for row in AuditLog(db).rows() if row.kind != "settings"]
     assert [(row.kind, row.agent) for row in rows] == [
         ("scopes", ""),
@@ -423,7 +426,7 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(
     db = build(tmp_path, [document("plan", ["the token plan"])])
     with Admin(db) as admin:
         policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shows_paths}}
-        admin.policy.set(json.dumps(policy), "json")
+        owner.set_policy(admin.workspace, json.dumps(policy), "json")
     with Engine(db, folder="/docs") as engine:
         [item] = engine.ls(ListRequest(agent="ada")).documents
         assert item.absolute_path == ("/docs/plan.md" if shows_paths else None)

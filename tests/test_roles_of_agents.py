@@ -14,7 +14,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
@@ -203,9 +203,9 @@ def test_each_refusal_leaves_one_record(bound: Engine, asked: str) -> None:
 def test_a_refused_page_leaves_one_record(bound: Engine) -> None:
     before = refused_rows(bound)
     with Engine(bound.workspace.path, (OVERLAYS,), agent="ada") as pinned:
-        Inspector(pinned, "/token/", VIEWS, FORMS).answer("workbench", Parameters([]))
+        Inspector(pinned, "/token/", VIEWS).answer("corpus", Parameters([("agent", "bob")]))
     [row] = refused_rows(bound)[len(before) :]
-    assert (row.agent, row.details) == ("ada", {"code": "owner_only"})
+    assert (row.agent, row.details) == ("ada", {"code": "access_denied"})
 
 
 def test_each_refused_reference_of_several_leaves_one_record(bound: Engine) -> None:

@@ -1,18 +1,18 @@
-"""The owner of one corpus: ingests and updates it, and the other things that are maintained.
+"""The owner of one corpus ingests, updates and watches it, with a record in the audit.
 
-Each method opens the corpus, calls the function that does the work, and records that in the audit.
-No method here checks who asks. What agents may ask is in ``engine.py``.
+The other things that an owner maintains are functions in the modules beside this one. Nothing here
+checks who asks. What agents may ask is in ``engine.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
+from rolebundle.admin.purges import finish_in
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.records import roots
@@ -21,21 +21,7 @@ from rolebundle.workspace import Workspace
 
 # A command imports only what it runs.
 if TYPE_CHECKING:
-    from rolebundle.admin.approvals import Approvals
-    from rolebundle.admin.audit import Audit
-    from rolebundle.admin.backups import Backups
-    from rolebundle.admin.decisions import Decisions
-    from rolebundle.admin.documents import Documents
-    from rolebundle.admin.facts import Facts
-    from rolebundle.admin.gates import Gates
-    from rolebundle.admin.indexes import Indexes
     from rolebundle.admin.indexing import Indexing
-    from rolebundle.admin.marks import Marks
-    from rolebundle.admin.policy import Policy
-    from rolebundle.admin.purges import Purges
-    from rolebundle.admin.quarantine import Quarantine
-    from rolebundle.admin.replicas import Replicas
-    from rolebundle.admin.roots import Roots
     from rolebundle.contracts.doctor import RepairReport
     from rolebundle.embedding.provider import EmbeddingProvider
     from rolebundle.ingest.indexes import Progress
@@ -48,47 +34,12 @@ INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
 
 
-T = TypeVar("T")
-
-
-class _Part(Generic[T]):
-    """The part of an admin that maintains one subject: ``admin.marks`` is a ``marks.Marks``.
-
-    Its module is imported when the part is first used.
-    """
-
-    def __set_name__(self, _owner: type[Admin], name: str) -> None:
-        self._name = name
-
-    def __get__(self, admin: Admin, _owner: type[Admin]) -> T:
-        module = import_module(f"rolebundle.admin.{self._name}")
-        part: T = getattr(module, self._name.capitalize())(admin.workspace)
-        # From now on the attribute of the admin counts, and not this descriptor.
-        admin.__dict__[self._name] = part
-        return part
-
-
 class Admin:
     """The maintenance of one corpus file.
 
     Args:
         workspace: the corpus file, or a workspace with its embedding model.
     """
-
-    roots: _Part[Roots] = _Part()
-    documents: _Part[Documents] = _Part()
-    indexes: _Part[Indexes] = _Part()
-    quarantine: _Part[Quarantine] = _Part()
-    marks: _Part[Marks] = _Part()
-    decisions: _Part[Decisions] = _Part()
-    facts: _Part[Facts] = _Part()
-    purges: _Part[Purges] = _Part()
-    replicas: _Part[Replicas] = _Part()
-    backups: _Part[Backups] = _Part()
-    approvals: _Part[Approvals] = _Part()
-    gates: _Part[Gates] = _Part()
-    policy: _Part[Policy] = _Part()
-    audit: _Part[Audit] = _Part()
 
     def __init__(self, workspace: Path | Workspace) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
@@ -114,7 +65,7 @@ class Admin:
         options = options or IngestOptions()
         options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
-            self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
+            finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
             provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
             report = ingest(
                 corpus,
@@ -145,7 +96,7 @@ class Admin:
         from rolebundle.ingest.sync import update
 
         with self.workspace.open_writer() as corpus:
-            self.purges.finish_in(corpus, INGEST_PURGE_PATIENCE_MS)
+            finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
             report = update(

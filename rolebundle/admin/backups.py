@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,34 +66,39 @@ _MAX_MANIFEST_BYTES = 1 << 20
 _MOMENT = "%Y%m%d-%H%M%S"
 
 
-@dataclass(frozen=True)
-class Backups:
-    """The backups of one corpus."""
+def create_backup(
+    workspace: Workspace, target: Path, overlay_folders: Sequence[Path] = ()
+) -> BackupReport:
+    """Copy the corpus and its audit; see :func:`back_up`."""
+    report = back_up(workspace.path, target, overlay_folders)
+    _record(workspace, report)
+    return report
 
-    workspace: Workspace
 
-    def create(self, target: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
-        """Copy the corpus and its audit; see :func:`back_up`."""
-        report = back_up(self.workspace.path, target, overlay_folders)
-        self._record(report)
-        return report
+def rotate_backups(
+    workspace: Workspace, folder: Path, overlay_folders: Sequence[Path] = ()
+) -> BackupReport:
+    """Add a backup to a folder of them; see :func:`rotate`."""
+    report = rotate(workspace.path, folder, overlay_folders)
+    _record(workspace, report)
+    return report
 
-    def rotate(self, folder: Path, overlay_folders: Sequence[Path] = ()) -> BackupReport:
-        """Add a backup to a folder of them; see :func:`rotate`."""
-        report = rotate(self.workspace.path, folder, overlay_folders)
-        self._record(report)
-        return report
 
-    def restore(
-        self, source: Path, overlay_folders: Sequence[Path] = (), *, confirmed: bool = False
-    ) -> RestoreReport:
-        """Put a backup in the place of the corpus; see :func:`restore`."""
-        self.workspace.close()
-        return restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
+def restore_backup(
+    workspace: Workspace,
+    source: Path,
+    overlay_folders: Sequence[Path] = (),
+    *,
+    confirmed: bool = False,
+) -> RestoreReport:
+    """Put a backup in the place of the corpus; see :func:`restore`."""
+    workspace.close()
+    return restore(source, workspace.path, overlay_folders, confirmed=confirmed)
 
-    def _record(self, report: BackupReport) -> None:
-        details = {"documents": report.manifest.documents}
-        self.workspace.recorder.note(self.workspace.corpus, "backup", details=details)
+
+def _record(workspace: Workspace, report: BackupReport) -> None:
+    details = {"documents": report.manifest.documents}
+    workspace.recorder.note(workspace.corpus, "backup", details=details)
 
 
 # -- making a backup -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
@@ -22,121 +21,125 @@ from rolebundle.storage.records.replica import stored_manifest
 from rolebundle.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Indexes:
-    """The embedding indexes of one corpus."""
+def embed(
+    workspace: Workspace,
+    spec: ProviderSpec | None = None,
+    *,
+    progress: Progress | None = None,
+    parallel: int | None = None,
+    max_seconds: float = inf,
+) -> EmbeddingReport:
+    """Embed the chunks that wait for a vector.
 
-    workspace: Workspace
+    Args:
+        workspace: of the corpus.
+        spec: build the index of this model and activate it when it is complete. Default: that
+            of the corpus's contextual model, else continue with the active index.
+        parallel: see :func:`rolebundle.ingest.indexes.fill_index`.
+        max_seconds: as ``parallel``.
+        progress: called with the current step, how many units of it are done, and how many
+            there are.
 
-    def embed(
-        self,
-        spec: ProviderSpec | None = None,
-        *,
-        progress: Progress | None = None,
-        parallel: int | None = None,
-        max_seconds: float = inf,
-    ) -> EmbeddingReport:
-        """Embed the chunks that wait for a vector.
+    Raises:
+        EmbedderError: the model is not available. Vectors that were stored before are kept.
+    """
+    with workspace.open_writer() as corpus:
+        provider, current = _provider(workspace, corpus, spec), active_index(corpus)
+        connection = spec_to_json(spec) if spec else indexes.NO_CONNECTION
+        if spec is None and current and current.identity.model.provider != "static":
+            connection = current.connection
+        started_at = iso_utc(datetime.now(UTC))
+        return indexes.build_index(
+            corpus,
+            provider,
+            progress or no_progress,
+            connection=connection,
+            started_at=started_at,
+            parallel=parallel,
+            max_seconds=max_seconds,
+        )
 
-        Args:
-            spec: build the index of this model and activate it when it is complete. Default: that
-                of the corpus's contextual model, else continue with the active index.
-            parallel: see :func:`rolebundle.ingest.indexes.fill_index`.
-            max_seconds: as ``parallel``.
-            progress: called with the current step, how many units of it are done, and how many
-                there are.
 
-        Raises:
-            EmbedderError: the model is not available. Vectors that were stored before are kept.
-        """
-        with self.workspace.open_writer() as corpus:
-            provider, current = self._provider(corpus, spec), active_index(corpus)
-            connection = spec_to_json(spec) if spec else indexes.NO_CONNECTION
-            if spec is None and current and current.identity.model.provider != "static":
-                connection = current.connection
-            started_at = iso_utc(datetime.now(UTC))
-            return indexes.build_index(
-                corpus,
-                provider,
-                progress or no_progress,
-                connection=connection,
-                started_at=started_at,
-                parallel=parallel,
-                max_seconds=max_seconds,
-            )
+def complete(
+    workspace: Workspace,
+    *,
+    progress: Progress | None = None,
+    parallel: int | None = None,
+    is_patient: bool = True,
+) -> EmbeddingReport | None:
+    """Build or complete the index of the corpus's contextual model, in one process at a time.
 
-    def complete(
-        self,
-        *,
-        progress: Progress | None = None,
-        parallel: int | None = None,
-        is_patient: bool = True,
-    ) -> EmbeddingReport | None:
-        """Build or complete the index of the corpus's contextual model, in one process at a time.
+    Args:
+        workspace: of the corpus.
+        progress: as for :func:`embed`.
+        parallel: as for :func:`embed`.
+        is_patient: whether it may take longer than ``PATIENCE_SECONDS``.
 
-        Args:
-            progress: as for :meth:`embed`.
-            parallel: as for :meth:`embed`.
-            is_patient: whether it may take longer than ``PATIENCE_SECONDS``.
+    Returns:
+        ``None`` if nothing waits, or if another process does it.
 
-        Returns:
-            ``None`` if nothing waits, or if another process does it.
-
-        Raises:
-            EmbedderError: the model is not available. Vectors that were stored before are kept.
-        """
-        if not self.waiting():
+    Raises:
+        EmbedderError: the model is not available. Vectors that were stored before are kept.
+    """
+    if not passages_waiting(workspace):
+        return None
+    with try_lock(indexing_path(workspace.path)) as is_alone:
+        if not is_alone:
             return None
-        with try_lock(indexing_path(self.workspace.path)) as is_alone:
-            if not is_alone:
-                return None
-            seconds = inf if is_patient else indexes.PATIENCE_SECONDS
-            return self.embed(progress=progress, parallel=parallel, max_seconds=seconds)
+        seconds = inf if is_patient else indexes.PATIENCE_SECONDS
+        return embed(workspace, progress=progress, parallel=parallel, max_seconds=seconds)
 
-    def waiting(self) -> int:
-        """How many chunks wait for the corpus's contextual model; 0 if it has none."""
-        self.workspace.refresh()
-        corpus = self.workspace.corpus
-        if self.workspace.has_own_model or stored_manifest(corpus):
-            return 0
+
+def passages_waiting(workspace: Workspace) -> int:
+    """How many chunks wait for the corpus's contextual model; 0 if it has none."""
+    workspace.refresh()
+    corpus = workspace.corpus
+    if workspace.has_own_model or stored_manifest(corpus):
+        return 0
+    spec = contextual_model(corpus).spec
+    return count_waiting_for(corpus, spec) if spec else 0
+
+
+def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
+    """Estimate the seconds and bytes that :func:`embed` would take. Embeds a few chunks.
+
+    Raises:
+        EmbedderError: the model is not available.
+    """
+    corpus = workspace.corpus
+    return indexes.estimate(corpus, _provider(workspace, corpus, spec))
+
+
+def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
+    if spec is None and not workspace.has_own_model:
         spec = contextual_model(corpus).spec
-        return count_waiting_for(corpus, spec) if spec else 0
+    return provider_for(spec) if spec else workspace.passage_provider(corpus)
 
-    def estimate(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
-        """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.
 
-        Raises:
-            EmbedderError: the model is not available.
-        """
-        corpus = self.workspace.corpus
-        return indexes.estimate(corpus, self._provider(corpus, spec))
+def use_index(workspace: Workspace, name: str) -> None:
+    """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""
+    with workspace.open_writer() as corpus:
+        indexes.use_index(corpus, name)
 
-    def _provider(self, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
-        if spec is None and not self.workspace.has_own_model:
-            spec = contextual_model(corpus).spec
-        return provider_for(spec) if spec else self.workspace.passage_provider(corpus)
 
-    def use(self, name: str) -> None:
-        """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""
-        with self.workspace.open_writer() as corpus:
-            indexes.use_index(corpus, name)
+def drop_index(workspace: Workspace, name: str) -> None:
+    """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
+    with workspace.open_writer() as corpus:
+        indexes.drop_index(corpus, name)
 
-    def drop(self, name: str) -> None:
-        """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
-        with self.workspace.open_writer() as corpus:
-            indexes.drop_index(corpus, name)
 
-    def optimize(self) -> Optimized:
-        """See :func:`rolebundle.ingest.approximate_indexes.optimize`."""
-        with self.workspace.open_writer() as corpus:
-            return approximate_indexes.optimize(corpus)
+def optimize(workspace: Workspace) -> Optimized:
+    """See :func:`rolebundle.ingest.approximate_indexes.optimize`."""
+    with workspace.open_writer() as corpus:
+        return approximate_indexes.optimize(corpus)
 
-    def clear_vector_cache(self) -> int:
-        """Empty the vector cache; return how many vectors it had.
 
-        It has the vectors of texts that were removed or changed, in case they come back.
-        """
-        with self.workspace.open_writer() as corpus, corpus.writing():
-            count, _ = vector_cache.cache_size(corpus)
-            vector_cache.clear_cache(corpus)
-            return count
+def clear_vector_cache(workspace: Workspace) -> int:
+    """Empty the vector cache; return how many vectors it had.
+
+    It has the vectors of texts that were removed or changed, in case they come back.
+    """
+    with workspace.open_writer() as corpus, corpus.writing():
+        count, _ = vector_cache.cache_size(corpus)
+        vector_cache.clear_cache(corpus)
+        return count

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 
-from rolebundle.admin.admin import Admin
+from rolebundle.admin.indexes import complete
 from rolebundle.embedding.onnx import cores
 from rolebundle.errors import RolebundleError
+from rolebundle.workspace import Workspace
 
 _POLL_SECONDS = 30.0
 """How often it looks whether another process has ingested."""
@@ -17,7 +19,7 @@ _POLL_SECONDS = 30.0
 class Indexing:
     """A thread that embeds what waits for the corpus's contextual model, on all cores but one.
 
-    Of several processes one does it; see :meth:`rolebundle.admin.indexes.Indexes.complete`. What
+    Of several processes one does it; see :func:`rolebundle.admin.indexes.complete`. What
     was embedded is stored, however it ends.
 
     Args:
@@ -50,10 +52,9 @@ class Indexing:
             problem = ""
             try:
                 if self._path.exists():
-                    with Admin(self._path) as admin:
-                        report = admin.indexes.complete(
-                            progress=self._check, parallel=max(1, cores() - 1)
-                        )
+                    with closing(Workspace(self._path)) as workspace:
+                        parallel = max(1, cores() - 1)
+                        report = complete(workspace, progress=self._check, parallel=parallel)
                     problem = report.problem if report else ""
             except _StoppedError:
                 return

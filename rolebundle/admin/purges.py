@@ -301,50 +301,48 @@ def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
     )
 
 
-@dataclass(frozen=True)
-class Purges:
-    """The purges of one corpus.
+def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePlan:
+    """What :func:`purge_documents` would erase; see :func:`plan_purge`."""
+    with workspace.corpus.reading():
+        return plan_purge(workspace.corpus, selection)
 
-    A purge is recorded when it is pending, in its transaction, and again when it is done.
+
+def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
+    """Erase documents from the corpus's files; see :func:`purge`."""
+    with workspace.open_writer() as corpus:
+        with workspace.recorder.change(corpus, "purge") as details:
+            pending = _erase(corpus, selection)
+            details.update(_details(pending))
+        receipt = _finish(corpus, pending)
+        if receipt.state == "done":
+            _record(workspace, corpus, receipt)
+        return receipt
+
+
+def finish_pending(workspace: Workspace) -> list[Receipt]:
+    """Complete the pending purges and return their receipts."""
+    with workspace.open_writer() as corpus:
+        return finish_in(workspace, corpus)
+
+
+def finish_in(
+    workspace: Workspace, corpus: Corpus, patience_ms: int | None = None
+) -> list[Receipt]:
+    """Complete the pending purges of a corpus that is open for writing.
+
+    Args:
+        workspace: of the corpus.
+        corpus: the corpus.
+        patience_ms: as for :func:`finish_purges`.
     """
+    receipts = finish_purges(corpus, patience_ms)
+    for receipt in receipts:
+        _record(workspace, corpus, receipt)
+    return receipts
 
-    workspace: Workspace
 
-    def plan(self, selection: PurgeSelection) -> PurgePlan:
-        """What :meth:`purge` would erase; see :func:`plan_purge`."""
-        with self.workspace.corpus.reading():
-            return plan_purge(self.workspace.corpus, selection)
-
-    def purge(self, selection: PurgeSelection) -> Receipt:
-        """Erase documents from the corpus's files; see :func:`purge`."""
-        with self.workspace.open_writer() as corpus:
-            with self.workspace.recorder.change(corpus, "purge") as details:
-                pending = _erase(corpus, selection)
-                details.update(_details(pending))
-            receipt = _finish(corpus, pending)
-            if receipt.state == "done":
-                self._record(corpus, receipt)
-            return receipt
-
-    def finish(self) -> list[Receipt]:
-        """Complete the pending purges and return their receipts."""
-        with self.workspace.open_writer() as corpus:
-            return self.finish_in(corpus)
-
-    def finish_in(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-        """Complete the pending purges of a corpus that is open for writing.
-
-        Args:
-            corpus: the corpus.
-            patience_ms: as for :func:`finish_purges`.
-        """
-        receipts = finish_purges(corpus, patience_ms)
-        for receipt in receipts:
-            self._record(corpus, receipt)
-        return receipts
-
-    def _record(self, corpus: Corpus, receipt: Receipt) -> None:
-        self.workspace.recorder.note(corpus, "purge", details=_details(receipt))
+def _record(workspace: Workspace, corpus: Corpus, receipt: Receipt) -> None:
+    workspace.recorder.note(corpus, "purge", details=_details(receipt))
 
 
 def _details(receipt: Receipt) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rolebundle.contracts.replica import PublishReport, PullReport
@@ -16,52 +15,48 @@ from rolebundle.storage.records.replica import refuse_changes
 from rolebundle.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Replicas:
-    """The replicas of one corpus; or the corpus as a replica of another one."""
+def publish_replica(
+    workspace: Workspace,
+    transport: Transport,
+    key: PrivateKey,
+    options: PublishOptions,
+    *,
+    agent: str = "",
+    scopes: Sequence[str] = (),
+    level: str = "",
+) -> PublishReport:
+    """Publish a replica for an agent, or for everyone up to a level.
 
-    workspace: Workspace
+    See :func:`rolebundle.replication.publish.publish`, and for the arguments
+    :func:`rolebundle.policy.audience.resolve_audience`.
+    """
+    corpus = workspace.corpus
+    refuse_changes(corpus)
+    audience = resolve_audience(corpus, transport.target, agent, scopes, level)
+    report = publish(workspace.path, audience, transport, key, options)
+    details = {"generation": report.manifest.generation, "for": audience.agent}
+    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    return report
 
-    def publish(
-        self,
-        transport: Transport,
-        key: PrivateKey,
-        options: PublishOptions,
-        *,
-        agent: str = "",
-        scopes: Sequence[str] = (),
-        level: str = "",
-    ) -> PublishReport:
-        """Publish a replica for an agent, or for everyone up to a level.
 
-        See :func:`rolebundle.replication.publish.publish`, and for the arguments
-        :func:`rolebundle.policy.audience.resolve_audience`.
-        """
-        corpus = self.workspace.corpus
-        refuse_changes(corpus)
-        audience = resolve_audience(corpus, transport.target, agent, scopes, level)
-        report = publish(self.workspace.path, audience, transport, key, options)
-        details = {"generation": report.manifest.generation, "for": audience.agent}
-        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
-        return report
+def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None:
+    """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
+    refuse_changes(workspace.corpus)
+    publication = forget(workspace.path, target, confirmed=confirmed)
+    details = {"forgotten": publication.generation, "for": publication.agent}
+    workspace.recorder.note(workspace.corpus, "publish", details=details)
 
-    def forget_target(self, target: str, *, confirmed: bool) -> None:
-        """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
-        refuse_changes(self.workspace.corpus)
-        publication = forget(self.workspace.path, target, confirmed=confirmed)
-        details = {"forgotten": publication.generation, "for": publication.agent}
-        self.workspace.recorder.note(self.workspace.corpus, "publish", details=details)
 
-    def pull(
-        self, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
-    ) -> PullReport:
-        """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
-        report = pull(transport, self.workspace.path, key, overlay_folders)
-        self.workspace.refresh()
-        if report.manifest.policy_digest:
-            # Also if it is current: an earlier pull may have been killed before it came to this.
-            self.workspace.recorder.begin(self.workspace.corpus)
-        if report.state == "updated":
-            details = {"generation": report.manifest.generation}
-            self.workspace.recorder.note(self.workspace.corpus, "pull", details=details)
-        return report
+def pull_replica(
+    workspace: Workspace, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
+) -> PullReport:
+    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
+    report = pull(transport, workspace.path, key, overlay_folders)
+    workspace.refresh()
+    if report.manifest.policy_digest:
+        # Also if it is current: an earlier pull may have been killed before it came to this.
+        workspace.recorder.begin(workspace.corpus)
+    if report.state == "updated":
+        details = {"generation": report.manifest.generation}
+        workspace.recorder.note(workspace.corpus, "pull", details=details)
+    return report

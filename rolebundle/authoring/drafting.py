@@ -22,8 +22,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.errors import UsageError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.manifest_file import FileDefaults
-from rolebundle.ingest.manifests import MANIFEST_NAME, ManifestPolicy
+from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
 from rolebundle.ingest.readers import reader_name_for
 from rolebundle.ingest.roots import check_no_link, holder_of, source_name
@@ -148,7 +147,7 @@ def _files_of(folder: Path) -> tuple[list[FileEntry], dict[str, int]]:
     files: list[FileEntry] = []
     left_out: Counter[str] = Counter()
     defaults = FileDefaults(Authority(default_source=source_name(folder)))
-    for entry in walk(folder, folder, defaults, ManifestPolicy()):
+    for entry in walk(folder, folder, defaults, read_manifest(folder)):
         if not isinstance(entry, FileEntry):
             left_out[entry.code] += entry.code != "note"
         elif reader_name_for(entry.path) is None and kind_of(entry.path):
@@ -168,7 +167,7 @@ def _manifest_for(folder: Path, files: Sequence[FileEntry], target: Target) -> M
         with open_reader(target.corpus) as corpus:
             holder = holder_of(root_storage.load(corpus), str(folder))
             kept_source = holder.source_id if holder else ""
-            reserved = root_storage.sources_outside(corpus, str(folder), with_foreign=True)
+            reserved = root_storage.sources_outside(corpus, str(folder))
     return draft_manifest(
         [file.path for file in files],
         source_name(folder),

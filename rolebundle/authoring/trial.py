@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import Why
 from rolebundle.engine import Engine
-from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.explanation.compare import overlap
-from rolebundle.storage.audits.audit import MAX_CHARACTERS
-
-MAX_QUESTIONS = 100
-"""The most recorded questions of a role."""
 
 
 def missing_passages(with_role: RetrievalBundle, without: RetrievalBundle) -> list[str]:
@@ -34,7 +28,7 @@ def trial_of(
 
     Args:
         with_role: the answer to the role.
-        without: the answer at the same time without a role, or with the role before an edit.
+        without: the answer at the same time without a role.
         explanations: chunk id → what the role makes of a passage that it does not get.
     """
     before = {chunk.chunk_id: chunk for chunk in without.selected}
@@ -90,7 +84,6 @@ def _tried(
         score_without=without.scores.final if without else None,
         score_with=with_role.scores.final if with_role else None,
         moved_by=moved_by,
-        moved_by_without=list(without.overlay_hits) if without else [],
     )
 
 
@@ -100,10 +93,7 @@ def _rules_used(selected: Sequence[SelectedChunk]) -> dict[str, int]:
 
 
 def try_role(
-    engine: Engine,
-    request: RetrievalRequest,
-    overlay: ResolvedOverlay | None,
-    before: ResolvedOverlay | None = None,
+    engine: Engine, request: RetrievalRequest, overlay: ResolvedOverlay | None
 ) -> OverlayTrial:
     """Answer a request with its role and without, from one snapshot, and compare the answers.
 
@@ -111,7 +101,6 @@ def try_role(
         engine: the engine.
         request: the task, and the role unless an overlay is given.
         overlay: used instead of the overlay of ``request.role``.
-        before: what it is compared with, instead of the answer without a role.
 
     Raises:
         AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
@@ -121,25 +110,9 @@ def try_role(
     access = engine.access
     with access.call(request.agent, request.role), access.open_view(request.agent):
         with_role = engine.retrieve(request, overlay)
-        without = engine.retrieve(request.model_copy(update={"role": None}), before)
+        without = engine.retrieve(request.model_copy(update={"role": None}))
         explanations = {
             chunk_id: engine.why(request, chunk_id, overlay)
             for chunk_id in missing_passages(with_role, without)
         }
     return trial_of(with_role, without, explanations)
-
-
-def recorded_questions(role_id: str, corpus: Path) -> list[str]:
-    """The different questions of a role in the audit of a corpus file, the newest first.
-
-    Raises:
-        WrongFile, CorpusCorrupt, StorageError: the audit cannot be read.
-    """
-    texts: dict[str, None] = {}
-    with AuditLog(corpus) as log:
-        for row in log.rows(kind="retrieve", newest=True) if log.exists else ():
-            # A digest, or a text that was cut, cannot be asked again.
-            is_text = not row.query.startswith("sha256:") and len(row.query) <= MAX_CHARACTERS
-            if row.role == role_id and row.query and is_text:
-                texts[row.query] = None
-    return list(texts)[:MAX_QUESTIONS]

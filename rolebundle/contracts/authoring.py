@@ -70,7 +70,6 @@ class TriedPassage(Contract):
         score_without: its final score without the role; ``None`` if it is not selected.
         score_with: its final score with the role; ``None`` if it is not selected.
         moved_by: the rules and terms of the overlay that raised or lowered it.
-        moved_by_without: those of the overlay that it is compared with; none if that is no role.
         code: why the role does not get it; ``None`` if it does, or if no lane proposed it.
         notes: explanation of the code.
     """
@@ -85,7 +84,6 @@ class TriedPassage(Contract):
     score_without: float | None = None
     score_with: float | None = None
     moved_by: list[str]
-    moved_by_without: list[str] = []
     code: RejectionCode | None = None
     notes: str | None = None
 

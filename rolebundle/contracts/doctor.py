@@ -47,7 +47,6 @@ class RepairReport(Contract):
         documents: number of documents that were saved; ``chunks`` likewise.
         lost: documents that were not saved, as far as their names are known. The next ingest reads
             them again from their files.
-        unnamed: how many more documents were lost, as far as that is known.
         roots: the folders of the saved files; to be ingested again.
         notes: what else was lost, and what to do.
     """
@@ -58,6 +57,5 @@ class RepairReport(Contract):
     documents: int = 0
     chunks: int = 0
     lost: list[LostDocument] = []
-    unnamed: int = 0
     roots: list[str] = []
     notes: list[str] = []

@@ -283,3 +283,23 @@ class GateReport(Contract):
     criteria: list[CriterionResult]
     findings: list[GateFinding] = []
     facts: list[str] = []
+
+
+class ApprovedContract(Contract):
+    """A contract whose commands may be run.
+
+    Attributes:
+        location: absolute path.
+        content_hash: SHA-256 of its content, hexadecimal. It is approved while this is the same.
+        approved_at: time of the approval, ISO 8601 in UTC.
+    """
+
+    location: str
+    content_hash: str
+    approved_at: str
+
+
+class ApprovedContracts(Contract):
+    """`gate approve` without a contract."""
+
+    contracts: list[ApprovedContract]

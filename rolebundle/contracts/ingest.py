@@ -1,4 +1,4 @@
-"""The answers of `ingest`, `update`, `corpus formats` and `policy trust list`."""
+"""The answers of `ingest` and `corpus formats`."""
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import TrustTier
@@ -94,29 +94,3 @@ class FormatList(Contract):
 
     formats: list[Format]
     unsupported: list[UnsupportedKind]
-
-
-class ApprovedManifest(Contract):
-    """A file that the owner has approved: a foreign manifest, or a contract of a gate.
-
-    Attributes:
-        location: absolute path.
-        content_hash: SHA-256 of its content, hexadecimal. It counts while this is the same.
-        approved_at: time of the approval, ISO 8601 in UTC.
-    """
-
-    location: str
-    content_hash: str
-    approved_at: str
-
-
-class ApprovedManifests(Contract):
-    """`policy trust list`.
-
-    Attributes:
-        manifests: those in a checkout of their own, or of another user.
-        contracts: contracts of gates whose commands may be run (`gate approve`).
-    """
-
-    manifests: list[ApprovedManifest]
-    contracts: list[ApprovedManifest] = []

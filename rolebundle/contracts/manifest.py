@@ -1,4 +1,4 @@
-"""The manifest of a folder, ``rolebundle.toml``: what its owner says of the files."""
+"""The manifest of an ingested folder, ``rolebundle.toml``: what its owner says of the files."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ class ManifestRule(DeclaredMetadata):
 
 
 class Chunking(Contract):
-    """The size of chunks in characters; only the outermost manifest's counts."""
+    """The size of chunks in characters."""
 
     size: int | None = None
     overlap: int | None = None
@@ -48,8 +48,7 @@ class ManifestFile(Contract):
         rule: the rules.
         ignore: globs of files that are left out.
         ignore_keys: keys that documents declare and that do not count.
-        max_trust: the highest trust tier that a document or a nested manifest may declare for
-            itself.
+        max_trust: the highest trust tier that a document may declare for itself.
         trust_documents: whether documents may change what the manifest says of them.
     """
 

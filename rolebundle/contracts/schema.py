@@ -42,7 +42,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import ALIASES
 
 SCHEMAS: dict[str, type[Contract]] = {
-    "approved-manifests": ingest.ApprovedManifests,
+    "approved-contracts": gate.ApprovedContracts,
     "audit-row": audit.AuditRow,
     "audit-rows": audit.AuditRows,
     "audit-settings": audit.AuditSettings,

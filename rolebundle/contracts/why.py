@@ -91,6 +91,8 @@ class ScoreTrace(Contract):
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
+        to_beat: the final score that the passage lacks: that of the last selected passage, or the
+            minimum score if that is higher or there is still room; missing if it lacks none.
         supposed: whether the passage was not ranked, so that these are the values that it would
             have if it had been proposed and allowed.
     """
@@ -105,6 +107,7 @@ class ScoreTrace(Contract):
     of: int
     rank: int | None = None
     code: RejectionCode | None = None
+    to_beat: float | None = None
     supposed: bool
 
 
@@ -155,8 +158,6 @@ class Why(Contract):
         min_score: final score that a passage must have to be selected.
         lost_to: passages that were preferred: the last selected ones, a better copy of the passage,
             or a newer version.
-        needs: what would have to be different for the passage to be selected. All items are needed
-            together; one item may name alternatives. Empty if the passage is selected.
     """
 
     reference: str
@@ -188,7 +189,6 @@ class Why(Contract):
     min_score: float
     selected_count: int
     lost_to: list[Rival]
-    needs: list[str]
     fusion: Fusion
     request: RequestEcho
     overlay: OverlayRef | None = None

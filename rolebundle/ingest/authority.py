@@ -1,6 +1,6 @@
 """The order of authority over a document's metadata. Pure.
 
-flags > the owner's manifest > nested manifests > the document itself
+flags > the owner's manifest > the document itself
 
 What a level has set, the levels below may only lower: less trust, a more external origin, more
 sensitivity, fewer roles. A scope, source or id that is set does not change at all. What nobody
@@ -99,9 +99,8 @@ class Authority:
         values: valid metadata by key, of any key.
         bound: the governance keys that a level below may only lower.
         max_trust: the highest trust tier that a level below may declare; ``None`` for no bound.
-        trusts_documents: whether the owner's manifest lets documents declare for themselves what it
-            gives as a default, and supersede documents of other sources.
-        by_owner: the governance keys whose value comes from flags or the owner's manifest.
+        trusts_documents: whether the manifest lets documents declare for themselves what it gives
+            as a default, and supersede documents of other sources.
         sources: all source ids that the levels above assign to some file, casefolded.
         default_source: the source id if no level declares one.
         trust_from: the path of the manifest that set the trust tier; empty if none did.
@@ -111,7 +110,6 @@ class Authority:
     bound: frozenset[str] = frozenset()
     max_trust: TrustTier | None = None
     trusts_documents: bool = False
-    by_owner: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
     default_source: str = ""
     trust_from: str = ""
@@ -128,7 +126,7 @@ class Authority:
 
     @property
     def may_not_govern(self) -> bool:
-        """Whether the file's document and nested manifests may not declare governance keys."""
+        """Whether the file's document may not declare governance keys."""
         is_capped = self.max_trust not in (None, "authoritative")
         return self.is_limited or (is_capped and not self.trusts_documents)
 
@@ -141,11 +139,11 @@ class Authority:
         """Which documents a document of the file may supersede, given what it declares itself."""
         if "supersedes" not in self.values and self.may_not_govern:
             return "none"
-        is_owners = "supersedes" in self.by_owner and "supersedes" not in self_declared
+        is_owners = "supersedes" in self.values and "supersedes" not in self_declared
         if is_owners or self.delegates:
             return "any"
         return (
-            "less_trusted" if "source_id" in self.by_owner and not self.may_not_govern else "source"
+            "less_trusted" if "source_id" in self.values and not self.may_not_govern else "source"
         )
 
     def weigh(self, claims: Mapping[str, Any], *, may_not_govern: bool) -> Weighed:
@@ -201,17 +199,15 @@ class Authority:
         claims: Mapping[str, Any],
         *,
         path: str = "",
-        is_owner: bool = True,
         max_trust: TrustTier | None,
         trusts_documents: bool = False,
         sources: frozenset[str] = frozenset(),
     ) -> tuple[Authority, tuple[str, ...]]:
-        """Add the declarations of flags or of a manifest.
+        """Add the declarations of flags or of the manifest.
 
         Args:
             claims: its valid metadata for this file.
             path: the path of the manifest; empty for flags.
-            is_owner: whether these are flags or the owner's manifest, and not a nested one.
             max_trust: its bound of the levels below.
             trusts_documents: whether its values are defaults that documents may change.
             sources: all source ids that it assigns, casefolded.
@@ -219,10 +215,7 @@ class Authority:
         Returns:
             What holds for the levels below, and what it declared in vain.
         """
-        # In a folder of untrusted origin, its own manifest is as foreign as its documents.
-        is_foreign = is_owner and self.values.get("origin") == "untrusted"
-        may_not_govern = is_foreign or (not is_owner and self.may_not_govern)
-        weighed = self.weigh(claims, may_not_govern=may_not_govern)
+        weighed = self.weigh(claims, may_not_govern=False)
         values = {**self.values, **weighed.values}
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
@@ -232,10 +225,8 @@ class Authority:
             values=values,
             bound=self.bound | newly_bound & values.keys(),
             max_trust=lower_tier(self.max_trust, max_trust) if self.max_trust else max_trust,
-            trusts_documents=self.trusts_documents or (is_owner and trusts_documents),
-            by_owner=self.by_owner
-            | (GOVERNANCE_KEYS & weighed.values.keys() if is_owner else set()),
-            sources=self.sources | sources,
+            trusts_documents=trusts_documents,
+            sources=sources,
             default_source=self.default_source,
             trust_from=path if sets_tier else self.trust_from,
         )

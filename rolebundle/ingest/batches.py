@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rolebundle.contracts.terms import trust_rank
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.dates import inferred_at
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, Unchanged
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared
 from rolebundle.ingest.report import ERROR_CODES, Grant, IngestReport
-from rolebundle.ingest.walk import Skipped
+from rolebundle.ingest.walk import Skipped, skipped_for
 from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
-from rolebundle.storage.content.identifiers import Renamed
 from rolebundle.storage.corpus_state import increment_generation
 
 _CHUNKS_PER_BATCH = 8_000
@@ -47,10 +47,7 @@ def store_batch(
     stored_locations: set[str] = set()
     prepared: list[tuple[FileTask, Prepared]] = []
     for task, outcome in batch:
-        if isinstance(outcome, Unchanged):
-            report.unchanged += 1
-            stored_locations.add(outcome.location)
-        elif isinstance(outcome, Skipped):
+        if isinstance(outcome, Skipped):
             report.skipped.append(outcome)
             # A file that could not be read may be unchanged, so its documents stay. If a file was
             # read and rejected, its former documents are removed.
@@ -60,19 +57,17 @@ def store_batch(
             prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
     if not prepared:
         return stored_locations
-    renamed: list[Renamed] = []
+    displaced: list[tuple[str, DocumentError]] = []
     with corpus.writing():
         problems = store.put_files(
             corpus,
             [(file.file, file.documents) for _, file in prepared],
             deny_matcher(corpus),
-            renamed,
+            displaced,
         )
         increment_generation(corpus)
-    report.notes += [
-        Skipped(path, "claim_refused", f"{path}: {claim} belongs to another document")
-        for path, claim in renamed
-    ]
+    report.removed += len(displaced)
+    report.skipped += [skipped_for(path, problem) for path, problem in displaced]
     for (task, file), problem in zip(prepared, problems, strict=True):
         # The file is stored even if some of its records were rejected, which are errors.
         report.skipped += [note for note in file.notes if note.code in ERROR_CODES]
@@ -81,9 +76,7 @@ def store_batch(
         report.flagged += len(verdicts)
         report.quarantined += verdicts.count("quarantine")
         if problem is not None:
-            path = task.file.path
-            message = f"{path}: {problem.message}; {problem.hint}"
-            report.skipped.append(Skipped(path, problem.code, message))
+            report.skipped.append(skipped_for(task.file.path, problem))
             continue
         stored_locations.add(task.file.location)
         _count_grants(task, file, report)

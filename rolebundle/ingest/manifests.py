@@ -1,7 +1,7 @@
-"""Which manifests count: those of the user, and in nested checkouts only approved ones.
+"""The manifest of an ingested folder, ``rolebundle.toml``, and what it says of each file.
 
-A manifest that does not count is not even parsed, so that it can neither grant anything nor stop a
-run.
+Only the one of a folder that the owner named counts. Any other may have come with a download. It is
+not even parsed, so that it can neither grant anything nor stop a run.
 """
 
 from __future__ import annotations
@@ -9,151 +9,193 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
-from shlex import quote
 
+from pydantic import ValidationError
+
+from rolebundle.contracts.manifest import ManifestFile, ManifestRule
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.manifest_file import EMPTY_MANIFEST, Manifest, parse_manifest
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.readers import reader_names
+from rolebundle.policy.policy_json import problem_of
+from rolebundle.text.counts import counted
 
 MANIFEST_NAME = "rolebundle.toml"
 _MAX_BYTES = 4 * 1024 * 1024
-_CHECKOUT_MARKS = (".git", ".hg", ".svn", ".jj", ".bzr", "_darcs", ".fslckout", "CVS")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _ROOT_USER = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestPolicy:
-    """Which manifests count.
+class FileDefaults:
+    """What flags and the manifest say of one file."""
 
-    Attributes:
-        enabled: whether any manifest counts.
-        approved: the location of each manifest that the owner has approved → its content hash.
-        excluded: folders in and below which no manifest counts.
-    """
+    authority: Authority = field(default_factory=Authority)
+    reader: str = ""
+    separator: str = ""
+    fingerprint: str = field(init=False)
+    """All but the reader as one text, to compare it. Most files of a folder share it."""
 
-    enabled: bool = True
-    approved: Mapping[str, str] = field(default_factory=dict)
-    excluded: frozenset[str] = frozenset()
-
-    def considers(self, folder: Path) -> bool:
-        """Whether a manifest in this folder may count."""
-        return self.enabled and not (
-            self.excluded and self.excluded.intersection(map(str, (folder, *folder.parents)))
+    def __post_init__(self) -> None:
+        authority = self.authority
+        parts = (
+            self.separator,
+            sorted(authority.values.items()),
+            sorted(authority.bound),
+            sorted(authority.sources),
+            authority.max_trust,
+            authority.trusts_documents,
         )
+        object.__setattr__(self, "fingerprint", repr(parts))
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoredManifest:
-    """A manifest that does not count. ``reason`` also names the remedy."""
+class Manifest:
+    """A manifest that counts. ``folder`` is where it lies; its globs are relative to it."""
 
-    location: str
-    reason: str
+    folder: Path
+    file: ManifestFile
+    sources: frozenset[str]
+    """All source ids that it assigns, casefolded."""
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self.folder / MANIFEST_NAME
+
+    def globs(self) -> list[tuple[str, str]]:
+        """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
+        rules = [
+            (f"rule {number}", rule.glob) for number, rule in enumerate(self.file.rule, start=1)
+        ]
+        return [*(("ignore", glob) for glob in self.file.ignore), *rules]
+
+    def defaults(
+        self, flags: FileDefaults, rules: Iterable[ManifestRule], name: str
+    ) -> tuple[FileDefaults, tuple[str, ...]]:
+        """The defaults of a file.
+
+        Args:
+            flags: what the flags say of it.
+            rules: the rules that match it. Later ones override earlier ones and ``[defaults]``.
+            name: the path of the manifest in reports.
+
+        Returns:
+            The defaults, and what the flags do not allow, as ``key: value``.
+        """
+        values = self.file.defaults.declared_values()
+        reader, separator = flags.reader, flags.separator
+        max_trust, trust_documents = self.file.max_trust, self.file.trust_documents
+        for rule in rules:
+            values |= rule.declared_values()
+            reader = rule.reader or reader
+            separator = rule.separator or separator
+            max_trust = rule.max_trust or max_trust
+            if rule.trust_documents is not None:
+                trust_documents = rule.trust_documents
+        authority, refused = flags.authority.with_level(
+            values,
+            path=name,
+            max_trust=max_trust,
+            trusts_documents=trust_documents,
+            sources=self.sources,
+        )
+        return FileDefaults(authority, reader, separator), refused
 
 
-def read_manifest(
-    folder: Path, root: Path | None, policy: ManifestPolicy
-) -> Manifest | IgnoredManifest:
-    """The manifest of a folder; ``EMPTY_MANIFEST`` if it has none.
-
-    Args:
-        folder: the folder.
-        root: the folder that is ingested, to find checkouts below it; ``None`` if ``folder`` is
-            above what the user named.
-        policy: which manifests count.
+def read_manifest(folder: Path) -> Manifest | str:
+    """The manifest of a folder, or why it has none that counts; empty if there is no such file.
 
     Raises:
         ConfigurationError: it counts, and it cannot be read or is invalid.
     """
     path = folder / MANIFEST_NAME
-    status = _status(path) if policy.considers(folder) else None
-    if status is None:
-        return EMPTY_MANIFEST
-    reason = _link_or_owner(status)
-    content = b""
-    if not reason or str(path) in policy.approved:
-        status, content = _read(path)
-        # Asked of the open file, because another one may have taken its place.
-        reason = _link_or_owner(status) or _why_not_counted(folder, root)
-    if not reason:
-        return parse_manifest(content, str(path))
-    approved, command = (
-        policy.approved.get(str(path)),
-        f"rolebundle policy trust {quote(str(path))}",
-    )
-    if approved is None:
-        return IgnoredManifest(str(path), f"{reason}; `{command}` approves it")
-    if approved != content_hash(content):
-        changed = "it has changed since it was approved"
-        return IgnoredManifest(str(path), f"{changed}; `{command}` approves it again")
-    return parse_manifest(content, str(path))
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else ""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+        with os.fdopen(descriptor, "rb") as file:
+            # Asked of the open file, because another one may have taken its place.
+            user, content = os.fstat(descriptor).st_uid, file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(
+            "bad_manifest", f"{path}: not readable ({error.strerror})", "check its permissions"
+        ) from error
+    # The root user may change everything anyway, and owns what a package manager installs.
+    if hasattr(os, "geteuid") and user not in (os.geteuid(), _ROOT_USER):
+        return f"it belongs to another user (uid {user})"
+    if len(content) > _MAX_BYTES:
+        raise ConfigurationError("bad_manifest", f"{path}: over {_MAX_BYTES} bytes", "shorten it")
+    return parse_manifest(content, path)
 
 
-def root_of(start: Path, policy: ManifestPolicy) -> tuple[Path, list[IgnoredManifest]]:
-    """The folder that document ids are relative to: the outermost parent whose manifest counts.
-
-    Without one it is the ingested folder, or the folder of the ingested file.
-
-    Returns:
-        The folder, and the manifests above it that do not count.
-    """
-    folder = start if start.is_dir() and not start.is_symlink() else start.parent
-    root = folder
-    ignored: list[IgnoredManifest] = []
-    for parent in folder.parents:
-        manifest = read_manifest(parent, None, policy)
-        if isinstance(manifest, IgnoredManifest):
-            ignored.append(manifest)
-        elif manifest is not EMPTY_MANIFEST:
-            # Those between the folder and this one are reported by the walk.
-            root, ignored = parent, []
-    return root, ignored
-
-
-def approval_of(path: Path) -> tuple[str, str]:
-    """The location and content hash of a manifest that the owner approves as it is now.
-
-    Args:
-        path: the manifest or its folder.
+def parse_manifest(content: bytes, path: Path) -> Manifest:
+    """The manifest with this content; ``path`` is that of the file.
 
     Raises:
-        UsageError: there is no manifest, or its path is not valid text.
-        ConfigurationError: it is invalid.
+        ConfigurationError: it is no TOML, or contains an unknown key or an invalid value.
     """
-    location = location_of(path)
-    status = _status(location)
-    if status is None or stat.S_ISLNK(status.st_mode):
-        raise UsageError(
-            "no_manifest", f"{location}: no such file", "name a rolebundle.toml or its folder"
+    try:
+        values = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            "bad_manifest",
+            f"{path}: not readable as TOML ({error})",
+            "correct the file and run again",
+        ) from error
+    try:
+        file = ManifestFile.model_validate(values)
+    except ValidationError as error:
+        raise _malformed(path, mistakes_in(error, ManifestFile)) from error
+    for number, rule in enumerate(file.rule, start=1):
+        check_reader(rule.reader, f"{path} rule {number}")
+    sources = {part.source_id.casefold() for part in (file.defaults, *file.rule) if part.source_id}
+    return Manifest(path.parent, file, frozenset(sources))
+
+
+def check_reader(name: str, place: str) -> None:
+    """Check the name of a reader; an empty name is allowed.
+
+    Raises:
+        ConfigurationError: no reader has that name.
+    """
+    if name and name not in reader_names():
+        raise ConfigurationError(
+            "unknown_reader",
+            f"{place}: no reader is called {name!r}",
+            f"readers: {', '.join(reader_names())}",
         )
-    _, content = _read(location)
-    parse_manifest(content, str(location))
-    return str(location), content_hash(content)
 
 
-def location_of(path: Path) -> Path:
-    """The absolute path of a manifest, given that or its folder.
-
-    Raises:
-        UsageError: the path is not valid text.
-    """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
-    check_path(absolute)
-    return absolute if absolute.name == MANIFEST_NAME else absolute / MANIFEST_NAME
+def _malformed(path: Path, mistakes: Sequence[Mistake]) -> ConfigurationError:
+    first, more = mistakes[0], len(mistakes) - 1
+    place = first.place
+    if place[0] == "rule" and len(place) > 1:
+        # Rules have no names, and people count from 1.
+        place = (f"rule {int(place[1]) + 1}", *place[2:])
+    problem = problem_of(first._replace(place=place))
+    others = f" (and {counted(more, 'more mistake')})" if more else ""
+    return ConfigurationError(
+        "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
+    )
 
 
 def check_path(path: Path) -> None:
     """Check that a path can be stored.
 
     Raises:
-        ConfigurationError: see :func:`check_encoding_of`.
+        ConfigurationError: see :func:`is_valid_name`.
         UsageError: it contains bytes that are not valid text.
     """
-    check_encoding_of(str(path))
-    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+    if not is_valid_name(str(path)):
         raise UsageError(
             "bad_path_name",
             f"{path}: the path contains bytes that are not valid text",
@@ -161,8 +203,8 @@ def check_path(path: Path) -> None:
         )
 
 
-def check_encoding_of(name: str) -> None:
-    """Check that this process reads the names of files as they are.
+def is_valid_name(name: str) -> bool:
+    """Whether the name of a file is text, as this process reads it.
 
     In a locale with another encoding than UTF-8, other names have other letters here. A document
     would seem to be gone, and another one would seem to be new.
@@ -178,52 +220,5 @@ def check_encoding_of(name: str) -> None:
             f"files as {encoding}",
             "set PYTHONUTF8=1, or leave it unset, and run the same command again",
         )
-
-
-def content_hash(content: bytes) -> str:
-    """The hash by which a manifest is approved: SHA-256, hexadecimal."""
-    return sha256(content).hexdigest()
-
-
-def _status(path: Path) -> os.stat_result | None:
-    """The status of a manifest; ``None`` if there is none, or its folder may not be entered."""
-    try:
-        status = path.lstat()
-    except (OSError, ValueError):
-        return None
-    return status if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) else None
-
-
-def _link_or_owner(status: os.stat_result) -> str:
-    if stat.S_ISLNK(status.st_mode):
-        return "it is a symbolic link"
-    # The root user may change everything anyway, and owns what a package manager installs.
-    is_own = not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), _ROOT_USER)
-    return "" if is_own else f"it belongs to another user (uid {status.st_uid})"
-
-
-def _why_not_counted(folder: Path, root: Path | None) -> str:
-    """Why a manifest in this folder does not count by itself; empty if it does."""
-    if root is None:
-        owner = _link_or_owner(folder.stat())
-        return owner and owner.replace("it belongs", "its folder belongs")
-    for parent in (folder, *folder.parents):
-        if parent == root:
-            break
-        if any(os.path.lexists(parent / mark) for mark in _CHECKOUT_MARKS):
-            return "it lies in a checkout of its own"
-    return ""
-
-
-def _read(path: Path) -> tuple[os.stat_result, bytes]:
-    try:
-        descriptor = os.open(path, _OPEN_FLAGS)
-        with os.fdopen(descriptor, "rb") as file:
-            status, content = os.fstat(descriptor), file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigurationError(
-            "bad_manifest", f"{path}: not readable ({error.strerror})", "check its permissions"
-        ) from error
-    if len(content) > _MAX_BYTES:
-        raise ConfigurationError("bad_manifest", f"{path}: over {_MAX_BYTES} bytes", "shorten it")
-    return status, content
+    # Python decodes invalid bytes of file names to unpaired surrogates.
+    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -80,13 +80,6 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
-    """A file whose bytes and recipe are those in the corpus."""
-
-    location: str
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """A file ready to be stored.
 
@@ -98,7 +91,7 @@ class Prepared:
     notes: tuple[Skipped, ...]
 
 
-Outcome = Unchanged | Prepared | Skipped
+Outcome = Prepared | Skipped
 
 
 def is_heavy(file: FileEntry) -> bool:
@@ -121,7 +114,7 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
     Raises:
         ConfigurationError: the settings name an invalid file of patterns.
     """
-    files = [_read(task, settings) for task in tasks]
+    files = [_read(task.file, settings) for task in tasks]
     read_documents = [
         document for file in files if isinstance(file, _ReadFile) for document in file.documents
     ]
@@ -237,15 +230,14 @@ class _ReadFile:
     notes: tuple[Skipped, ...]
 
 
-def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skipped:
-    """The first step: read a file, compare it with the corpus, parse it and resolve metadata.
+def _read(file: FileEntry, settings: RunSettings) -> _ReadFile | Skipped:
+    """The first step: read a file, parse it and resolve metadata.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
     others, the file is skipped. The reader's errors depend on the bytes only, so such a file is not
     read again until it changes. Metadata may also come from a manifest, so a file with bad metadata
     is read again in each run.
     """
-    file = task.file
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
@@ -254,8 +246,6 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
             hash_of_file(data),
             _recipe(file, reader, settings),
         )
-        if identity == task.known:
-            return Unchanged(file.location)
         data = decompressed(data, file.path, settings.size_cap)
         if reader.name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.

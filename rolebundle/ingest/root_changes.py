@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -11,7 +11,6 @@ from shlex import quote
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.roots import Root, RootChange
 from rolebundle.errors import UsageError
-from rolebundle.ingest.manifests import MANIFEST_NAME
 from rolebundle.ingest.path_flags import FlagsByPath
 from rolebundle.ingest.roots import (
     Visit,
@@ -27,7 +26,7 @@ from rolebundle.ingest.roots import (
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.records import approvals, path_flags, roots
+from rolebundle.storage.records import path_flags, roots
 
 
 def root_at(corpus: Corpus, path: Path) -> Root:
@@ -128,7 +127,7 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
 
 
 def apply_move(corpus: Corpus, old: str, new: str) -> int:
-    """Let the files below a path, and its flags and approvals, have another one.
+    """Let the files below a path, and its flags, have another one.
 
     Return the number of their documents. The roots are not changed.
 
@@ -138,30 +137,14 @@ def apply_move(corpus: Corpus, old: str, new: str) -> int:
     roots.move_files(corpus, {file: moved_path(file, old, new) for file in files})
     flags: FlagsByPath = path_flags.load(corpus)
     path_flags.save(corpus, moved_flags(flags, real_location(Path(old)), real_location(Path(new))))
-    approved = {approval.location: approval for approval in approvals.approvals(corpus)}
-    for path in manifests_below(approved, old):
-        approvals.revoke(corpus, path)
-        approval = approved[path]._replace(location=moved_path(path, old, new))
-        approvals.approve(corpus, approval)
     increment_generation(corpus)
     return roots.count_documents(corpus, new)
 
 
-def manifests_below(approved: Iterable[str], folder: str) -> list[str]:
-    """The paths of approved manifests below a folder."""
-    # A contract of a gate is not among them: its commands may do other things in another folder.
-    return [
-        path
-        for path in approved
-        if is_below(path, folder) and path.endswith(os.sep + MANIFEST_NAME)
-    ]
-
-
 def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
-    """Record how many documents the visited roots have, and when the run changed them."""
+    """Record how many documents the roots have, and when the run changed the visited ones."""
     now = iso_utc(datetime.now(UTC))
     complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
-    visited = {visit.root.location for visit in visits}
     before = roots.load(corpus)
     counts = {root.location: roots.count_documents(corpus, root.location) for root in before}
     after = []
@@ -178,7 +161,7 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
         is_new = root.location in changed or not root.synced_at
         if root.location in complete and is_new:
             updates["synced_at"] = now
-        after.append(root.model_copy(update=updates) if root.location in visited else root)
+        after.append(root.model_copy(update=updates))
     if after != before:
         with corpus.writing():
             roots.save(corpus, after)

@@ -23,7 +23,7 @@ from rolebundle.errors import DocumentError, UsageError
 from rolebundle.ingest.manifests import check_path
 from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined, limits_in
 from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.walk import read_bytes
+from rolebundle.ingest.walk import leaves_out, read_bytes
 from rolebundle.text.counts import counted
 
 _GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
@@ -32,6 +32,7 @@ _MOVED_SHARE = 0.5
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
+OtherSources = Callable[[Path], "set[str] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +128,14 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
 
 def missing_root(root: Root) -> UsageError:
     """The error for a root that is not there."""
-    return UsageError(
-        "root_missing", f"{root.location}: {_missing(root)}", missing_root_hint(root.location)
-    )
-
-
-def _missing(root: Root) -> str:
     documents = counted(root.documents, "document")
     is_link = os.path.islink(root.location)  # noqa: PTH114 - a location is a text
     state = "a symbolic link now, which is not followed" if is_link else "missing"
-    return f"this root is {state}; the corpus keeps its {documents}"
+    return UsageError(
+        "root_missing",
+        f"{root.location}: this root is {state}; the corpus keeps its {documents}",
+        missing_root_hint(root.location),
+    )
 
 
 def missing_root_hint(location: str) -> str:
@@ -145,11 +144,6 @@ def missing_root_hint(location: str) -> str:
         f"if it was moved: `rolebundle corpus roots move {quote(location)} NEW`; "
         f"if it was deleted: `rolebundle corpus roots remove {quote(location)} --yes`"
     )
-
-
-def missing_root_note(root: Root) -> str:
-    """A remark on a root that is not there."""
-    return f"{root.location}: {_missing(root)}; {missing_root_hint(root.location)}"
 
 
 def holder_of(roots: Iterable[Root], location: str) -> Root | None:
@@ -168,28 +162,13 @@ def anchor_of(roots: Iterable[Root], root: Root) -> Path:
     return Path(min([*sharing, root.location], key=len))
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What planning asks of the files and of the corpus.
-
-    Attributes:
-        base_of: the folder that the paths of files below a path are relative to.
-        sources_of_others: the sources of documents that do not come from a folder; ``None`` if that
-            folder has documents whose source has its name already. The flag says whether foreign
-            documents count.
-        is_foreign: whether flags call a path untrusted or external. Such a root takes no name away
-            from others.
-        leaves_out: whether a walk of a root leaves out a path.
-    """
-
-    base_of: Callable[[Path], Path]
-    sources_of_others: Callable[[Path, bool], set[str] | None]
-    is_foreign: Callable[[Path], bool]
-    leaves_out: Callable[[Root, Path], bool]
+def folder_of(start: Path) -> Path:
+    """The folder that the paths of files are relative to: an ingested folder, or that of a file."""
+    return start if start.is_dir() and not start.is_symlink() else start.parent
 
 
 def plan(
-    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, surroundings: Surroundings
+    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, other_sources: OtherSources
 ) -> Plan:
     """What an ingest of some paths visits, and the roots after it.
 
@@ -197,9 +176,10 @@ def plan(
         roots: the roots before.
         starts: existing paths, as :func:`existing_start` spells them.
         new_options: the options of the run. They hold for what is below the paths, too.
-        surroundings: what is asked of the files and of the corpus.
+        other_sources: the sources of documents that do not come from a folder; ``None`` if that
+            folder has documents whose source has its name already.
     """
-    planner = _Planner({root.location: root for root in roots}, new_options, surroundings)
+    planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
         planner.add(start)
     return planner.plan()
@@ -211,7 +191,7 @@ class _Planner:
 
     roots: dict[str, Root]
     new_options: Options
-    surroundings: Surroundings
+    other_sources: OtherSources
     visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     missing: list[Root] = field(default_factory=list)
 
@@ -219,11 +199,11 @@ class _Planner:
         location = str(start)
         holder = holder_of(self.roots.values(), location)
         if holder is None:
-            base = self.surroundings.base_of(start)
+            base = folder_of(start)
             self.roots[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
-                source_id=self._source_of(start, base),
+                source_id=self._source_of(base),
                 options=with_options(RootOptions(), self.new_options),
             )
         else:
@@ -248,11 +228,11 @@ class _Planner:
     def _renew_source(self, root: Root) -> Path:
         """The base of a root's paths.
 
-        If it is another one than before, because a manifest above came or went, all ids change and
-        the source is chosen again.
+        In a corpus of an earlier version they may be relative to the folder of a manifest above.
+        Then all ids change, and the source is chosen again.
         """
         anchor = self.roots[str(anchor_of(self.roots.values(), root))]
-        base = self.surroundings.base_of(Path(anchor.location))
+        base = folder_of(Path(anchor.location))
         if _prefix(anchor.location, base) == anchor.prefix:
             return base
         sharing = [
@@ -261,7 +241,7 @@ class _Planner:
             if shared_root.source_id == anchor.source_id
             and is_below(shared_root.location, anchor.location)
         ]
-        source_id = self._source_of(Path(anchor.location), base)
+        source_id = self._source_of(base)
         for shared_root in sharing:
             updates = {"source_id": source_id, "prefix": _prefix(shared_root.location, base)}
             self.roots[shared_root.location] = shared_root.model_copy(update=updates)
@@ -273,7 +253,7 @@ class _Planner:
         options = with_options(holder.options, self.new_options)
         if holder.location == location:
             self.roots[location] = holder.model_copy(update={"options": options})
-        elif _differ(options, holder.options) or self.surroundings.leaves_out(holder, start):
+        elif _differ(options, holder.options) or leaves_out(holder, start):
             self.roots[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
@@ -306,10 +286,10 @@ class _Planner:
             outer is not None
             and outer.source_id == root.source_id
             and not _differ(outer.options, root.options)
-            and not self.surroundings.leaves_out(outer, Path(root.location))
+            and not leaves_out(outer, Path(root.location))
         )
 
-    def _source_of(self, start: Path, base: Path) -> str:
+    def _source_of(self, base: Path) -> str:
         """The source of a root: that of its base, or else one that no other folder has.
 
         The names of the folders above tell folders of the same name apart.
@@ -318,17 +298,14 @@ class _Planner:
         for root in roots:
             if os.path.lexists(root.location):
                 anchor = anchor_of(roots, root)
-                if self.surroundings.base_of(anchor) == base:
+                if folder_of(anchor) == base:
                     return root.source_id
         name = source_name(base)
-        is_foreign = self.surroundings.is_foreign
-        all_count = is_foreign(start)
-        other_sources = self.surroundings.sources_of_others(base, all_count)
+        other_sources = self.other_sources(base)
         if other_sources is None:
             return name
-        counting = [root for root in roots if all_count or not is_foreign(Path(root.location))]
         used_names = {source_id.casefold() for source_id in other_sources}
-        used_names |= {root.source_id.casefold() for root in counting}
+        used_names |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
             if name.casefold() not in used_names:
                 return name

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root
-from rolebundle.contracts.terms import TRUST_TIERS
-from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
-from rolebundle.ingest.manifest_file import FileDefaults
-from rolebundle.ingest.manifests import ManifestPolicy
-from rolebundle.ingest.metadata import shortened, validated
+from rolebundle.ingest.manifests import FileDefaults
+from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.path_flags import (
     Flags,
     FlagsByPath,
@@ -52,16 +48,12 @@ class RunFlags:
         """The flags that hold for a file or folder in this run."""
         return combined(flags_at(self.after, location), self.current)
 
-    def policy_at(self, location: str, approved: Mapping[str, str]) -> ManifestPolicy:
-        """Which manifests count at and below a path, as it is spelled."""
-        real = real_location(Path(location))
-        excluded = [
-            location.rstrip(os.sep) + relative
-            for path, relative in self.nested(real).items()
-            if self.flags_at(path).get("manifests") is False
-        ]
-        enabled = self.flags_at(real).get("manifests") is not False
-        return ManifestPolicy(enabled, approved, frozenset(excluded))
+    def why_no_manifest(self, folder: Path) -> str:
+        """Why the manifest of a folder does not count; empty if flags do not say so."""
+        flags = self.flags_at(real_location(folder))
+        if flags.get("manifests") is False:
+            return "--no-manifests says so"
+        return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
 
     def nested(self, location: str) -> dict[str, str]:
         """The remembered paths below a folder → what follows the folder in them."""
@@ -72,55 +64,42 @@ class RunFlags:
             if path.startswith(prefix) and path != location
         }
 
-    def _note(self, path: str, own: Flags, now: Flags) -> Iterator[Skipped]:
-        """What becomes of the flags ``own`` that were remembered for a path."""
-        remembered = {key: value for key, value in without(own, self.current).items() if key in now}
-        replaced = {key: value for key, value in own.items() if now.get(key) != value}
-        if remembered:
-            yield Skipped(
-                path,
-                "flags_remembered",
-                f"{path}: {describe(remembered)}, as in an earlier ingest; "
-                f"{lifting_options(remembered)} lifts it",
-            )
-        if replaced:
-            yield Skipped(
-                path,
-                "flags_replaced",
-                f"{path}: {describe(replaced)} of an earlier ingest is replaced",
-            )
-
-    def notes(self, start: str, location: str) -> list[Skipped]:
+    def notes(self, start: str, location: str) -> Iterator[Skipped]:
         """What becomes of the flags that were remembered for a path and below it.
 
         Args:
             start: the path as it was given. Notes name it and not the real path.
             location: its real path.
         """
-        before = limits_in(flags_at(self.before, location))
-        notes = list(self._note(start, before, self.flags_at(location)))
-        for path, relative in self.nested(location).items():
-            own = limits_in(self.before.get(path, {}))
-            notes += self._note(start.rstrip(os.sep) + relative, own, self.flags_at(path))
-        return notes
+        remembered = {location: (start, flags_at(self.before, location))} | {
+            path: (start.rstrip(os.sep) + relative, self.before.get(path, {}))
+            for path, relative in self.nested(location).items()
+        }
+        for path, (shown, flags) in remembered.items():
+            own, now = limits_in(flags), self.flags_at(path)
+            kept = {key: value for key, value in without(own, self.current).items() if key in now}
+            replaced = {key: value for key, value in own.items() if now.get(key) != value}
+            if kept:
+                message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
+                message += f"{lifting_options(kept)} lifts it"
+                yield Skipped(shown, "flags_remembered", message)
+            if replaced:
+                message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
+                yield Skipped(shown, "flags_replaced", message)
 
+    def defaults_at(self, location: str, root: Root) -> FileDefaults:
+        """The defaults of the files of a root for which the flags of a path hold.
 
-def defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDefaults:
-    """The defaults of files for which these governance flags hold."""
-    limits = limits_in(flags)
-    governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
-    values = validated(governed, "flags of an earlier ingest", "bad_flag")
-    ungoverned = {
-        key: value for key, value in declared.declared_values().items() if key not in governed
-    }
-    max_trust = limits.get("max_trust")
-    if max_trust not in (None, *TRUST_TIERS):
-        raise ConfigurationError(
-            "bad_flag",
-            f"flags of an earlier ingest: max_trust = {shortened(max_trust)} is no trust tier",
-            "ingest the path once with --max-trust",
+        Raises:
+            ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
+        """
+        limits = limits_in(self.flags_at(location))
+        flags = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+        max_trust = limits.get("max_trust")
+        place = "flags of an earlier ingest"
+        validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
+        declared = validated({**root.options.meta, **flags}, place, "bad_flag")
+        authority, _ = Authority(default_source=root.source_id).with_level(
+            declared.declared_values(), max_trust=max_trust
         )
-    authority, _ = Authority(default_source=root.source_id).with_level(
-        {**ungoverned, **values.declared_values()}, max_trust=max_trust
-    )
-    return FileDefaults(authority, root.options.reader, root.options.separator)
+        return FileDefaults(authority, root.options.reader, root.options.separator)

@@ -7,39 +7,43 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.manifests import IgnoredManifest, check_path, read_manifest, root_of
-from rolebundle.ingest.metadata import validated
+from rolebundle.ingest.manifests import MANIFEST_NAME, Manifest, check_path, read_manifest
 from rolebundle.ingest.options import IngestOptions, scan_settings
-from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after, limits_in
+from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.ingest.root_changes import manifests_below
 from rolebundle.ingest.roots import (
-    Surroundings,
     Visit,
     anchor_of,
     existing_start,
     find_moved,
+    folder_of,
     holder_of,
     is_below,
-    missing_root_note,
+    missing_root,
     moved,
     moved_flags,
-    moved_path,
     plan,
     real_location,
     source_name,
 )
-from rolebundle.ingest.run_flags import RunFlags, defaults_for
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
+from rolebundle.ingest.run_flags import RunFlags
+from rolebundle.ingest.walk import (
+    DEFAULT_SIZE_CAP,
+    FileEntry,
+    Skipped,
+    skipped_for,
+    walk,
+)
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.records import approvals, path_flags
+from rolebundle.storage.records import path_flags
 from rolebundle.storage.records import roots as root_storage
 from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
@@ -82,52 +86,51 @@ def plan_run(
     """
     starts = [existing_start(path, roots) for path in paths]
     flags: FlagsByPath = path_flags.load(corpus)
-    approved = {
-        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
-    }
     moves = _find_moves(corpus, roots, starts, flags)
     notes: list[Skipped] = []
     for old, new in moves.items():
         roots = [moved(root, old, new) for root in roots]
         real_old, real_new = real_location(Path(old)), real_location(Path(new))
         flags = moved_flags(flags, real_old, real_new)
-        approved |= {
-            moved_path(path, old, new): approved[path] for path in manifests_below(approved, old)
-        }
         notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
-    surroundings = _surroundings(corpus, run_flags, approved)
-    planned = plan(roots, starts, options.root_options(), surroundings)
-    notes += [
-        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
-    ]
+
+    def other_sources(folder: Path) -> set[str] | None:
+        if source_name(folder) in root_storage.sources_below(corpus, str(folder)):
+            return None
+        return root_storage.sources_outside(corpus, str(folder))
+
+    planned = plan(roots, starts, options.root_options(), other_sources)
+    notes += [skipped_for(root.location, missing_root(root)) for root in planned.missing]
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []
     for visit in planned.visits:
-        base = surroundings.base_of(anchor_of(planned.roots, visit.root))
-        walks.append(_walk_visit(visit, base, options, approved, run_flags, policy_file))
+        manifest = _manifest_of(visit.root, planned.roots, run_flags)
+        base = folder_of(anchor_of(planned.roots, visit.root))
+        walks.append(_walk_visit(visit, base, manifest, options, run_flags, policy_file))
     return RunPlan(planned.roots, walks, run_flags, moves, notes)
 
 
-def _surroundings(corpus: Corpus, run_flags: RunFlags, approved: Mapping[str, str]) -> Surroundings:
-    def base_of(start: Path) -> Path:
-        return root_of(start, run_flags.policy_at(str(start), approved))[0]
+def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
+    """The manifest of a root: its own, else that of the nearest root above it that has one.
 
-    def sources_of_others(base: Path, with_foreign: bool) -> set[str] | None:
-        if source_name(base) in root_storage.sources_below(corpus, str(base)):
-            return None
-        return root_storage.sources_outside(corpus, str(base), with_foreign=with_foreign)
+    A part of a root that has options of its own is no root in this sense.
 
-    def is_foreign(start: Path) -> bool:
-        limits = limits_in(run_flags.flags_at(real_location(start)))
-        origin = limits.get("origin", "internal")
-        return limits.get("trust_tier") == "untrusted" or origin != "internal"
-
-    return Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
+    Return why the root's own does not count if there is none; empty without a reason.
+    """
+    reasons = []
+    above = (outer for outer in roots if is_below(root.location, outer.location))
+    for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
+        folder = folder_of(anchor)
+        found = run_flags.why_no_manifest(folder) or read_manifest(folder)
+        if isinstance(found, Manifest):
+            return found
+        reasons.append(found)
+    return reasons[0]
 
 
 def _find_moves(
@@ -206,39 +209,33 @@ class WalkResult:
 def _walk_visit(
     visit: Visit,
     base: Path,
+    manifest: Manifest | str,
     options: IngestOptions,
-    approved: Mapping[str, str],
     run_flags: RunFlags,
     policy_file: str,
 ) -> WalkResult:
     start, root = visit.start, visit.root
     location = real_location(start)
-    flags_of_start = run_flags.flags_at(location)
-    if LOST in flags_of_start:
+    if LOST in run_flags.flags_at(location):
         raise UsageError(
             "flags_lost",
             f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
             "give them again, or --max-trust authoritative if there were none",
         )
-    declared = validated({**root.options.meta, **options.flags}, "command line", "bad_flag")
-    policy = run_flags.policy_at(str(start), approved)
-    _, ignored = root_of(start, policy)
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
     # A note on a folder covers what is below it.
-    notes = [] if visit.is_nested else run_flags.notes(str(start), location)
-    notes += [
-        Skipped(m.location, "manifest_ignored", f"{m.location}: ignored, because {m.reason}")
-        for m in ignored
-    ]
+    notes = [] if visit.is_nested else list(run_flags.notes(str(start), location))
+    if manifest == "" and not visit.is_nested:
+        notes += _manifests_above(base)
     nested_defaults = {
-        str(start).rstrip(os.sep) + relative: defaults_for(run_flags.flags_at(path), declared, root)
+        str(start).rstrip(os.sep) + relative: run_flags.defaults_at(path, root)
         for path, relative in run_flags.nested(location).items()
     }
-    defaults = defaults_for(flags_of_start, declared, root)
+    defaults = run_flags.defaults_at(location, root)
     ignore = root.options.ignore
     for entry in walk(
-        base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore
+        base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore
     ):
         if isinstance(entry, FileEntry):
             if policy_file and _is_at(entry, policy_file):
@@ -251,12 +248,24 @@ def _walk_visit(
         else:
             skipped.append(entry)
     unreadable = [str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
-    manifest = read_manifest(base, base, policy)
-    from_manifest = {} if isinstance(manifest, IgnoredManifest) else manifest.chunking
-    chunks = ChunkSettings(**{**from_manifest, **root.options.chunking})
+    chunking = dict(root.options.chunking)
+    if isinstance(manifest, Manifest):
+        chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
+    chunks = ChunkSettings(**chunking)
     size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
     return WalkResult(visit, base, files, skipped, notes, unreadable, settings)
+
+
+def _manifests_above(folder: Path) -> list[Skipped]:
+    """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
+    for parent in folder.parents:
+        path = parent / MANIFEST_NAME
+        if path.is_file():
+            step = f"`rolebundle ingest {quote(str(parent))}` uses it"
+            message = f"{path}: not used, because only that of an ingested folder counts; {step}"
+            return [Skipped(str(path), "manifest_ignored", message)]
+    return []
 
 
 def _is_at(entry: FileEntry, location: str) -> bool:

@@ -31,8 +31,7 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
-from rolebundle.ingest.manifest_file import check_reader
-from rolebundle.ingest.manifests import check_encoding_of
+from rolebundle.ingest.manifests import check_reader, is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
@@ -40,9 +39,9 @@ from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, check_unchanged
 from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.root_changes import apply_move, record_counts
-from rolebundle.ingest.roots import is_below, is_there, missing_root_note, real_location
+from rolebundle.ingest.roots import is_below, is_there, missing_root, real_location
 from rolebundle.ingest.run_plan import RunPlan, WalkResult, plan_run
-from rolebundle.ingest.walk import Skipped
+from rolebundle.ingest.walk import Skipped, skipped_for
 from rolebundle.ingest.workers import (
     prepare_parallel,
     rare_garbage_collection,
@@ -111,14 +110,12 @@ def update(
             "run `rolebundle ingest PATH` once for each folder",
         )
     for root in roots:
-        check_encoding_of(root.location)  # Otherwise it would seem to be missing.
+        is_valid_name(root.location)  # An error, because it would seem to be missing.
     outer = [root for root in roots if not _has_root_above(root, roots)]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
     report = ingest(corpus, paths, provider, options, progress, on_reading)
-    report.skipped += [
-        Skipped(root.location, "root_missing", missing_root_note(root)) for root in missing
-    ]
+    report.skipped += [skipped_for(root.location, missing_root(root)) for root in missing]
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
     return report

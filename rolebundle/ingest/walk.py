@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.roots import Root
-from rolebundle.errors import DocumentError, with_detail
+from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.ignore import (
     FILE_NAMES,
     HIDDEN_FILE,
@@ -32,14 +32,7 @@ from rolebundle.ingest.ignore import (
     rules_above,
     rules_of,
 )
-from rolebundle.ingest.manifest_file import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
-from rolebundle.ingest.manifests import (
-    MANIFEST_NAME,
-    IgnoredManifest,
-    ManifestPolicy,
-    check_encoding_of,
-    read_manifest,
-)
+from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.text.globs import matches, suggest_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
@@ -57,7 +50,7 @@ _NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
 
 class FileEntry(NamedTuple):
-    """A file to read, with its defaults from manifests and flags.
+    """A file to read, with its defaults from the manifest and flags.
 
     ``location`` is its absolute path, ``path`` is relative to the root. ``size`` is in bytes,
     ``modified_ns`` the time of the last change in nanoseconds.
@@ -84,8 +77,8 @@ class Skipped:
     message: str
 
 
-def skipped_for(path: str, error: DocumentError) -> Skipped:
-    """The entry for a file that has an error: what is wrong, then what to do."""
+def skipped_for(path: str, error: RolebundleError) -> Skipped:
+    """The entry for a file or root that has an error: what is wrong, then what to do."""
     message = f"{error.message}; {error.hint}" if error.hint else error.message
     return Skipped(path, error.code, message)
 
@@ -94,7 +87,7 @@ def walk(
     root: Path,
     start: Path,
     flags: FileDefaults,
-    policy: ManifestPolicy | None = None,
+    manifest: Manifest | str = "",
     nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
     excluded: frozenset[str] = _NO_KEYS,
     *,
@@ -102,42 +95,32 @@ def walk(
 ) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
 
-    Manifests that do not count, and what the others declare in vain, are at the end. So are globs
-    that match no file, if the walk sees all files of their manifest.
+    Manifests that do not count are among it. What the manifest declares in vain is at the end, and
+    so are its globs that match no file, if the walk sees all of its files.
 
     Args:
-        root: the folder that paths are relative to, with the outermost manifest.
+        root: the folder that paths are relative to.
         start: a file or folder at or below ``root``.
         flags: defaults of all files, from the command line.
-        policy: which manifests count.
+        manifest: the manifest that counts, or why that of ``start`` does not.
         nested_flags: paths below ``start`` → the defaults that files there have instead of
             ``flags``.
         excluded: paths below ``start`` that are left out, without a remark.
         ignore: whether ignore files, and what is left out by default, count.
 
     Raises:
-        ConfigurationError: a manifest is invalid, or the encoding of names is not UTF-8.
+        ConfigurationError: the encoding of names is not UTF-8.
     """
-    findings = _Findings(policy or ManifestPolicy())
-    folder = _Folder(root, root, "", _own_manifest(root, root, "", findings), findings)
-    for part in start.relative_to(root).parts[:-1]:
-        folder = folder.child(part)
-    if start != root:
-        findings.complete.clear()
     # One list for all folders: nested generators would pass each file through every level.
-    context = _Walk(nested_flags, excluded, ignore)
+    context = _Walk(root, start, manifest, nested_flags, excluded, ignore)
+    path = "" if start == root else start.relative_to(root).as_posix()
     if start.is_dir() and not start.is_symlink():
-        if start != root:
-            folder = folder.child(start.name)
         rules = rules_above(root, start) if ignore else ()
-        _walk_folder(folder, flags, context, rules, is_start=True)
+        _walk_folder(context, str(start), path and f"{path}/", flags, rules)
     else:
-        entry = _entry_for(folder, start.name, str(start), start.lstat(), flags)
+        entry = _entry_for(context, path or start.name, str(start), start.lstat(), flags)
         context.entries.append(entry)
-    notes = findings.notes()
-    if not excluded:
-        notes += findings.unmatched_globs(context.entries)
-    return context.entries + notes
+    return context.entries + context.notes()
 
 
 def leaves_out(root: Root, path: Path) -> bool:
@@ -162,108 +145,78 @@ def leaves_out(root: Root, path: Path) -> bool:
 class _Walk:
     """What is the same for all folders of a walk, and what it has found."""
 
+    root: Path
+    start: Path
+    manifest: Manifest | str
     nested_flags: Mapping[str, FileDefaults]
     excluded: frozenset[str]
     ignore: bool
     entries: list[FileEntry | Skipped] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    """Claim of the manifest → the number of files for which it is refused."""
+    matched: set[str] = field(default_factory=set)
+    """The globs of the manifest that match a file."""
+    defaults: dict[tuple[int, ...], tuple[FileDefaults, tuple[str, ...]]] = field(
+        default_factory=dict
+    )
+    """Flags and matching rules → what :meth:`Manifest.defaults` says; the same for most files."""
 
+    @property
+    def manifest_name(self) -> str:
+        """The path of the manifest in reports: relative to the root if it lies there."""
+        assert isinstance(self.manifest, Manifest)
+        is_at_root = self.manifest.folder == self.root
+        return MANIFEST_NAME if is_at_root else str(self.manifest.path)
 
-@dataclass(slots=True)
-class _Findings:
-    """What a walk finds out about manifests."""
+    def inner_path(self, location: str) -> str:
+        """The path of a file relative to the folder of the manifest."""
+        assert isinstance(self.manifest, Manifest)
+        return location[len(str(self.manifest.folder).rstrip(os.sep)) + 1 :]
 
-    policy: ManifestPolicy
-    ignored: list[Skipped] = field(default_factory=list)
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """(path of a manifest, claim) → the number of files for which it is refused."""
-    complete: list[_OwnManifest] = field(default_factory=list)
-    """The manifests of which the walk sees all files."""
-    matched: set[tuple[str, str]] = field(default_factory=set)
-    """(path of a manifest, glob) that matches a file."""
+    def unused_manifest(self, folder: str, path: str) -> None:
+        """Note a manifest that was found, unless it is the one that counts."""
+        manifest = self.manifest
+        reason = "only that of an ingested folder counts"
+        if isinstance(manifest, str):
+            reason = manifest if manifest and folder == str(self.start) else reason
+        elif folder == str(manifest.folder):
+            return
+        message = f"{path}: not used, because {reason}"
+        self.entries.append(Skipped(path, "manifest_ignored", message))
 
     def notes(self) -> list[Skipped]:
-        refused = [
-            Skipped(path, "claim_refused", f"{path}: refused for {count} files: {claim}")
-            for (path, claim), count in self.refused.items()
+        """What the manifest declared in vain, and its globs without a file."""
+        if isinstance(self.manifest, str):
+            return []
+        name = self.manifest_name
+        notes = [
+            Skipped(name, "claim_refused", f"{name}: refused for {count} files: {claim}")
+            for claim, count in self.refused.items()
         ]
-        return [*self.ignored, *refused]
-
-    def unmatched_globs(self, entries: Iterable[FileEntry | Skipped]) -> list[Skipped]:
-        """A note on each glob without a file, which may be a mistake of the owner."""
-        globs = [
-            (own, place, glob)
-            for own in self.complete
-            for place, glob in own.manifest.globs()
-            if (own.path, glob) not in self.matched
-        ]
-        paths = [entry.path for entry in entries] if globs else []
-        notes = []
-        for own, place, glob in globs:
-            prefix = own.path[: own.prefix_length]
-            inner = [path[len(prefix) :] for path in paths if path.startswith(prefix)]
-            suggestion = suggest_glob(glob, inner)
-            if suggestion or place != "ignore":  # What is ignored may well be absent.
+        if self.start != self.manifest.folder or self.excluded:
+            return notes
+        paths = [entry.path for entry in self.entries]
+        for place, glob in self.manifest.globs():
+            suggestion = "" if glob in self.matched else suggest_glob(glob, paths)
+            # What is ignored may well be absent.
+            if glob not in self.matched and (suggestion or place != "ignore"):
                 guess = f"; did you mean {suggestion!r}?" if suggestion else ""
-                message = f"{own.path}: {place}: {glob!r} matches no file{guess}"
-                notes.append(Skipped(own.path, "glob_matches_nothing", message))
+                message = f"{name}: {place}: {glob!r} matches no file{guess}"
+                notes.append(Skipped(name, "glob_matches_nothing", message))
         return notes
 
 
-class _OwnManifest(NamedTuple):
-    """A manifest, its path from the root, and the length of the path of its folder."""
-
-    prefix_length: int
-    path: str
-    manifest: Manifest
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """A folder and the manifests that apply to it, the outermost first.
-
-    ``prefix`` is its path from the root with a slash at its end.
-    """
-
-    root: Path
-    location: Path
-    prefix: str
-    manifests: tuple[_OwnManifest, ...]
-    findings: _Findings
-
-    def child(self, name: str) -> _Folder:
-        location, prefix = self.location / name, f"{self.prefix}{name}/"
-        manifests = self.manifests + _own_manifest(self.root, location, prefix, self.findings)
-        return _Folder(self.root, location, prefix, manifests, self.findings)
-
-
-def _own_manifest(
-    root: Path, location: Path, prefix: str, findings: _Findings
-) -> tuple[_OwnManifest, ...]:
-    manifest = read_manifest(location, root, findings.policy)
-    path = prefix + MANIFEST_NAME
-    if isinstance(manifest, IgnoredManifest):
-        message = f"{path}: ignored, because {manifest.reason}"
-        findings.ignored.append(Skipped(path, "manifest_ignored", message))
-        return ()
-    if manifest is EMPTY_MANIFEST:
-        return ()
-    own = _OwnManifest(len(prefix), path, manifest)
-    findings.complete.append(own)
-    return (own,)
-
-
 def _walk_folder(
-    folder: _Folder,
-    folder_flags: FileDefaults,
     context: _Walk,
+    location: str,
+    prefix: str,
+    folder_flags: FileDefaults,
     rules: tuple[Rules, ...],
-    *,
-    is_start: bool = False,
 ) -> None:
     result, ignore, excluded = context.entries, context.ignore, context.excluded
-    prefix, nested_flags = folder.prefix, context.nested_flags
+    nested_flags = context.nested_flags
     try:
-        with os.scandir(folder.location) as listing:
+        with os.scandir(location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
         path = prefix.rstrip("/") or "."
@@ -274,25 +227,24 @@ def _walk_folder(
         return
     names = [entry.name for entry in entries]
     if ignore and (marks := MARKS.intersection(names)):
-        location = str(folder.location)
+        is_start = location == str(context.start)
         if not is_start and (reason := reason_for_content(location, marks)):
             result.append(Skipped(prefix, "ignored", reason))
             return
         rules = rules_of(location, prefix, marks, rules)
     left_out, endings = (FILE_NAMES, MINIFIED) if ignore else (_NO_KEYS, ())
-    is_plain = not folder.manifests and not rules
+    is_plain = isinstance(context.manifest, str) and not rules
     for entry in entries:
         name = entry.name
         path = prefix + name
-        if name == MANIFEST_NAME or (excluded and entry.path in excluded):
+        if excluded and entry.path in excluded:
             continue
-        if not (name.isascii() or _is_valid_text(name)):
-            result.append(Skipped(path, "bad_name", "its name is not valid text; rename it"))
+        if name == MANIFEST_NAME:
+            context.unused_manifest(location, path)
             continue
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError as error:
-            result.append(skipped_for(path, _unreadable(path, error)))
+        status = _status(entry, path)
+        if isinstance(status, Skipped):
+            result.append(status)
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
@@ -308,11 +260,20 @@ def _walk_folder(
         if reason and not stat.S_ISLNK(mode):
             result.append(Skipped(f"{path}/" if is_folder else path, "ignored", reason))
         elif not is_folder:
-            result.append(_entry_for(folder, name, entry.path, status, flags))
+            result.append(_entry_for(context, path, entry.path, status, flags))
         elif prefix.count("/") >= _MAX_DEPTH:
             result.append(Skipped(f"{path}/", "too_deep", f"more than {_MAX_DEPTH} folders deep"))
         else:
-            _walk_folder(folder.child(name), flags, context, rules)
+            _walk_folder(context, entry.path, f"{path}/", flags, rules)
+
+
+def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
+    if not (entry.name.isascii() or is_valid_name(entry.name)):
+        return Skipped(path, "bad_name", "its name is not valid text; rename it")
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError as error:
+        return skipped_for(path, _unreadable(path, error))
 
 
 def _reason(
@@ -336,31 +297,30 @@ def _reason(
 
 
 def _entry_for(
-    folder: _Folder, name: str, location: str, status: os.stat_result, flags: FileDefaults
+    context: _Walk, path: str, location: str, status: os.stat_result, flags: FileDefaults
 ) -> FileEntry | Skipped:
-    path = folder.prefix + name
     if stat.S_ISLNK(status.st_mode):
-        return _link(folder.root, Path(location), path)
+        return _link(context.root, Path(location), path)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "not_a_file", "not a regular file")
-    if name.startswith("."):
+    if path.rpartition("/")[2].startswith("."):
         return Skipped(path, "ignored", HIDDEN_FILE)
-    defaults = flags
-    ignore_keys = _NO_KEYS
-    for prefix_length, manifest_path, manifest in folder.manifests:
-        inner_path = path[prefix_length:]
-        for glob in manifest.ignore:
+    manifest, ignore_keys = context.manifest, _NO_KEYS
+    if isinstance(manifest, Manifest):
+        inner_path = context.inner_path(location)
+        for glob in manifest.file.ignore:
             if matches(glob, inner_path):
-                folder.findings.matched.add((manifest_path, glob))
+                context.matched.add(glob)
                 return Skipped(path, "ignored", f"the manifest ignores {glob}")
-        rules = [rule for rule in manifest.rules if matches(rule.glob, inner_path)]
-        folder.findings.matched.update((manifest_path, rule.glob) for rule in rules)
-        defaults, refused = with_manifest(
-            defaults, manifest, rules, manifest_path, is_owner=not prefix_length
-        )
-        folder.findings.refused.update((manifest_path, claim) for claim in refused)
-        ignore_keys |= manifest.ignore_keys
-    return FileEntry(location, path, status.st_size, status.st_mtime_ns, defaults, ignore_keys)
+        rules = [rule for rule in manifest.file.rule if matches(rule.glob, inner_path)]
+        context.matched.update(rule.glob for rule in rules)
+        key = (id(flags), *map(id, rules))
+        if key not in context.defaults:
+            context.defaults[key] = manifest.defaults(flags, rules, context.manifest_name)
+        flags, refused = context.defaults[key]
+        context.refused.update(refused)
+        ignore_keys = frozenset(manifest.file.ignore_keys)
+    return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags, ignore_keys)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:
@@ -371,12 +331,6 @@ def _link(root: Path, path: Path, relative: str) -> Skipped:
     if target.is_relative_to(root.resolve()):
         return Skipped(relative, "link", "a symbolic link; its target is read under its own path")
     return Skipped(relative, "escapes_root", "a symbolic link to a target outside the folder")
-
-
-def _is_valid_text(name: str) -> bool:
-    check_encoding_of(name)
-    # Python decodes invalid bytes of file names to unpaired surrogates.
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def read_bytes(location: str, path: str, size_cap: int) -> bytes:

@@ -47,7 +47,7 @@ def answer_text(method: str, answer: Values) -> str:
         case "why":
             return _why(answer)
         case "compare":
-            return _comparison(answer)
+            return "\n".join(comparison_lines(answer))
         case "check":
             return _check(answer)
         case "verify":
@@ -197,7 +197,9 @@ def _why(answer: Values) -> str:
     if answer.get("notes"):
         lines.append(f"notes: {_on_one_line(answer['notes'])}")
     lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
-    lines += [f"to be selected: {_on_one_line(need)}" for need in answer.get("needs", ())]
+    score = answer["score"]
+    if score.get("to_beat"):
+        lines.append(f"final score {score['scores']['final']}, to beat: {score['to_beat']}")
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
@@ -205,7 +207,8 @@ def _why(answer: Values) -> str:
     return "\n".join(lines)
 
 
-def _comparison(answer: Values) -> str:
+def comparison_lines(answer: Values) -> list[str]:
+    """A comparison: a line for each role, then each passage with what each role makes of it."""
     lines = []
     for role in answer["roles"]:
         about = (
@@ -216,9 +219,11 @@ def _comparison(answer: Values) -> str:
         lines.append(f"{role['role_id']}: {'; '.join(filter(None, about))}")
     for passage in answer["passages"]:
         title = one_line(passage.get("title") or passage["document_id"])
-        lines.append(f"- {title} ({place_of(passage)}; chunk {shown_id(passage['chunk_id'])})")
+        chunk = f"chunk {shown_id(passage['chunk_id'])}"
+        notes = filter(None, (place_of(passage), chunk, flag_note(passage.get("flags"))))
+        lines.append(f"- {title} ({'; '.join(notes)})")
         lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
-    return "\n".join(lines)
+    return lines
 
 
 def _standing(standing: Values) -> str:

@@ -1,20 +1,21 @@
 """How much of an answer comes back: detail `ids`, `compact` or `full`, within `max_chars`.
 
-The details `ids` and `compact` are projections of the full bundle. ``_PROJECTION`` lists their
-fields. `max_chars` bounds the text of the passages, which is what a model reads: whole passages
-come, the best first. If the first one does not fit, a part of it comes. Titles, messages and the
-like have bounds of their own. Counts are always those of the whole bundle, and every cut is marked.
+The details `ids` and `compact` are projections of the full bundle, whose fields
+:mod:`rolebundle.contracts.compact` lists. `max_chars` bounds the text of the passages, which is
+what a model reads: whole passages come, the best first. If the first one does not fit, a part of it
+comes. Titles, messages and the like have bounds of their own. Counts are always those of the whole
+bundle, and every cut is marked.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.compact import Field, Form, field_tree
 from rolebundle.contracts.terms import Detail
 from rolebundle.interfaces.character_budget import Answer, cut_line, filled, with_content
 from rolebundle.text.counts import counted
@@ -26,26 +27,6 @@ _MAX_FIELD = 1_000
 """A longer field of the request is not repeated."""
 _MAX_HEADINGS = 2
 _DATE_LENGTH = len("2026-11-15")
-
-
-# -- the fields of the smaller details ---------------------------------------------------------
-
-
-def _text(text: str) -> str:
-    return cut_line(text, _MAX_TEXT)
-
-
-def _sentences(text: str) -> str:
-    """A text of several sentences, which has twice the space of one."""
-    return cut_line(text, 2 * _MAX_TEXT)
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    return [cut_line(text, _MAX_TEXT) for text in texts]
-
-
-def _short_text(text: str) -> str:
-    return cut_line(text, _MAX_LINE)
 
 
 def _first_texts(texts: Sequence[str]) -> list[str]:
@@ -63,118 +44,31 @@ def _short_fields(fields: Answer) -> Answer:
     return {name: value for name, value in fields.items() if len(json.dumps(value)) <= _MAX_FIELD}
 
 
-def _date(moment: str) -> str:
-    return moment[:_DATE_LENGTH]
+def _cut_to(length: int) -> Callable[[Any], Any]:
+    """Cut a text, or each of several."""
+    return lambda value: (
+        cut_line(value, length)
+        if isinstance(value, str)
+        else [cut_line(text, length) for text in value]
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """One field of the full bundle, and how the smaller details show it.
-
-    Attributes:
-        path: names in the bundle, joined by dots. A list's name stands for each of its items.
-        shorten: makes the value short.
-        details: the details that have it.
-    """
-
-    path: str
-    shorten: Callable[[Any], Any] | None = None
-    details: tuple[Detail, ...] = ("ids", "compact")
-
-
-_COMPACT: tuple[Detail, ...] = ("compact",)
-_PROJECTION = (
-    _Field("version"),
-    _Field("detail"),
-    _Field("role_id"),
-    _Field("query.task_text", _text),
-    _Field("query.generated_at"),
-    _Field("summary.total_candidates"),
-    _Field("summary.selected_count"),
-    # What the reader must know of all passages comes before them.
-    _Field("provenance.trust_posture"),
-    _Field("provenance.freshness_posture"),
-    _Field("warnings.code"),
-    _Field("warnings.message", _text),
-    _Field("fallback.state"),
-    _Field("fallback.states"),
-    _Field("fallback.action"),
-    _Field("fallback.message", _sentences),
-    _Field("fallback.verdict"),
-    _Field("constraints.id"),
-    _Field("constraints.text", _sentences),
-    _Field("constraints.effect"),
-    _Field("constraints.reason", _text),
-    _Field("constraints.decided_at", _date),
-    _Field("constraints.locator"),
-    _Field("selected.rank"),
-    _Field("selected.chunk_id"),
-    _Field("selected.document_id"),
-    _Field("selected.source_id"),
-    _Field("selected.title", _text),
-    _Field("selected.headings", _texts, details=_COMPACT),
-    _Field("selected.content", details=_COMPACT),
-    _Field("selected.truncated", details=_COMPACT),
-    _Field("selected.content_chars", details=_COMPACT),
-    _Field("selected.scores.final"),
-    _Field("selected.evidence_kinds", _texts, details=_COMPACT),
-    _Field("selected.bridge_role"),
-    _Field("selected.reasons_selected", _first_texts, details=_COMPACT),
-    _Field("selected.metadata.trust_tier", details=_COMPACT),
-    _Field("selected.metadata.freshness.status", details=_COMPACT),
-    _Field("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
-    _Field("selected.metadata.freshness.inferred_at", _date, details=_COMPACT),
-    _Field("selected.metadata.flags"),
-    _Field("selected.metadata.mark.state"),
-    _Field("selected.metadata.mark.marked_by", _text),
-    _Field("selected.metadata.mark.reason", _text),
-    _Field("selected.metadata.remembered_from", _text),
-    _Field("selected.citation.locator"),
-    _Field("selected.citation.anchor"),
-    _Field("selected.citation.absolute_path", details=_COMPACT),
-    _Field("selected.allowed_actions"),
-    _Field("rejected.chunk_id", details=_COMPACT),
-    _Field("rejected.reason", details=_COMPACT),
-    _Field("rejected.notes", _short_text, details=_COMPACT),
-    _Field("rejected_summary"),
-    _Field("kept_back"),
-    _Field("approvals.approved_by", _text),
-    _Field("approvals.action"),
-    _Field("approvals.chunk_ids"),
-    _Field("request", _short_fields),
-    _Field("overlay"),
-    _Field("corpus.file", _text),
-    _Field("corpus.corpus_id"),
-    _Field("corpus.generation"),
-    _Field("corpus.documents"),
-    _Field("corpus.chunks"),
-    _Field("corpus.replica.publisher", _text),
-    _Field("corpus.replica.generation"),
-    _Field("corpus.replica.published_at"),
-    _Field("corpus.replica.expires_at"),
-    _Field("corpus.replica.age_hours"),
-    _Field("diagnostics.candidate_pool_size"),
-)
-_Tree = Mapping[str, Any]
+_FORMS: Mapping[Form, Callable[[Any], Any]] = {
+    "whole": lambda value: value,
+    "text": _cut_to(_MAX_TEXT),
+    "sentences": _cut_to(2 * _MAX_TEXT),
+    "line": _cut_to(_MAX_LINE),
+    "first": _first_texts,
+    "date": lambda moment: moment[:_DATE_LENGTH],
+    "fields": _short_fields,
+}
+_TREES: Mapping[Detail, Mapping[str, Any]] = {
+    "ids": field_tree("ids"),
+    "compact": field_tree("compact"),
+}
 
 
-def _tree(detail: Detail) -> _Tree:
-    """The fields of one detail as nested mappings, with a ``_Field`` at each leaf."""
-    tree: dict[str, Any] = {}
-    for field in _PROJECTION:
-        if detail in field.details:
-            *names, last = field.path.split(".")
-            branch = tree
-            for name in names:
-                branch = branch.setdefault(name, {})
-            branch[last] = field
-    return tree
-
-
-_TREES: Mapping[Detail, _Tree] = {"ids": _tree("ids"), "compact": _tree("compact")}
-
-
-def _projected(values: Any, tree: _Tree) -> Any:
+def _projected(values: Any, tree: Mapping[str, Any]) -> Any:
     """What the tree names of the values. A name that is missing, or has nothing, is left out."""
     if isinstance(values, list):
         return [_projected(item, tree) for item in values]
@@ -183,17 +77,14 @@ def _projected(values: Any, tree: _Tree) -> Any:
         if name not in values:
             continue
         value = values[name]
-        if not isinstance(branch, _Field):
+        if isinstance(branch, Field):
+            value = _FORMS[branch.form](value)
+        else:
             value = _projected(value, branch)
             value = None if value == {} else value
-        elif branch.shorten is not None:
-            value = branch.shorten(value)
         if value is not None:
             fields[name] = value
     return fields
-
-
-# -- bundles -----------------------------------------------------------------------------------
 
 
 def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None = None) -> Answer:

@@ -1,4 +1,4 @@
-"""How much of a lookup comes back within `max_chars`."""
+"""How much of a lookup or a verification comes back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rolebundle.contracts.lookup import (
     LookupReference,
     Lookups,
 )
-from rolebundle.interfaces.character_budget import cut_line, filled
+from rolebundle.contracts.verification import Verification, VerifyDetail
+from rolebundle.interfaces.character_budget import Answer, cut_line, filled
 
 _MIN_CHARS = 200
 """With less room, a document is named and not begun."""
@@ -83,3 +84,18 @@ def _with_content(passage: FoundPassage, content: str) -> FoundPassage:
         return passage
     update = {"content": content, "truncated": True, "content_chars": length}
     return passage.model_copy(update=update)
+
+
+def shaped_verification(verification: Verification, detail: VerifyDetail) -> Answer:
+    """The answer to `verify` as plain values.
+
+    Args:
+        verification: what was found.
+        detail: `full` has all findings; `compact` those that fail or have a remedy.
+    """
+    values = verification.model_dump(exclude_none=True)
+    if detail == "compact":
+        values["findings"] = [
+            finding for finding in values["findings"] if finding["fails"] or "remedy" in finding
+        ]
+    return values

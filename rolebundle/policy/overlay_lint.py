@@ -121,7 +121,6 @@ def lint_overlay(
     folders: Sequence[Path],
     corpus: Corpus | None,
     facts: CorpusFacts | None = None,
-    content: bytes | None = None,
 ) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
 
@@ -134,8 +133,6 @@ def lint_overlay(
         corpus: the corpus that its rules and words are checked against, or None for the overlay
             alone.
         facts: what rules can match in the corpus, if that is known already.
-        content: the bytes of the file, if it is not written yet; see
-            :func:`rolebundle.policy.overlays.load_file`.
     """
     findings = [
         lint_error(
@@ -143,14 +140,14 @@ def lint_overlay(
             problem.code,
             f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
         )
-        for problem in problems_of(path, folders, content)
+        for problem in problems_of(path, folders)
     ]
     if findings:
-        resolved = sound_part(path, folders, content)
+        resolved = sound_part(path, folders)
         if resolved is None:
             return findings
     else:
-        resolved = load_file(path, folders, content)
+        resolved = load_file(path, folders)
         findings += _name(resolved.overlay, path, folders)
         findings += _numbers(resolved.overlay)
     findings += _vocabulary(resolved.overlay.vocabulary)

@@ -177,7 +177,7 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     return _with_digest(_resolve_role(role_id, path, folders, ()), path)
 
 
-def load_file(path: Path, folders: Sequence[Path], content: bytes | None = None) -> ResolvedOverlay:
+def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
@@ -186,14 +186,12 @@ def load_file(path: Path, folders: Sequence[Path], content: bytes | None = None)
     Args:
         path: the file.
         folders: the folders of overlays.
-        content: what the file would have, if it is not written yet. Then the overlay is what the
-            folders would give under its name.
 
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    parents = _parent_folders(path, folders, content)
-    return _with_digest(_resolve(path, parents, (), content), path)
+    parents = _parent_folders(path, folders)
+    return _with_digest(_resolve(path, parents, ()), path)
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -229,19 +227,19 @@ def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
     return first is not None and first.absolute() == path.absolute()
 
 
-def problems_of(path: Path, folders: Sequence[Path], content: bytes | None = None) -> list[Problem]:
+def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     """Return all problems that prevent the overlay in a file from being loaded.
 
     The arguments are those of :func:`load_file`.
     """
     try:
-        values = parse(_read(path) if content is None else content)
+        values = parse(_read(path))
     except OverlayError as error:
         return [_as_problem("", error)]
     if isinstance(values, list):
         return values
     try:
-        parents = _parent_folders(path, folders, content)
+        parents = _parent_folders(path, folders)
         parent = _resolve_parent(values, path, parents, (path,))
     except OverlayError as error:
         # What the file says itself is checked all the same, except what depends on its parent.
@@ -255,17 +253,15 @@ def problems_of(path: Path, folders: Sequence[Path], content: bytes | None = Non
     return checked if isinstance(checked, list) else []
 
 
-def sound_part(
-    path: Path, folders: Sequence[Path], content: bytes | None
-) -> ResolvedOverlay | None:
+def sound_part(path: Path, folders: Sequence[Path]) -> ResolvedOverlay | None:
     """Return an overlay without the values that are wrong, so that the others can be checked.
 
     It is ``None`` if the file is not JSON, or what it extends cannot be loaded. The arguments are
     those of :func:`load_file`.
     """
     try:
-        own = _or_raise(path, parse(_read(path) if content is None else content))
-        parents = _parent_folders(path, folders, content)
+        own = _or_raise(path, parse(_read(path)))
+        parents = _parent_folders(path, folders)
         parent = _resolve_parent(own, path, parents, (path,))
     except OverlayError:
         return None
@@ -372,7 +368,6 @@ def _resolve(
     path: Path,
     folders: Sequence[Path],
     descendants: tuple[Path, ...],
-    content: bytes | None = None,
 ) -> _Resolution:
     """Resolve the overlay in a file.
 
@@ -380,9 +375,8 @@ def _resolve(
         path: the file.
         folders: the folders in which its parents are searched for.
         descendants: the files that extend it, the one that was asked for first.
-        content: what the file would have, if it is not written yet.
     """
-    own = _or_raise(path, parse(_read(path) if content is None else content))
+    own = _or_raise(path, parse(_read(path)))
     parent = _resolve_parent(own, path, folders, (*descendants, path))
     return _or_raise(path, _combined(path, own, parent))
 
@@ -436,12 +430,9 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(
-    path: Path, folders: Sequence[Path], content: bytes | None = None
-) -> tuple[Path, ...]:
+def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
-    is_in_folders = content is not None or found_by_name(path, folders)
-    return tuple(folders) if is_in_folders else (path.parent, *folders)
+    return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
 
 def _read(path: Path) -> bytes:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, get_args
+from typing import Annotated, Literal, NoReturn
 
+from pydantic import Field, StringConstraints, ValidationError
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.errors import ConfigurationError
 from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternError, check
@@ -21,7 +24,6 @@ from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternEr
 Category = Literal[
     "override", "exfiltration", "role_change", "tool_call", "encoded_payload", "forged_state"
 ]
-CATEGORIES: tuple[str, ...] = get_args(Category)
 SHIPPED = Path(__file__).with_name("instructions.toml")
 
 FORGED_STATE = "instruction_forged_state"
@@ -43,17 +45,23 @@ _DESCRIPTION = re.compile(
     re.IGNORECASE,
 )
 _MAX_BEFORE_CHARS = 80
-_REQUIRED = ("id", "category", "begins")
-_KEYS = (*_REQUIRED, "goes_on")
+_Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
-class Pattern(NamedTuple):
+class Pattern(Contract):
     """One pattern of the file; ``begins`` and ``goes_on`` are RE2 expressions."""
 
-    id: str
-    category: str
-    begins: str
+    id: _Text
+    category: Category
+    begins: _Text
     goes_on: str = ""
+
+
+class PatternFile(Contract):
+    """A file of patterns; ``disabled`` are ids of shipped ones."""
+
+    pattern: list[Pattern] = Field(default_factory=list, max_length=MAX_PATTERNS)
+    disabled: list[str] = Field(default_factory=list)
 
 
 class Patterns:
@@ -90,19 +98,18 @@ def load_patterns(extra: Path | None = None) -> Patterns:
     """
     if extra is None:
         return _shipped()
-    own, disabled = _read(extra)
-    for pattern in own:
-        _check_expressions(extra, pattern)
-    shipped, _ = _read(SHIPPED)
-    known = {pattern.id for pattern in shipped}
-    for name in disabled:
+    own, shipped = _read(extra), _read(SHIPPED)
+    known = {pattern.id for pattern in shipped.pattern}
+    for name in own.disabled:
         if name not in known:
-            _refuse(extra, "disabled", "pattern_unknown", f"there is no pattern {name!r}")
-    for pattern in own:
+            _refuse(extra, f"disabled: there is no shipped pattern {name!r}")
+    for pattern in own.pattern:
         if pattern.id in known:
-            _refuse(extra, pattern.id, "pattern_duplicate", "a shipped pattern has this id")
-    enabled = [pattern for pattern in shipped if pattern.id not in disabled]
-    return Patterns((*enabled, *own))
+            _refuse(extra, f"pattern {pattern.id}: another pattern has this id")
+        known.add(pattern.id)
+        _check_expressions(extra, pattern)
+    enabled = [pattern for pattern in shipped.pattern if pattern.id not in own.disabled]
+    return Patterns((*enabled, *own.pattern))
 
 
 def patterns_digest(extra: Path | None) -> str:
@@ -117,7 +124,7 @@ def patterns_digest(extra: Path | None) -> str:
 
 @cache
 def _shipped() -> Patterns:
-    return Patterns(tuple(_read(SHIPPED)[0]))
+    return Patterns(tuple(_read(SHIPPED).pattern))
 
 
 def _expression(begins: str) -> str:
@@ -147,74 +154,25 @@ def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:
     return "".join(parts)
 
 
-def _read(path: Path) -> tuple[list[Pattern], list[str]]:
-    values = _parsed(path)
-    unknown = sorted(set(values) - {"pattern", "disabled"})
-    if unknown:
-        _refuse(
-            path,
-            unknown[0],
-            "pattern_key_unknown",
-            "is unknown; the file may have `pattern` and `disabled`",
-        )
-    entries = values.get("pattern", [])
-    if not isinstance(entries, list) or len(entries) > MAX_PATTERNS:
-        _refuse(
-            path, "pattern", "pattern_malformed", f"must be a list of up to {MAX_PATTERNS} tables"
-        )
-    disabled = values.get("disabled", [])
-    if not isinstance(disabled, list) or not all(isinstance(name, str) for name in disabled):
-        _refuse(path, "disabled", "pattern_malformed", "must be a list of ids")
-    patterns: list[Pattern] = []
-    ids: set[str] = set()
-    for number, entry in enumerate(entries, 1):
-        pattern = _pattern(path, f"pattern {number}", entry)
-        if pattern.id in ids:
-            _refuse(path, pattern.id, "pattern_duplicate", "two patterns have this id")
-        ids.add(pattern.id)
-        patterns.append(pattern)
-    return patterns, disabled
-
-
-def _parsed(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> PatternFile:
     try:
-        return tomllib.loads(_content(path).decode("utf-8"))
+        values = tomllib.loads(_content(path).decode("utf-8"))
+        return PatternFile.model_validate(values)
+    except ValidationError as error:
+        _refuse(path, mistakes_in(error, PatternFile)[0].text_in(values, "pattern", "pattern"))
     except (ValueError, RecursionError) as error:  # Not UTF-8, or not TOML.
-        _refuse(path, "", "patterns_malformed", f"is not TOML: {error}")
+        _refuse(path, f"is not TOML: {error}")
 
 
 def _content(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            _refuse(path, "", "patterns_unreadable", f"is larger than {MAX_FILE_BYTES} bytes")
+            _refuse(path, f"is larger than {MAX_FILE_BYTES} bytes", "patterns_unreadable")
         return path.read_bytes()
     except FileNotFoundError:
-        _refuse(path, "", "patterns_missing", "the file of patterns does not exist")
+        _refuse(path, "the file of patterns does not exist", "patterns_missing")
     except OSError as error:
-        _refuse(path, "", "patterns_unreadable", error.strerror or "cannot be read")
-
-
-def _pattern(path: Path, place: str, entry: object) -> Pattern:
-    if not isinstance(entry, Mapping):
-        _refuse(path, place, "pattern_malformed", "must be a table")
-    name = entry.get("id")
-    place = f"{place} ({name})" if isinstance(name, str) else place
-    for key in sorted(set(entry) - set(_KEYS)):
-        reason = f"is unknown; a pattern has {', '.join(_KEYS)}"
-        _refuse(path, f"{place}: {key}", "pattern_key_unknown", reason)
-    for key in _REQUIRED:
-        if key not in entry:
-            _refuse(path, f"{place}: {key}", "pattern_key_missing", "is missing")
-    for key, value in entry.items():
-        if not isinstance(value, str) or not value.strip():
-            _refuse(
-                path, f"{place}: {key}", "pattern_malformed", "must be a text that is not empty"
-            )
-    pattern = Pattern(**entry)
-    if pattern.category not in CATEGORIES:
-        reason = f"{pattern.category[:40]!r} is not one of {', '.join(CATEGORIES)}"
-        _refuse(path, f"{place}: category", "pattern_category_unknown", reason)
-    return pattern
+        _refuse(path, error.strerror or "cannot be read", "patterns_unreadable")
 
 
 def _check_expressions(path: Path, pattern: Pattern) -> None:
@@ -227,14 +185,9 @@ def _check_expressions(path: Path, pattern: Pattern) -> None:
             check(_expression(expression))
         except PatternError as error:
             if is_required or str(error) != MATCHES_EMPTY_TEXT:
-                place = f"{pattern.id}: {key}"
-                _refuse(path, place, "pattern_does_not_compile", str(error))
+                _refuse(path, f"pattern {pattern.id}: {key}: {error}")
 
 
-def _refuse(path: Path, place: str, code: str, reason: str) -> NoReturn:
-    where = f"{path}: {place}: " if place else f"{path}: "
-    raise ConfigurationError(
-        code,
-        where + reason,
-        "correct the file; rolebundle/scan/instructions.toml shows the form",
-    )
+def _refuse(path: Path, reason: str, code: str = "patterns_malformed") -> NoReturn:
+    hint = "correct the file; rolebundle/scan/instructions.toml shows the form"
+    raise ConfigurationError(code, f"{path}: {reason}", hint)

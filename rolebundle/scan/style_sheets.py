@@ -1,51 +1,56 @@
-"""The rules of a page's own style sheets that may hide elements.
-
-Only ``<style>`` elements are read: linked style sheets are not at hand.
-"""
+"""The rules of a page's own style sheets: tinycss2 reads them, cssselect makes XPaths of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import groupby, islice
+from typing import Any, NamedTuple
 
-from rolebundle.scan.hidden_style import (
-    WINDOW_HEIGHT,
-    WINDOW_WIDTH,
-    Declarations,
-    split_declarations,
-    without_comments,
-)
-from rolebundle.scan.selectors import (
-    Applies,
-    Selector,
-    parse_selector,
-    split_selectors,
-    strongest,
-    weakest,
-)
+import cssselect
+import tinycss2
+from cssselect.parser import CombinedSelector
 
-_MAX_SHEET_CHARS = 2_000_000
+from rolebundle.scan.hidden_style import Declarations, css_text, declared_in, without_long_numbers
+
+_MAX_SHEET_CHARS = 1_000_000
+_MAX_SELECTOR_CHARS = 2_000
+_MAX_NESTED_CHARS = 20_000
+_MAX_DEPTH = 30
 _MAX_RULES = 20_000
-_MAX_NESTED_CHARS = 100_000
-"""Of the selectors of a nested rule, in which each ``&`` stands for an outer selector."""
+
+Applies = int
+"""When a rule applies: 0 is always, 1 depends on what is not known here, and 2 is not on a screen
+at rest, but in print or under the pointer, for example."""
+
+
+class UnreadableStyleError(Exception):
+    """A style sheet cannot be evaluated, because it is too large or nested too deeply."""
 
 
 class Rule(NamedTuple):
     """One selector of a rule, with the declarations that matter.
 
     Attributes:
-        selector: the selector.
+        steps: the compounds of the selector from left to right, such as ``p.note``, each as the
+            combinator before it and an XPath to all elements that match it.
+        specificity: how many ids, classes and tags it has.
         applies: when the rule applies.
-        declared: the declarations.
-        important: those of them that are ``!important``.
+        normal: the declarations that are not ``!important``.
+        important: those that are.
     """
 
-    selector: Selector
+    steps: tuple[tuple[str, str], ...]
+    specificity: tuple[int, int, int]
     applies: Applies
-    declared: Declarations
+    normal: Declarations
     important: Declarations
+
+    @property
+    def declared(self) -> Declarations:
+        """All declarations."""
+        return {**self.normal, **self.important}
 
 
 @lru_cache(maxsize=64)
@@ -55,131 +60,135 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
     Args:
         sheet: the text of a ``<style>`` element.
         media: its ``media`` attribute.
+
+    Raises:
+        UnreadableStyleError: the sheet is too large or nested too deeply.
     """
-    rules: list[Rule] = []
-    css = without_comments(sheet[:_MAX_SHEET_CHARS])
-    # Old pages put their style sheets into comments, which CSS ignores.
-    css = css.replace("<!--", " ").replace("-->", " ")
-    for selectors, body, of_block in _blocks(css):
-        normal, important = split_declarations(body)
-        if not normal and not important:
-            continue
-        applies = weakest(of_block, _media(media))
-        for text in split_selectors(selectors):
-            if len(rules) >= _MAX_RULES:
-                break
-            selector = parse_selector(text)
-            if selector is not None:
-                when = weakest(selector.applies, applies)
-                rules.append(Rule(selector, when, {**normal, **important}, important))
-    return tuple(rules)
-
-
-_TOKEN = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[{};]""", re.DOTALL)
-_NOT_APPLIED = ("keyframes", "font-face", "page", "property", "counter-style", "starting-style")
-
-
-class _Open(NamedTuple):
-    """A block that is open: its declarations, and the selectors of its elements.
-
-    There are no selectors in an at-rule outside of rules, and ``None`` in a block that is skipped.
-    """
-
-    selectors: str | None
-    applies: Applies
-    is_rule: bool
-    declared: list[str]
-
-
-def _blocks(css: str) -> Iterator[tuple[str, str, Applies]]:
-    """The selectors and declarations of each rule, and when its at-rules apply."""
-    stack = [_Open("", "always", False, [])]
-    start = 0
-    for token in _TOKEN.finditer(css):
-        mark = token[0]
-        if len(mark) > 1:
-            continue
-        piece = css[start : token.start()]
-        start = token.end()
-        if mark == "{":
-            # No style sheet of a person is nested more deeply.
-            is_known = len(stack) < 50
-            stack.append(
-                _opened(piece.strip(), stack[-1]) if is_known else _Open(None, "always", False, [])
+    if len(sheet) > _MAX_SHEET_CHARS:
+        raise UnreadableStyleError
+    try:
+        nodes = tinycss2.parse_stylesheet(without_long_numbers(sheet))
+        rules = tuple(
+            islice(
+                (
+                    rule
+                    for selectors, block, applies in _blocks(nodes, "", _media(media))
+                    for rule in _rules(selectors, block, applies)
+                ),
+                _MAX_RULES + 1,
             )
+        )
+    except RecursionError:
+        raise UnreadableStyleError from None
+    if len(rules) > _MAX_RULES:
+        raise UnreadableStyleError
+    return rules
+
+
+def _blocks(
+    nodes: Iterable[Any], outer: str, applies: Applies, depth: int = 0
+) -> Iterator[tuple[str, list[Any], Applies]]:
+    """The selectors and the content of each rule, and when its at-rules apply.
+
+    ``outer`` is the selectors of the rule around, for nested rules.
+    """
+    if depth > _MAX_DEPTH:
+        raise UnreadableStyleError
+    for node in nodes:
+        if node.type == "qualified-rule":
+            selectors, when = _nested(css_text(node.prelude), outer), applies
+        elif node.type == "at-rule" and node.content is not None:
+            selectors, condition = outer, css_text(node.prelude)
+            if node.lower_at_keyword not in {"media", "supports", "layer", "container", "scope"}:
+                continue
+            when = max(applies, _at_rule(node.lower_at_keyword, condition))
+        else:
             continue
-        stack[-1].declared.append(piece)
-        if mark == "}" and len(stack) > 1:
-            yield from _closed(stack.pop())
-    # The last block may be open at the end.
-    stack[-1].declared.append(css[start:])
-    while stack:
-        yield from _closed(stack.pop())
+        block = tinycss2.parse_blocks_contents(node.content)
+        if selectors:
+            yield selectors, block, when
+        yield from _blocks(block, selectors, when, depth + 1)
 
 
-def _closed(block: _Open) -> Iterator[tuple[str, str, Applies]]:
-    if block.is_rule and block.selectors is not None:
-        yield block.selectors, ";".join(block.declared), block.applies
+def _nested(selectors: str, outer: str) -> str:
+    """The selectors of a rule in a rule."""
+    if not outer:
+        return selectors
+    pairs = [(parent, child) for parent in _split(outer) for child in _split(selectors)]
+    found = [c.replace("&", p) if "&" in c else f"{p} {c}" for p, c in pairs]
+    if sum(map(len, found)) > _MAX_NESTED_CHARS:
+        raise UnreadableStyleError
+    return ",".join(found)
 
 
-def _opened(prelude: str, inside: _Open) -> _Open:
-    if inside.selectors is None:
-        return _Open(None, "always", False, [])
-    if not prelude.startswith("@"):
-        return _Open(_nested(prelude, inside), inside.applies, True, [])
-    name = re.match(r"[\w-]*", prelude[1:].lower())[0]  # type: ignore[index]
-    condition = " ".join(prelude[1 + len(name) :].lower().split())
-    if name.endswith(_NOT_APPLIED):
-        return _Open(None, "always", False, [])
-    applies: Applies = "sometimes"
-    if name == "media":
-        applies = _media(condition)
-    elif name in {"layer", "document"} or (name == "supports" and "not" not in condition):
-        applies = "always"
-    return inside._replace(applies=weakest(applies, inside.applies), declared=[])
-
-
-def _nested(prelude: str, inside: _Open) -> str | None:
-    """The selectors of a rule in an open block; ``None`` if they are too long."""
-    if not inside.is_rule:
-        return prelude
-    parents, children = split_selectors(inside.selectors or "")[:20], split_selectors(prelude)[:20]
-    copies = prelude.count("&") + len(children)
-    if len(parents) * len(prelude) + sum(map(len, parents)) * copies > _MAX_NESTED_CHARS:
-        return None
-    return ",".join(
-        child.replace("&", parent) if "&" in child else f"{parent} {child}"
-        for parent in parents
-        for child in children
-    )
-
-
-_FEATURE = re.compile(
-    r"\(\s*(min|max)-(?:device-)?(width|height)\s*:\s*(\d*\.?\d+)(px|em|rem)\s*\)"
-)
 _NOT_NOW = re.compile(
-    r"\(\s*(?:prefers-color-scheme\s*:\s*dark|prefers-reduced-motion\s*:\s*reduce|hover\s*:\s*none"
-    r"|prefers-contrast\s*:\s*more|forced-colors\s*:\s*active|pointer\s*:\s*coarse|scripting\s*:"
-    r"\s*none|-ms-high-contrast[^()]*|orientation\s*:\s*portrait)\s*\)"
+    r"\b(?:print|speech|max-(?:device-)?width|max-height|prefers-|forced-colors|hover|pointer"
+    r"|scripting|portrait|-ms-high-contrast)"
 )
+
+
+def _at_rule(keyword: str, condition: str) -> Applies:
+    if keyword == "media":
+        return _media(condition)
+    return 0 if keyword == "layer" or (keyword == "supports" and "not" not in condition) else 1
 
 
 def _media(condition: str) -> Applies:
     """When a media query applies. Of a list, the query that applies most often counts."""
-    queries = [_media_query(query.strip()) for query in condition.lower().split(",")]
-    return strongest(*queries)
+    return min(map(_media_query, condition.lower().split(",")))
 
 
 def _media_query(query: str) -> Applies:
-    if query in {"", "all", "screen", "only screen", "not print", "not speech"}:
-        return "always"
-    if re.match(r"(?:only\s+)?(?:print|speech|aural|braille|tty|tv|handheld|projection)\b", query):
-        return "inactive"
-    if query.startswith("not") or " or " in query:
-        return "sometimes"
-    for bound, side, number, unit in _FEATURE.findall(query):
-        length = float(number) * (1 if unit == "px" else 16)
-        window = WINDOW_WIDTH if side == "width" else WINDOW_HEIGHT
-        if (length > window) if bound == "min" else (length < window):
-            return "inactive"
-    return "inactive" if _NOT_NOW.search(query) else "sometimes"
+    if query.strip() in {"", "all", "screen", "only screen", "not print", "not speech"}:
+        return 0
+    return 2 if _NOT_NOW.search(query) else 1
+
+
+# What depends on the user. It is left out of a selector, so that it matches at any time.
+_STATE = (
+    r":(?:hover|focus-within|target(?:-within)?|checked|visited|open|invalid|valid|disabled"
+    r"|enabled|indeterminate|fullscreen|popover-open|modal)(?![\w-])"
+)
+_TRANSLATOR = cssselect.HTMLTranslator()
+
+
+def _rules(selectors: str, block: Iterable[Any], applies: Applies) -> Iterator[Rule]:
+    """A rule for each of the selectors that can be evaluated and are for whole elements."""
+    normal, important = declared_in(block)
+    for part in _split(selectors) if normal or important else ():
+        text, negated = _without(rf":not\(\s*{_STATE}\s*\)", part)
+        text, positive = _without(_STATE, text)
+        if len(text) > _MAX_SELECTOR_CHARS:
+            raise UnreadableStyleError
+        try:
+            (selector,) = cssselect.parse(text)
+            steps = tuple(_steps(selector.parsed_tree))
+        except (cssselect.SelectorError, ValueError):
+            continue  # What is not known here is not known to most browsers.
+        if selector.pseudo_element is None:
+            when = max(applies, 2 if positive else 1 if negated else 0)
+            yield Rule(steps, selector.specificity(), when, normal, important)
+
+
+def _steps(tree: Any) -> Iterator[tuple[str, str]]:
+    combinator = ""
+    if isinstance(tree, CombinedSelector):
+        yield from _steps(tree.selector)
+        combinator, tree = tree.combinator.strip(), tree.subselector
+    yield combinator, f"//{_TRANSLATOR.xpath(tree)}"
+
+
+def _split(selectors: str) -> Iterator[str]:
+    """The selectors of a list, which are separated by commas outside of brackets."""
+    tokens = tinycss2.parse_component_value_list(selectors)
+    for is_comma, part in groupby(tokens, lambda token: css_text([token]) == ","):
+        if not is_comma:
+            yield css_text(part)
+
+
+def _without(states: str, selector: str) -> tuple[str, int]:
+    """A selector without some pseudo-classes, and how many it had."""
+    # A compound of nothing else is any element.
+    text, alone = re.subn(rf"(^|[\s>+~(,]){states}", r"\1*", selector)
+    text, others = re.subn(states, "", text)
+    return text, alone + others

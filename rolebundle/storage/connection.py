@@ -26,6 +26,23 @@ _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a mill
 
 _ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
 _ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
+_EMPTY = (
+    "embedding_cache",
+    # Their number, times and hashes change with documents that the agent may not see.
+    "purge",
+    "approved_manifest",
+    "publication",
+    "replica",
+    "seal",
+    # They have paths of this machine.
+    "path_flags",
+    "root",
+    "audit_state",
+    "gate_baseline",
+    # Who sees a decision depends on its scope, which belongs to no compartment.
+    "decision",
+    "decision_end",
+)
 RESTRICTING_VIEWS = (
     "CREATE TEMP TABLE allowed_compartment (compartment INTEGER PRIMARY KEY)",
     "CREATE TEMP TABLE restricted_state (generation INTEGER NOT NULL)",
@@ -45,28 +62,13 @@ RESTRICTING_VIEWS = (
     "ON c.id = e.chunk",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
-    "CREATE TEMP VIEW embedding_cache AS SELECT * FROM main.embedding_cache WHERE 0",
-    # The number and time of purges would reveal documents that the agent may not see.
-    "CREATE TEMP VIEW purge AS SELECT * FROM main.purge WHERE 0",
-    # A path on this machine, and a hash that changes with documents that the agent may not see.
-    "CREATE TEMP VIEW approved_manifest AS SELECT * FROM main.approved_manifest WHERE 0",
-    "CREATE TEMP VIEW path_flags AS SELECT * FROM main.path_flags WHERE 0",
-    "CREATE TEMP VIEW root AS SELECT * FROM main.root WHERE 0",
-    "CREATE TEMP VIEW audit_state AS SELECT * FROM main.audit_state WHERE 0",
+    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 0" for name in _EMPTY),
     f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
     "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
     "WHERE c.chunk_id = mark.target) END)",
     f"CREATE TEMP VIEW remembered AS SELECT * FROM main.remembered "
     f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = remembered.document)",
-    # Who sees a decision depends on its scope, which belongs to no compartment.
-    "CREATE TEMP VIEW decision AS SELECT * FROM main.decision WHERE 0",
-    "CREATE TEMP VIEW decision_end AS SELECT * FROM main.decision_end WHERE 0",
-    "CREATE TEMP VIEW gate_baseline AS SELECT * FROM main.gate_baseline WHERE 0",
-    # What others were sent, and how often what they may see changed.
-    "CREATE TEMP VIEW publication AS SELECT * FROM main.publication WHERE 0",
-    "CREATE TEMP VIEW replica AS SELECT * FROM main.replica WHERE 0",
-    "CREATE TEMP VIEW seal AS SELECT * FROM main.seal WHERE 0",
     "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
     "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "
     "(SELECT coalesce(sum(documents), 0) FROM compartment) AS documents, "
@@ -91,14 +93,14 @@ class Corpus(SqliteFile):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One write transaction, which ends with a new seal. Inside another one: the same one."""
+        """One write transaction, which ends with new seals. Inside another one: the same one."""
         if self.db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             yield
             return
         with SqliteFile.writing(self):
-            intact = seal.compare(self)
+            damaged = seal.broken(self)
             yield
-            seal.write(self, intact)
+            seal.write(self, damaged)
 
     # -- interruption --------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_types
+from rolebundle.storage.files.stored_values import damaged, records
 
 
 def increment_generation(corpus: Corpus) -> None:
@@ -25,9 +25,9 @@ class CorpusCounts(NamedTuple):
 def corpus_counts(corpus: Corpus) -> CorpusCounts:
     """The corpus's identity, generation and sizes."""
     rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
-    row = rows[0] if rows else ()
-    check_types(row, (str, int, int, int), "its own state")
-    return CorpusCounts(*row)
+    if not rows:
+        raise damaged("its own state")
+    return records(CorpusCounts, rows)[0]
 
 
 def true_generation(corpus: Corpus) -> int:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.row_digest import row_digest
@@ -22,12 +23,9 @@ UNINDEXED_COLUMNS = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
     "excluded_roles, anchor"
 )
-DOCUMENT_COLUMNS = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, inferred_at, "
-    "valid_from, valid_until, language, source_kind, sensitivity, origin, scope, tags, "
-    "applicable_roles, excluded_roles, retrieval_hints, supersedes, contradicts, self_declared, "
-    "refused_claims, attributes, compartment"
-)
+OWN_COLUMNS = ", ".join(DocumentMetadata._fields[2:-1])
+"""The columns of a document that are named like its metadata, in the same order."""
+DOCUMENT_COLUMNS = f"file, source, {OWN_COLUMNS}, compartment"
 """All columns of a document but its ids and its digest."""
 FILE_ROW = "id, location, path, content_hash, recipe, size, modified_ns"
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
@@ -43,23 +41,6 @@ _BELONGING = (
     "WHERE c.newer = d.id), "
     "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
 )
-_DOCUMENTS = (
-    f"SELECT d.digest, d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING} FROM document d "
-    "LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
-    "LEFT JOIN scanned ON scanned.document = d.id"
-)
-_CHUNKS = f"SELECT digest, {_CHUNK_ROW} FROM chunk"
-_ROW_DIGEST_TABLES = {
-    "file": ("id", FILE_ROW),
-    "scanned": ("document", "document, verdict, content_hash, kinds, findings, original"),
-    "embedding_cache": ("id", "model, input_hash, vector"),
-    "remembered": (
-        "document",
-        "document, fact_hash, source_document, remembered_by, count, first_at, last_at, "
-        "promoted_by",
-    ),
-}
-"""Tables of which a digest covers just the row: the key, and the columns."""
 
 Claim = tuple[str, str]
 """What a document supersedes, and the reach of this claim."""
@@ -87,13 +68,12 @@ def file_digest(row: Row) -> bytes:
 
 def _covered(columns: str, row: Row) -> list[object]:
     """The values of a row; those of ``_UNSET`` with their names, and only if they are set."""
-    values: list[object] = []
-    for name, value in zip(columns.split(", "), row, strict=True):
-        if name not in _UNSET:
-            values.append(value)
-        elif value != _UNSET[name]:
-            values.append([name, value])
-    return values
+    pairs = zip(columns.split(", "), row, strict=True)
+    return [
+        [name, value] if name in _UNSET else value
+        for name, value in pairs
+        if name not in _UNSET or value != _UNSET[name]
+    ]
 
 
 def document_digest(
@@ -122,6 +102,54 @@ def document_digest(
 # -- comparing with what is stored -----------------------------------------------------------------
 
 
+def _stored_chunk(row: Row) -> bytes:
+    if content_hash(row[_CONTENT]) != row[_HASH]:
+        raise ValueError("its text does not match its hash")
+    return chunk_digest(row)
+
+
+def _stored_document(row: Row) -> bytes:
+    *values, source_id, location, path, verdict, content, kinds, digest, claims, chunks = row
+    scanned = (None, verdict, content, kinds, digest)
+    return document_digest(
+        tuple(values), source_id, (location, path), scanned, json.loads(claims), chunks
+    )
+
+
+class _Digested(NamedTuple):
+    """A table with a column ``digest``: its key, what the digest covers, and how to compute it."""
+
+    key: str
+    columns: str
+    compute: Callable[[Row], bytes] = row_digest
+    tables: str = ""
+    """What is read, if that is more than the table."""
+    name: str = "''"
+
+
+_TABLES = {
+    "file": _Digested("id", FILE_ROW, file_digest),
+    "scanned": _Digested("document", "document, verdict, content_hash, kinds, findings, original"),
+    "embedding_cache": _Digested("id", "model, input_hash, vector"),
+    "remembered": _Digested(
+        "document",
+        "document, fact_hash, source_document, remembered_by, count, first_at, last_at, "
+        "promoted_by",
+    ),
+    "chunk": _Digested("id", _CHUNK_ROW, _stored_chunk, name="chunk_id"),
+    "document": _Digested(
+        "d.id",
+        f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}",
+        _stored_document,
+        "document d LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned ON scanned.document = d.id",
+        "document_id",
+    ),
+}
+"""In the order in which digests are written: that of a document covers those of its findings."""
+DIGESTED = tuple(_TABLES)
+
+
 class Checked(NamedTuple):
     """A row's digest, as it is stored and as it must be.
 
@@ -140,81 +168,62 @@ class Checked(NamedTuple):
         return self.expected is not None and self.stored == self.expected
 
 
-def checked_chunks(corpus: Corpus, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
-    """The digests of these chunks, or of all."""
-    for stored, *values in _selected(corpus, _CHUNKS, "id", rowids):
-        row = tuple(values)
-        is_text = isinstance(row[_CONTENT], str) and content_hash(row[_CONTENT]) == row[_HASH]
-        yield Checked(row[0], row[2], stored, _computed(chunk_digest, row) if is_text else None)
-
-
-def checked_documents(corpus: Corpus, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
-    """The digests of these documents, or of all."""
-    for stored, *row in _selected(corpus, _DOCUMENTS, "d.id", rowids):
-        yield Checked(row[0], row[1], stored, _computed(_stored_document, tuple(row)))
-
-
-def checked_rows(
-    corpus: Corpus, table: str, rowids: Sequence[int] | None = None
-) -> Iterator[Checked]:
-    """The digests of rows of a table of ``_ROW_DIGEST_TABLES``: of these, or of all."""
-    key, columns = _ROW_DIGEST_TABLES[table]
-    select = f"SELECT {key}, digest, {columns} FROM {table}"
-    for rowid, stored, *row in _selected(corpus, select, key, rowids):
-        digest = file_digest if table == "file" else row_digest
-        yield Checked(rowid, "", stored, _computed(digest, tuple(row)))
-
-
-def _selected(corpus: Corpus, select: str, key: str, rowids: Sequence[int] | None) -> Iterator[Row]:
-    if rowids is None:
-        return corpus.iterate(select)
-    return corpus.iterate(
-        f"{select} WHERE {key} IN (SELECT value FROM json_each(?))", (json.dumps(list(rowids)),)
-    )
-
-
-def _stored_document(row: Row) -> bytes:
-    *values, source_id, location, path, verdict, content, kinds, digest, claims, chunks = row
-    scanned = (None, verdict, content, kinds, digest)
-    return document_digest(
-        tuple(values), source_id, (location, path), scanned, json.loads(claims), chunks
-    )
-
-
-def _computed(digest: Callable[[Row], bytes], row: Row) -> bytes | None:
-    try:
-        return digest(row)
-    except (TypeError, ValueError, RecursionError):
-        return None  # A damaged page may return any type.
+def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
+    """The digests of these rows of a table of ``DIGESTED``, or of all."""
+    key, columns, compute, tables, name = _TABLES[table]
+    digest = "d.digest" if tables else "digest"
+    select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables or table}"
+    chosen: tuple[list[int], ...] = ()
+    if rowids is not None:
+        select += f" WHERE {key} IN (SELECT value FROM json_each(?))"
+        chosen = ([*rowids],)
+    for rowid, label, stored, *row in corpus.iterate(select, chosen):
+        try:
+            expected = compute(tuple(row))
+        except (AttributeError, TypeError, ValueError, RecursionError):
+            expected = None  # A damaged page may return any type.
+        yield Checked(rowid, label, stored, expected)
 
 
 # -- keeping them true -----------------------------------------------------------------------------
 
 
 @contextmanager
-def renewing(corpus: Corpus, documents: Sequence[int]) -> Iterator[None]:
-    """A block that changes documents, or rows that belong to them, but not their chunks.
+def renewing(corpus: Corpus, documents: Sequence[int], **others: Sequence[int]) -> Iterator[None]:
+    """A block that changes documents, or what a scan found in them, or rows of other tables.
 
     After it their digests are true again. A digest that was wrong before stays wrong, so that the
     damage is still found.
     """
-    findings = [row.rowid for row in checked_rows(corpus, "scanned", documents) if row.is_intact]
-    intact = [row.rowid for row in checked_documents(corpus, documents) if row.is_intact]
+    changing = {**others, "scanned": documents, "document": documents}
+    intact = {
+        table: [row.rowid for row in checked(corpus, table, rowids) if row.is_intact]
+        for table, rowids in changing.items()
+    }
     yield
-    write(corpus, "scanned", checked_rows(corpus, "scanned", findings))
-    write(corpus, "document", checked_documents(corpus, intact))
+    for table, rowids in intact.items():
+        write(corpus, table, rowids)
 
 
-def write(corpus: Corpus, table: str, rows: Iterable[Checked]) -> None:
-    """Store the digests that these rows must have. Call it inside a write transaction."""
-    key = _ROW_DIGEST_TABLES[table][0] if table in _ROW_DIGEST_TABLES else "id"
+def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> None:
+    """Store the digests that these rows of a table must have, or all rows.
+
+    A chunk whose text does not match its hash gets none. Call it inside a write transaction.
+    """
+    rows = checked(corpus, table, rowids)
+    key = _TABLES[table].key.removeprefix("d.")
     changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
     corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)
 
 
+def remove_damaged(corpus: Corpus, table: str) -> None:
+    """Delete the rows of a table that are not what was stored, inside a write transaction."""
+    key = _TABLES[table].key.removeprefix("d.")
+    damaged = [(row.rowid,) for row in checked(corpus, table) if not row.is_intact]
+    corpus.run_many(f"DELETE FROM {table} WHERE {key} = ?", damaged)
+
+
 def write_all(corpus: Corpus) -> None:
-    """Compute every digest. A chunk whose text does not match its hash gets none."""
-    for table in _ROW_DIGEST_TABLES:
-        write(corpus, table, checked_rows(corpus, table))
-    write(corpus, "chunk", checked_chunks(corpus))
-    write(corpus, "document", checked_documents(corpus))
+    """Compute every digest."""
+    for table in DIGESTED:
+        write(corpus, table)

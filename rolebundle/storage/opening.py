@@ -51,7 +51,7 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
 
     Args:
         path: the corpus file.
-        verify: refuse a corpus whose seal is broken.
+        verify: refuse a corpus with a broken seal.
 
     Raises:
         UsageError: there is no file.
@@ -88,7 +88,7 @@ def open_writer(
         path: the file.
         lock: prevent other processes from replacing the file while it is open. False for a private
             copy.
-        verify: refuse a corpus whose seal is broken. Only a check or a repair opens such a one.
+        verify: refuse a corpus with a broken seal. Only a check or a repair opens such a one.
         replica: open a replica, too. Only its publisher changes one; others, a private copy of it.
 
     Raises:
@@ -278,10 +278,8 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
         if version < _DIGESTS:
-            from rolebundle.storage import purge
-
             vector_index.rehash(corpus)
-            purge.overwrite_remains(corpus)
+            vector_index.rebuild(corpus)
             digests.write_all(corpus)
         elif version < _FACTS_APART:
             _separate_facts(corpus)

@@ -71,7 +71,7 @@ class Erased(NamedTuple):
 
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     """How much is purged with these documents. Vectors of all embedding indexes count."""
-    chosen = (json.dumps(list(documents)),)
+    chosen = ([*documents],)
     chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_IN_LIST}", chosen)
     vectors = corpus.value(
         "SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk "
@@ -109,7 +109,6 @@ def erase(
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.
         lexical_index.rebuild(corpus, compartment.id)
-    overwrite_remains(corpus)
     increment_generation(corpus)
     raised = raise_purge_generations(corpus, names_of(documents, decided))
     receipt = uuid4().hex
@@ -127,11 +126,12 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
 
 
 def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
-    rows = corpus.rows(
-        f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
-        (json.dumps(list(documents)),),
+    return set(
+        corpus.column(
+            f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
+            ([*documents],),
+        )
     )
-    return {compartment for (compartment,) in rows}
 
 
 def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
@@ -174,59 +174,10 @@ def _unchanged(part: IndexPart) -> bool:
     return state is not None and state.changed == 0
 
 
-def overwrite_remains(corpus: Corpus) -> None:
-    """Rebuild each vec0 table of which a free place holds bytes. Call it inside a transaction.
-
-    sqlite-vec 0.1.9 writes zeroes over a deleted vector. Earlier versions left its bytes until
-    another vector took the place.
-    """
-    for index in vector_index.all_indexes(corpus):
-        for part in index.parts:
-            blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
-            if any(_has_remains(corpus, part, block) for (block,) in blocks):
-                _rebuild_table(corpus, part)
-
-
-def _rebuild_table(corpus: Corpus, part: IndexPart) -> None:
-    corpus.load_vectors()
-    corpus.run(f"DROP TABLE {part.table}")
-    vector_index.create_table(corpus, part)
-    corpus.run(
-        f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector FROM embedded e "
-        "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
-        "WHERE e.index_id = ? AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
-        (part.index_id, part.compartment, 4 * part.dimensions),
-    )
-
-
-def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
-    """Whether a block has bytes in a place without a vector, or cannot be read."""
-    rows = corpus.rows(
-        f"SELECT c.size, c.validity, v.vectors FROM {part.table}_chunks c "
-        f"LEFT JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id WHERE c.chunk_id = ?",
-        (block,),
-    )
-    size, validity, vectors = rows[0]
-    width = 4 * part.dimensions
-    if not (
-        isinstance(validity, bytes)
-        and isinstance(vectors, bytes)
-        and len(validity) * 8 == size
-        and len(vectors) == size * width
-    ):
-        return True
-    empty = bytes(width)
-    return any(
-        not validity[place // 8] >> place % 8 & 1
-        and vectors[place * width : (place + 1) * width] != empty
-        for place in range(size)
-    )
-
-
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     corpus.run(
         f"DELETE FROM file WHERE location {_IN_LIST} AND id NOT IN (SELECT file FROM document)",
-        (json.dumps(sorted({document.location for document in documents})),),
+        (sorted({document.location for document in documents}),),
     )
     # The location of a root may be that of a purged file.
     roots.forget_empty(corpus, sorted({document.location for document in documents}))
@@ -236,10 +187,10 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     """Remove purged documents from what other documents claim to replace or to contradict."""
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}
-    names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
+    names -= set(corpus.column("SELECT path FROM file"))
     # A refused claim has its key before its value.
     names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
-    chosen = (json.dumps(sorted(names)),)
+    chosen = (sorted(names),)
     have_claims = " OR ".join(
         f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})"
         for column in _CLAIMS
@@ -253,7 +204,7 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
         _delete_claims(corpus, names, chosen)
 
 
-def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
+def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[list[str]]) -> None:
     for column in _CLAIMS:
         claims = corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
@@ -293,7 +244,7 @@ def receipts(corpus: Corpus) -> list[Receipt]:
 
 def purge_ids(corpus: Corpus) -> set[str]:
     """The ids of all purges."""
-    return {receipt for (receipt,) in corpus.rows("SELECT id FROM purge")}
+    return set(corpus.column("SELECT id FROM purge"))
 
 
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
@@ -345,15 +296,12 @@ def _log_emptied(corpus: Corpus) -> bool:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    rows = corpus.rows(f"SELECT id FROM purge WHERE state {_IN_LIST}", (json.dumps(states),))
-    return [receipt for (receipt,) in rows]
+    return corpus.column(f"SELECT id FROM purge WHERE state {_IN_LIST}", ([*states],))
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
-        corpus.run(
-            f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, json.dumps(list(purges)))
-        )
+        corpus.run(f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, [*purges]))
 
 
 @contextmanager

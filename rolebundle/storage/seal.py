@@ -1,21 +1,20 @@
-"""The seal: digests of all rows of the small tables, which decide who may see what.
+"""Seals: a digest of all rows of each small table, which decide who may see what.
 
-It also covers the small records of the indexes' own tables that no other check compares. Each
-write transaction ends with writing it.
+The schema and the small records of the indexes' own tables have seals, too. Each write transaction
+ends with writing those that changed.
 """
 
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
-from typing import NamedTuple
+from collections.abc import Collection
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.files.sqlite_file import SqliteFile
+from rolebundle.storage.files.sqlite_file import Row, SqliteFile
 from rolebundle.storage.files.stored_values import DAMAGE_HINT
 from rolebundle.storage.row_digest import row_digest
 
-_TABLES = (
+TABLES = (
     "corpus_state",
     "compartment",
     "policy",
@@ -33,32 +32,20 @@ _TABLES = (
     "publication",
     "replica",
 )
-_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in _TABLES)
+_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in TABLES)
 """One statement instead of one for each table, because most of them are empty."""
+# SQLite makes sqlite_sequence with the first vec0 table, and VACUUM drops it if it is empty.
+_SCHEMA = (
+    "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE name <> 'sqlite_sequence' "
+    "ORDER BY type, name"
+)
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
-# FTS5's record of its averages is row 1, that of its segments row 10; all other rows are compared
-# with the chunks by FTS5's own check.
-_RECORDS = {
-    "fts5": ("{}_config", "{}_data WHERE id <= 10"),
-    "vec0": ("{}_info",),
-    "vec1": ("{}_config", "{}_model", "{}_meta"),
-}
+_RECORDS = {"fts5": ("config",), "vec0": ("info",), "vec1": ("config", "model", "meta")}
 
 
-class Intact(NamedTuple):
-    """Whether the two parts of what is sealed are what was stored."""
-
-    tables: bool
-    indexes: bool
-
-
-_SOUND = Intact(True, True)
-
-
-def compare(file: SqliteFile) -> Intact:
-    """Compare what is sealed with the seal."""
-    tables, indexes = _stored(file)
-    return Intact(tables == _digest_of_tables(file), indexes == _digest_of_indexes(file))
+def broken(file: SqliteFile) -> set[str]:
+    """The names of all that is not what was sealed."""
+    return _differences(_stored(file), _tables(file) | _indexes(file))
 
 
 def verify(file: SqliteFile) -> None:
@@ -67,82 +54,62 @@ def verify(file: SqliteFile) -> None:
     Raises:
         CorpusCorrupt: they are not what was stored.
     """
-    if _stored(file)[0] != _digest_of_tables(file):
+    damaged = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
+    if damaged:
         raise CorpusCorrupt(
             "seal_broken",
-            f"{file.path}: the corpus is damaged: its own records are not what was stored",
+            f"{file.path}: the corpus is damaged: {', '.join(damaged)} is not what was stored",
             DAMAGE_HINT,
         )
 
 
-def write(file: SqliteFile, before: Intact = _SOUND) -> None:
+def is_intact(file: SqliteFile, table: str) -> bool:
+    """Whether one of the small tables is what was sealed."""
+    rows = _rows(file, table)
+    return _stored(file).get(table) == (row_digest(rows) if rows else None)
+
+
+def write(file: SqliteFile, damaged: Collection[str] = ()) -> None:
     """Seal what is stored now. Call it at the end of a write transaction.
 
     Args:
         file: the corpus.
-        before: the comparison when the transaction began. A part that was damaged then keeps its
-            seal, so that the damage is still found.
+        damaged: what was broken when the transaction began. It keeps its seal, so that the damage
+            is still found.
     """
-    for name, module in _virtual_tables(file):
-        if module == "fts5":
-            # FTS5 would write its records only when the transaction is committed.
-            file.run(f"INSERT INTO {name} ({name}) VALUES ('flush')")
-    if before.tables:
-        _store(file, "tables", _digest_of_tables(file))
-    if before.indexes:
-        _store(file, "indexes", _digest_of_indexes(file))
+    actual = _tables(file) | _indexes(file)
+    for name in _differences(_stored(file), actual).difference(damaged):
+        if name in actual:
+            file.run("REPLACE INTO seal (name, digest) VALUES (?, ?)", (name, actual[name]))
+        else:
+            file.run("DELETE FROM seal WHERE name = ?", (name,))
 
 
-def _store(file: SqliteFile, part: str, digest: bytes) -> None:
-    file.run(
-        f"INSERT INTO seal (only_row, {part}) VALUES (1, ?) "
-        f"ON CONFLICT DO UPDATE SET {part} = excluded.{part}",
-        (digest,),
-    )
+def _stored(file: SqliteFile) -> dict[str, bytes]:
+    return dict(file.rows("SELECT name, digest FROM main.seal"))
 
 
-def _stored(file: SqliteFile) -> tuple[object, object]:
-    rows = file.rows("SELECT tables, indexes FROM main.seal")
-    return rows[0] if rows else (None, None)
+def _differences(stored: dict[str, bytes], actual: dict[str, bytes]) -> set[str]:
+    return {name for name in stored.keys() | actual if stored.get(name) != actual.get(name)}
 
 
-def _digest_of_tables(file: SqliteFile) -> bytes:
+def _rows(file: SqliteFile, table: str) -> list[Row]:
+    return file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
+
+
+def _tables(file: SqliteFile) -> dict[str, bytes]:
+    """The digests of the small tables that have rows."""
     [have_rows] = file.rows(_HAVE_ROWS)
-    return row_digest(
-        [
-            _sorted_rows(file, table) if has_rows else []
-            for table, has_rows in zip(_TABLES, have_rows, strict=True)
-        ]
-    )
+    pairs = zip(TABLES, have_rows, strict=True)
+    return {name: row_digest(_rows(file, name)) for name, has_rows in pairs if has_rows}
 
 
-def _digest_of_indexes(file: SqliteFile) -> bytes:
-    tables = [
-        record.format(name) for name, module in _virtual_tables(file) for record in _RECORDS[module]
-    ]
-    # SQLite's own table: made with the first AUTOINCREMENT, and dropped by VACUUM if it is empty.
-    if file.rows("SELECT 1 FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"):
-        tables.append("sqlite_sequence")
-    records = ([table, _sorted_rows(file, table)] for table in tables)
-    return row_digest([record for record in records if record[1]])
-
-
-def _sorted_rows(file: SqliteFile, table: str) -> list[tuple[object, ...]]:
-    rows = file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
-    if table == "publication":
-        # What it carried may have megabytes, and every reader compares the seal.
-        return [tuple(map(_shortened, row)) for row in rows]
-    return rows
-
-
-def _shortened(value: object) -> object:
-    return blake2b(value, digest_size=16).digest() if isinstance(value, bytes) else value
-
-
-def _virtual_tables(file: SqliteFile) -> list[tuple[str, str]]:
-    """The name and the module of each virtual table, ordered by name."""
-    statements = file.rows(
-        "SELECT sql FROM main.sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE %' ORDER BY name"
-    )
-    matches = (_VIRTUAL.match(str(sql)) for (sql,) in statements)
-    return [(match[1], match[2]) for match in matches if match]
+def _indexes(file: SqliteFile) -> dict[str, bytes]:
+    """The digests of the schema, and of the tables in which the indexes have their settings."""
+    schema = file.rows(_SCHEMA)
+    digests = {"sqlite_schema": row_digest(schema)}
+    for _, name, _, sql in schema:
+        match = _VIRTUAL.match(str(sql))
+        for record in _RECORDS[match[2]] if match else ():
+            digests[f"{name}_{record}"] = row_digest(_rows(file, f"{name}_{record}"))
+    return digests

@@ -29,9 +29,7 @@ def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
     Raises:
         CorpusCorrupt: one of them is not what was stored.
     """
-    for chunk in digests.checked_chunks(corpus, sorted(rowids)):
-        if not chunk.is_intact:
-            raise _damaged(corpus, "damaged_passage", f"the passage {chunk.name}")
+    _verify(corpus, "chunk", "passage", rowids)
     verify_documents(corpus, documents_of(corpus, sorted(rowids)))
 
 
@@ -41,9 +39,13 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     Raises:
         CorpusCorrupt: one of them is not what was stored.
     """
-    for document in digests.checked_documents(corpus, sorted(rowids)):
-        if not document.is_intact:
-            raise _damaged(corpus, "damaged_passage", f"the document {document.name}")
+    _verify(corpus, "document", "document", rowids)
+
+
+def _verify(corpus: Corpus, table: str, word: str, rowids: Collection[int]) -> None:
+    for row in digests.checked(corpus, table, sorted(rowids)):
+        if not row.is_intact:
+            raise _damaged(corpus, "damaged_passage", f"the {word} {row.name}")
 
 
 def verify_lexical_indexes(corpus: Corpus) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rolebundle.contracts.authoring import InitReport
 from rolebundle.errors import StorageError
-from rolebundle.ingest.manifest_file import parse_manifest
+from rolebundle.ingest.manifests import parse_manifest
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from support.commands import Outcome, invoke
 
@@ -80,7 +80,7 @@ class TestManifest:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("# X\n")
         assert init(notes).code == 0
-        parse_manifest((notes / "rolebundle.toml").read_bytes(), "m")
+        parse_manifest((notes / "rolebundle.toml").read_bytes(), notes / "m")
 
     def test_a_folder_that_the_corpus_has_keeps_its_ids(self, notes: Path) -> None:
         db = notes.parent / "c.db"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
-from rolebundle.ingest.manifest_file import parse_manifest
+from rolebundle.ingest.manifests import parse_manifest
 
 
 def draft(*paths: str, **more: object) -> ManifestDraft:
@@ -13,8 +15,8 @@ def draft(*paths: str, **more: object) -> ManifestDraft:
 
 
 def rules(manifest: ManifestDraft) -> dict[str, dict[str, object]]:
-    parsed = parse_manifest(manifest.text.encode(), "m")
-    return {rule.glob: dict(rule.values) for rule in parsed.rules}
+    parsed = parse_manifest(manifest.text.encode(), Path("m"))
+    return {rule.glob: rule.declared_values() for rule in parsed.file.rule}
 
 
 def test_each_top_folder_with_several_files_is_a_source() -> None:

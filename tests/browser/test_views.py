@@ -10,15 +10,12 @@ import pytest
 
 from rolebundle.contracts.bundle import Rejection
 from rolebundle.interfaces.inspector.application import Parameters
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.site import FILE
 from support.browsing import Corpus, Visitor
 from support.hostile_pages import ATTACKS
 
-DRAFT = 'Elephants need 17 tokens. "never said" [1]. ' + " ".join(
-    f'It says "{attack}" [2].' for attack in ATTACKS
-)
 PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
     "": lambda corpus: [{}, corpus.request],
     "answer": lambda corpus: [corpus.request],
@@ -27,14 +24,8 @@ PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
         {**corpus.request, "id": corpus.rejected},
     ],
     "compare": lambda corpus: [{**corpus.request, "other": corpus.other_role}],
-    "workbench": lambda corpus: [{}, {"role": corpus.request["role"]}],
     "document": lambda corpus: [{"id": document_id} for document_id in corpus.document_ids],
     "corpus": lambda corpus: [{}],
-    "draft": lambda corpus: [
-        {"role": corpus.request["role"]},
-        {"role": corpus.request["role"], "draft": DRAFT},
-    ],
-    "evaluation": lambda corpus: [{}, {"golden": corpus.request["role"]}],
 }
 """Of each view, the addresses that are tested."""
 
@@ -111,22 +102,6 @@ def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: 
     for address in list(addresses(corpus, view))[:5]:
         auditor.visit(address)
         assert violations(auditor, axe) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["sample", "hostile"])
-@pytest.mark.parametrize("view", FORMS)
-def test_the_answer_to_a_form_is_text_and_accessible(
-    visitor: Visitor, auditor: Visitor, axe: str, corpus: Corpus, view: str
-) -> None:
-    *_, address = addresses(corpus, view)
-    for viewer in (visitor, auditor):
-        viewer.visit(address)
-        with viewer.page.expect_navigation():
-            viewer.page.locator("form[method=post] button").first.click()
-        assert "This cannot be shown" not in viewer.text()
-    assert visitor.page_problems(corpus.running.path) == []
-    assert violations(auditor, axe) == []
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -135,7 +136,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from rolebundle.interfaces.cli.main import main
 db, root = sys.argv[1:]
-show = "--lexical-only", "--format", "paths"
+show = "--lexical-only", "--json"
 for command in (["ingest"], ["ingest", root], ["retrieve", "sings", *show]):
     errors, code = StringIO(), None
     try:
@@ -175,7 +176,7 @@ def test_a_locale_that_is_not_utf8_loses_nothing(tree: Path, names: tuple[str, .
     with open_reader(db) as corpus:
         assert paths_in(corpus) == before
     assert retrieve.startswith(b"0 "), retrieve
-    assert result.stdout == os.fsencode(file) + b"\n"
+    assert json.loads(result.stdout)["selected"][0]["citation"]["absolute_path"] == str(file)
 
 
 # -- swapped after it was found ------------------------------------------------------------------

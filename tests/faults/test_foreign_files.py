@@ -131,15 +131,15 @@ def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:
             corpus.run("INSERT INTO lexical_1_data VALUES (1, x'00')")
 
 
-SCHEMA = {
-    "CREATE TABLE foreign_table (a)": "foreign",
-    "CREATE INDEX foreign_index ON chunk (title)": "foreign",
-    "ALTER TABLE chunk ADD COLUMN forged TEXT": "changed",
-    "ALTER TABLE source ADD COLUMN forged TEXT AS (source_id || 'x') VIRTUAL": "changed",
-    "DROP INDEX document_by_source": "missing",
-    "DROP TABLE approved_manifest": "missing",
-    "ALTER TABLE lexical_1_config ADD COLUMN forged TEXT": "changed",
-}
+SCHEMA = (
+    "CREATE TABLE foreign_table (a)",
+    "CREATE INDEX foreign_index ON chunk (title)",
+    "ALTER TABLE chunk ADD COLUMN forged TEXT",
+    "ALTER TABLE source ADD COLUMN forged TEXT AS (source_id || 'x') VIRTUAL",
+    "DROP INDEX document_by_source",
+    "DROP TABLE approved_manifest",
+    "ALTER TABLE lexical_1_config ADD COLUMN forged TEXT",
+)
 
 
 @pytest.mark.sample(3)
@@ -148,4 +148,4 @@ def test_another_schema_is_found(corpus_file: Path, statement: str) -> None:
     tamper(corpus_file, statement)
     checked = invoke("status", "--check", "--json", "--db", corpus_file)
     assert checked.code == 7
-    assert SCHEMA[statement] in checked.out + checked.err
+    assert "schema_changed" in {problem["code"] for problem in checked.json()["problems"]}

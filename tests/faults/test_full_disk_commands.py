@@ -14,10 +14,11 @@ import click
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.backups import create_backup
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from support.commands import SAMPLE, invoke
+from support.commands import invoke
 from support.full_disk import FILLER, fill_up, on_own_file_system, run_command
 from support.leftover_log import leave_a_log
 from support.operations import POLICY, STEPS, Place, stored_rows
@@ -101,9 +102,6 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "policy lint": (Use("read", ("{}/policy.toml", *DB)),),
     "policy set": (Use("write", ("{}/policy.toml", *DB)),),
     "policy show": (READ,),
-    "policy trust approve": (Use("write", ("{}/new", *DB)),),
-    "policy trust list": (READ,),
-    "policy trust revoke": (Use("write", (str(SAMPLE), *DB)),),
     "corpus quarantine drop": (Use("write", ("tree/hidden.md", *DB)),),
     "corpus quarantine list": (READ,),
     "corpus quarantine release": (Use("write", ("tree/hidden.md", *DB)),),
@@ -250,11 +248,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert invoke("publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
     pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")
     assert invoke("pull", *_at(folder, pulled)).code == 0
-    (folder / "new").mkdir()
-    (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
-        admin.approvals.approve_manifest(SAMPLE)
-        admin.backups.create(place.saved)
+        create_backup(admin.workspace, place.saved)
     bundle = invoke("retrieve", "note", "--format", "json", *_at(folder, LEXICAL)).out
     (folder / "bundle.json").write_text(bundle, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.workspace import Workspace
@@ -24,7 +25,7 @@ def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
     db = build(tmp_path, [*hidden, *visible], HashingProvider())
     workspace = Workspace(db, HashingProvider())
     with Admin(workspace) as admin:
-        admin.policy.set(POLICY, "toml")
+        set_policy(admin.workspace, POLICY, "toml")
     request = RetrievalRequest(task=TASK, limit=LIMIT)
     with Engine(workspace, agent="bot") as engine:
         bundle = engine.retrieve(request)

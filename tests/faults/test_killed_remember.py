@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import all_facts, forget_fact, promote_fact
 from rolebundle.contracts.audit import AuditSettings
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.engine import Engine
@@ -70,7 +72,7 @@ STATES = expected_states()
 
 def state_of(db: Path) -> State:
     with Admin(db) as admin:
-        return {fact.fact: (fact.count, fact.trust_tier) for fact in admin.facts.all()}
+        return {fact.fact: (fact.count, fact.trust_tier) for fact in all_facts(admin.workspace)}
 
 
 def prepare(folder: Path) -> None:
@@ -82,7 +84,7 @@ def prepare(folder: Path) -> None:
     (tree / "words.md").write_text(f"{words} instructions previous\n", encoding="utf-8")
     with Admin(Workspace(folder / "c.db", HashingProvider())) as admin:
         admin.ingest([tree])
-        admin.audit.set("on")
+        set_audit(admin.workspace, "on")
 
 
 def act(folder: Path, report: Report) -> None:
@@ -94,8 +96,12 @@ def act(folder: Path, report: Report) -> None:
                 source = "words.md:1-1" if number % 2 == 0 or fact == ATTACK else "limits.md:1-3"
                 engine.remember(RememberRequest(fact=fact, source=source, scope="shared"))
             else:
-                [name] = [record.document_id for record in admin.facts.all() if record.fact == fact]
-                (admin.facts.promote if kind == "promote" else admin.facts.forget)(name, "Ana")
+                [name] = [
+                    record.document_id
+                    for record in all_facts(admin.workspace)
+                    if record.fact == fact
+                ]
+                (promote_fact if kind == "promote" else forget_fact)(admin.workspace, name, "Ana")
             report(str(number))
 
 

@@ -20,7 +20,9 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.backups import restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
+from rolebundle.admin.records import all_decisions, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
@@ -188,13 +190,13 @@ class Decide(Case):
     @staticmethod
     def decisions_of(place: Place) -> dict[str, str]:
         with Admin(place.db) as admin:
-            return {record.id: record.text for record in admin.decisions.all()}
+            return {record.id: record.text for record in all_decisions(admin.workspace)}
 
 
 class Mark(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         with Admin(place.db) as admin:
-            records = {record.target: record for record in admin.marks.all()}
+            records = {record.target: record for record in all_marks(admin.workspace)}
         names = {line.split()[1] for line in reported if line.startswith("marked ")}
         assert names <= records.keys(), "acknowledged, and lost"
         for target, record in records.items():
@@ -218,7 +220,7 @@ class BackUp(AllOrNothing):
         """What has the name of the backup is complete, and can be restored."""
         assert contents_of(place.saved) == self.before
         with Admin(place.db) as admin:
-            report = admin.backups.restore(place.saved)
+            report = restore_backup(admin.workspace, place.saved)
             assert report.created_at
 
 

@@ -20,6 +20,8 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
+from rolebundle.admin.replicas import pull_replica
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.audience import resolve_audience
@@ -197,17 +199,17 @@ def test_a_server_that_keeps_an_audit(tmp_path: Path) -> None:
     site = Site(tmp_path / "site")
     site.write(count=DOCUMENTS)
     with Admin(site.db) as admin:
-        admin.policy.set(POLICY, "toml")
+        set_policy(admin.workspace, POLICY, "toml")
         site.audience = resolve_audience(admin.workspace.corpus, "", "ana", (), "")
     site.publish()
     with Admin(site.replica) as reader:
-        reader.replicas.pull(site.transport, site.key.public_key(), [])
+        pull_replica(reader.workspace, site.transport, site.key.public_key(), [])
         with Served("--agent", "ana", "--db", site.replica) as server:
             for edition in (1, 2, 3):
                 if edition > 1:
                     site.write(edition, DOCUMENTS)
                     site.publish()
-                    reader.replicas.pull(site.transport, site.key.public_key(), [])
+                    pull_replica(reader.workspace, site.transport, site.key.public_key(), [])
                 assert reader_of(server)() == {edition}
     with AuditLog(site.replica) as log:
         assert log.verify().ok

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_facts
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.location import audit_path
 from support.commands import Outcome, invoke
@@ -31,8 +32,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "roots move": ("corpus", "roots", "move", "{}/tree", "{}/moved"),
     "roots remove": ("corpus", "roots", "remove", "{}/tree", "--yes"),
     "scopes set": ("policy", "set", "{}/policy.toml"),
-    "trust approve": ("policy", "trust", "approve", "{}/new"),
-    "trust revoke": ("policy", "trust", "revoke", "{}/approved"),
 }
 
 
@@ -43,9 +42,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = place.folder.parent
     place.folder.mkdir()
     place.write_tree(1)
-    for name in ("new", "approved", "moved"):
-        (folder / name).mkdir()
-        (folder / name / "rolebundle.toml").write_text("", encoding="utf-8")
+    (folder / "moved").mkdir()
     contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "tree/n1.md"\n'
     (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
@@ -54,7 +51,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("decisions", "add", "Do not fly drones", *BY),
         ("mark", "tree/n2.md", "disputed", *BY, "--reason", "old"),
         ("remember", "A fact.", "--source", "https://example.com/a", *BY),
-        ("policy", "trust", "approve", "{}/approved"),
         ("policy", "audit", "set", "required"),
     ):
         assert run(arguments, place.db, place.db).code == 0
@@ -69,7 +65,7 @@ def db(base: Path, tmp_path: Path) -> Path:
 
 def run(arguments: tuple[str, ...], base: Path, db: Path) -> Outcome:
     with Admin(db) as admin:
-        fact = admin.facts.all()[0].document_id if "{fact}" in arguments else ""
+        fact = all_facts(admin.workspace)[0].document_id if "{fact}" in arguments else ""
     folder = str(base.parent.parent)
     named = (text.replace("{}", folder).replace("{fact}", fact) for text in arguments)
     return invoke(*named, "--db", db)

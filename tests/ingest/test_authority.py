@@ -1,8 +1,9 @@
-"""The order of authority: flags > the owner's manifest > nested manifests > the document."""
+"""The order of authority: flags > the owner's manifest > the document."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from random import Random
 from typing import Any, get_args
@@ -16,7 +17,7 @@ from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, Sensitivity, trust_
 from rolebundle.ingest.authority import Authority
 from support.amounts import rounds
 from support.commands import invoke
-from support.source_tree import Tree, approve, codes, front
+from support.source_tree import Tree, codes, front
 
 SENSITIVITIES = get_args(Sensitivity)
 
@@ -41,14 +42,14 @@ values_of = st.fixed_dictionaries(
 tiers_or_none = st.sampled_from([None, *TRUST_TIERS])
 
 
-@given(levels=st.lists(st.tuples(values_of, tiers_or_none), min_size=1, max_size=4), own=values_of)
+@given(levels=st.lists(st.tuples(values_of, tiers_or_none), min_size=1, max_size=2), own=values_of)
 def test_no_level_raises_what_a_level_above_has_set(
     levels: list[tuple[dict[str, Any], Any]], own: dict[str, Any]
 ) -> None:
     authority = Authority(default_source="w")
-    for number, (claims, max_trust) in enumerate(levels):
+    for claims, max_trust in levels:
         above = authority
-        authority, _ = above.with_level(claims, is_owner=number < 2, max_trust=max_trust)
+        authority, _ = above.with_level(claims, max_trust=max_trust)
         assert_lower(above, authority.values)
     weighed = authority.weigh(own, may_not_govern=authority.may_not_govern)
     assert_lower(authority, {**authority.values, **weighed.values})
@@ -114,7 +115,7 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
 
 @pytest.mark.sample(2)
 @rounds(2, 50)
-@pytest.mark.parametrize("level", ["flags", "manifest", "approved", "front matter", "jsonl"])
+@pytest.mark.parametrize("level", ["flags", "manifest", "front matter", "jsonl"])
 def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
     random = Random(level)
     declared = [legitimate(random) for _ in range(rounds)]
@@ -137,14 +138,6 @@ def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int
             with (tree.root / "rolebundle.toml").open("a") as manifest:
                 manifest.write(f"[[rule]]\nglob = '{number}/**'\n{toml}")
             tree.write(f"{number}/a.md", "Text.\n")
-        elif level == "approved":
-            tree.write(f"{number}/rolebundle.toml", f"[defaults]\n{toml}")
-            tree.write(f"{number}/a.md", "Text.\n")
-            (tree.root / str(number) / ".git").mkdir()
-            if number < 2:
-                assert invoke("policy", "trust", tree.root / str(number), "--db", tree.db).code == 0
-            else:
-                approve(tree, tree.root / str(number))
         elif level == "front matter":
             tree.write(f"{number}/a.md", front(**claims, document_id=f"id-{number}") + "Text.\n")
         else:
@@ -182,14 +175,9 @@ def test_max_trust_bounds_what_nobody_has_set(tree: Tree) -> None:
     )
     tree.write("o/a.md", "Text.\n")
     tree.write("b.md", front(trust_tier="authoritative") + "Text.\n")
-    tree.write(
-        "n/rolebundle.toml",
-        "max_trust = 'authoritative'\n[defaults]\ntrust_tier = 'authoritative'\n",
-    )
-    tree.write("n/c.md", "Text.\n")
     tree.ingest()
-    tiers = {uri: tree.at(uri).trust_tier for uri in ("o/a.md", "b.md", "n/c.md")}
-    assert tiers == {"o/a.md": "authoritative", "b.md": "preferred", "n/c.md": "preferred"}
+    tiers = {uri: tree.at(uri).trust_tier for uri in ("o/a.md", "b.md")}
+    assert tiers == {"o/a.md": "authoritative", "b.md": "preferred"}
     tree.ingest(max_trust="untrusted")
     assert {tree.at(uri).trust_tier for uri in tiers} == {"untrusted"}
 
@@ -259,10 +247,74 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
     )
 
 
+# -- which manifest counts -----------------------------------------------------------------------
+
+
 def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
-    tree.write("rolebundle.toml", "[defaults]\nsource_id = 'security'\n")
+    """Its manifest may have come with it, so it is not read."""
+    tree.write("rolebundle.toml", "no TOML")
     tree.write("a.md", front(trust_tier="authoritative", origin="internal") + "Text.\n")
-    invoke("ingest", tree.root, "--untrusted", "--lexical-only", "--db", tree.db)
+    outcome = invoke("ingest", tree.root, "--untrusted", "--lexical-only", "--db", tree.db)
+    assert "rolebundle.toml: not used, because its folder is untrusted" in outcome.err
     metadata = tree.at("a.md")
     assert (metadata.trust_tier, metadata.origin) == ("untrusted", "untrusted")
-    assert metadata.source_id == "w"
+
+
+GRANT = "[defaults]\ntrust_tier = 'authoritative'\n"
+
+
+def test_only_the_manifest_of_an_ingested_folder_counts(tree: Tree) -> None:
+    tree.write("n/rolebundle.toml", GRANT)
+    tree.write("n/a.md", "Text.\n")
+    tree.write("n/deep/rolebundle.toml", "no TOML")
+    report = tree.ingest()
+    assert (codes(report), tree.at("n/a.md").trust_tier) == (["manifest_ignored"] * 2, "general")
+    tree.db.unlink()
+    for _ in range(2):
+        report = tree.ingest(tree.root / "n")
+        assert codes(report) == ["manifest_ignored"]
+        assert tree.at("a.md").trust_tier == "authoritative"
+        # The manifest of a folder above does not take its place.
+        tree.write("rolebundle.toml", "[[rule]]\nglob = 'n/*'\ntrust_tier = 'preferred'\n")
+        tree.ingest()
+        assert tree.at("a.md").trust_tier == "authoritative"
+    (tree.root / "n" / "rolebundle.toml").unlink()
+    tree.ingest()
+    assert tree.at("a.md").trust_tier == "preferred"
+
+
+def test_a_part_of_a_root_has_the_manifest_of_the_root(tree: Tree) -> None:
+    tree.write("rolebundle.toml", "[defaults]\nscope = 'hr'\n")
+    for name in (".n", "m"):
+        tree.write(f"{name}/rolebundle.toml", "[defaults]\nscope = 'all'\n")
+        tree.write(f"{name}/a.md", "Text.\n")
+    tree.ingest()
+    tree.ingest(tree.root / ".n")
+    tree.ingest(tree.root / "m", flags={"sensitivity": "public"})
+    assert {document.scope for document in tree.documents().values()} == {"hr"}
+
+
+def test_a_link_is_no_manifest(tree: Tree) -> None:
+    tree.write("elsewhere", GRANT)
+    tree.write("a.md", "Text.\n")
+    (tree.root / "rolebundle.toml").symlink_to("elsewhere")
+    assert codes(tree.ingest()) == ["manifest_ignored"]
+    assert tree.at("a.md").trust_tier == "general"
+
+
+def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only the root user can give files to other users")
+    os.chown(tree.write("rolebundle.toml", GRANT), 12345, 12345)
+    tree.write("a.md", "Text.\n")
+    report = tree.ingest()
+    assert (codes(report), tree.at("a.md").trust_tier) == (["manifest_ignored"], "general")
+    assert "another user (uid 12345)" in report.notes[0].message
+
+
+def test_no_manifests(tree: Tree) -> None:
+    tree.write("rolebundle.toml", "no TOML")
+    tree.write("a.md", "Text.\n")
+    arguments = (tree.root, "--no-manifests", "--lexical-only", "--db", tree.db)
+    assert invoke("ingest", *arguments).code == 0
+    assert tree.at("a.md").trust_tier == "general"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin import indexes as owner
 from rolebundle.admin.indexing import Indexing
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding import registry
@@ -114,7 +115,7 @@ def chosen(db: Path) -> tuple[ProviderSpec | None, str]:
 
 def complete(db: Path) -> None:
     with Admin(db) as admin:
-        admin.indexes.complete()
+        owner.complete(admin.workspace)
 
 
 class TestChoice:

@@ -14,7 +14,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
-from support.hidden_pages import HTML, VISIBLE_HTML
+from support.hidden_pages import HTML
 
 FACT = "The vault of the north wing opens with the word zebra47."
 SEEN = "The harbour opens at dawn."
@@ -136,26 +136,13 @@ def test_there_are_at_least_25_variants() -> None:
     assert len(HIDDEN) >= 25
 
 
-# Each tenth by default: how a page hides is tested with pages.
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if number % 10 else [])
-        for number, name in enumerate(HTML)
-    ],
-)
+# How a page hides is tested with pages.
+@pytest.mark.parametrize("name", list(HTML)[::10])
 def test_what_the_html_of_a_mail_hides(name: str) -> None:
     encoding = ("quoted-printable", "base64", "7bit")[len(name) % 3]
     text, verdicts = scanned("a.eml", mail(HTML[name].replace("FACT", FACT), encoding))
     assert SEEN in text
     assert "zebra47" not in text or "label" in verdicts
-
-
-@pytest.mark.parametrize("name", list(VISIBLE_HTML)[::6])
-def test_what_the_html_of_a_mail_shows(name: str) -> None:
-    text, verdicts = scanned("a.eml", mail(VISIBLE_HTML[name].replace("FACT", FACT)))
-    assert "zebra47" in text
-    assert verdicts == ["clean"]
 
 
 @pytest.mark.parametrize(

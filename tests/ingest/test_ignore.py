@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.ingest import sync
-from rolebundle.ingest.manifest_file import FileDefaults
+from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import FileEntry, Skipped, walk

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.indexes import drop_index, use_index
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.errors import EmbedderError, UsageError
@@ -175,16 +176,16 @@ def test_use_and_drop(db: Path) -> None:
     build(db, Watched(NEW))
     admin = Admin(db)
     with pytest.raises(UsageError) as refused:
-        admin.indexes.drop("fake:newer")
+        drop_index(admin.workspace, "fake:newer")
     assert refused.value.code == "index_in_use"
-    admin.indexes.use("fake:hashed-words")
+    use_index(admin.workspace, "fake:hashed-words")
     assert active(db).identity.model == IDENTITY
-    admin.indexes.drop("2")
+    drop_index(admin.workspace, "2")
     assert assert_never_mixed(db) == {"hashed-words": FILES}
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'vectors_2%'") == []
     with pytest.raises(UsageError) as unknown:
-        admin.indexes.use("2")
+        use_index(admin.workspace, "2")
     assert unknown.value.code == "unknown_index"
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
@@ -194,7 +195,7 @@ def test_an_incomplete_index_cannot_be_activated(db: Path) -> None:
         build(db, Watched(NEW, before=_stop))
     before = assert_never_mixed(db)["newer"]
     with pytest.raises(UsageError) as refused:
-        Admin(db).indexes.use("newer")
+        use_index(Workspace(db), "newer")
     assert refused.value.code == "index_incomplete"
     assert f"{FILES - before} chunks" in refused.value.message
     assert active(db).identity.model == IDENTITY
@@ -209,9 +210,9 @@ def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(replace(NEW, digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError) as refused:
-        Admin(db).indexes.use("newer")
+        use_index(Workspace(db), "newer")
     assert refused.value.code == "ambiguous_index"
-    Admin(db).indexes.use("2")
+    use_index(Workspace(db), "2")
     assert active(db).identity.model.digest == "3333"
 
 

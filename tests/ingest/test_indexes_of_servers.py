@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.admin import Admin
+from rolebundle.admin.indexes import use_index
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.registry import ProviderSpec, spec_to_json
 from rolebundle.engine import Engine
@@ -170,7 +170,7 @@ def test_an_open_engine_uses_the_new_model_after_activation(
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
         assert server.bodies_for("/v1/embeddings")
         assert not server.bodies_for("/api/embed")
-        Admin(engine.workspace).indexes.use("ollama:" + MODEL + ":latest")
+        use_index(engine.workspace, "ollama:" + MODEL + ":latest")
         server.seen.clear()
         engine.retrieve(RetrievalRequest(task="n3"))
         assert server.bodies_for("/api/embed")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import release_document
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -92,7 +93,7 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
     assert hidden == {ZERO, FEW_TAGS, f"p{CYRILLIC_A}ssword"}
     assert world.count("token") == world.count("password") == 1
     with Admin(world.db) as admin:
-        admin.quarantine.release("wiki/a.md")
+        release_document(admin.workspace, "wiki/a.md")
     content = "\n".join(content for _, content in world.passages("wiki/a.md"))
     assert content == "# The token\n\nrefresh the password now"
 
@@ -152,7 +153,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
     assert flagged.title == "Bad"
     assert {finding["kind"] for finding in findings(flagged)} == {"tag_characters", "zero_width"}
     with Engine(world.db) as engine:
-        Admin(engine.workspace).quarantine.release("bad")
+        release_document(engine.workspace, "bad")
         # Only the hidden text was removed from each paragraph.
         content = "\n".join(passage.content for passage in engine.get("bad").passages)
     assert content.split() == ["the", "token", "and", "more"]

@@ -14,8 +14,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.manifest_file import Manifest
-from rolebundle.ingest.manifests import ManifestPolicy, read_manifest
+from rolebundle.ingest.manifests import read_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, resolve, validated
 from rolebundle.storage.content.documents import all_documents
 from rolebundle.storage.opening import open_reader
@@ -33,12 +32,6 @@ VALUES = {
 }  # fmt: skip
 # Keys that other tools use, and the keys under which their values are stored.
 OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
-
-
-def manifest_of(folder: Path) -> Manifest:
-    manifest = read_manifest(folder, folder, ManifestPolicy())
-    assert isinstance(manifest, Manifest)
-    return manifest
 
 
 def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, DocumentMetadata]:
@@ -187,7 +180,6 @@ def test_precedence(tmp_path: Path) -> None:
         "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nsource_kind = 'top'\n"
         "[[rule]]\nglob = 'deep/**'\ndomain = 'rule'\n"
         "[[rule]]\nglob = 'deep/er/*'\ndomain = 'later-rule'\n",
-        "deep/rolebundle.toml": "[defaults]\nsource_kind = 'deep'\n[[rule]]\nglob='er/b.md'\ntitle='inner'",
         "deep/er/a.md": "---\ntitle: own\n---\n\nText.\n",
         "deep/er/b.md": "Text.\n",
         "c.md": "Text.\n",
@@ -200,10 +192,10 @@ def test_precedence(tmp_path: Path) -> None:
     assert (own.title, own.domain, own.source_kind, own.language) == (
         "own",
         "later-rule",
-        "deep",
+        "top",
         "flag",
     )
-    assert (inner.title, inner.domain, inner.source_kind) == ("inner", "later-rule", "deep")
+    assert (inner.title, inner.domain, inner.source_kind) == ("top", "later-rule", "top")
     assert (top.title, top.domain, top.source_kind, top.language) == ("top", "top", "top", "flag")
 
 
@@ -251,7 +243,7 @@ def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: 
     path = tmp_path / "rolebundle.toml"
     path.write_text("[defaults]\ntrust_teir = 'x'", encoding="utf-8")
     with pytest.raises(ConfigurationError) as raised:
-        manifest_of(tmp_path)
+        read_manifest(tmp_path)
     wanted = f"{path}: defaults.trust_teir: unknown key; did you mean trust_tier?"
     assert raised.value.message == wanted
 
@@ -444,8 +436,7 @@ def test_times_are_stored_in_utc() -> None:
 
 def test_ignored_keys(tmp_path: Path) -> None:
     files = {
-        "rolebundle.toml": "ignore_keys = ['draft']",
-        "deep/rolebundle.toml": "ignore_keys = ['weight']",
+        "rolebundle.toml": "ignore_keys = ['draft', 'weight']",
         "deep/a.md": "---\ndraft: true\nweight: 3\ntitle: own\n---\n\nText.\n",
     }
     [metadata] = ingested(tmp_path, files).values()
@@ -458,6 +449,6 @@ def test_ignored_keys(tmp_path: Path) -> None:
 
 
 def test_no_manifest(tmp_path: Path) -> None:
-    assert manifest_of(tmp_path).defaults == {}
+    assert read_manifest(tmp_path) == ""
     (tmp_path / "rolebundle.toml").mkdir()
-    assert manifest_of(tmp_path).rules == ()
+    assert read_manifest(tmp_path) == ""

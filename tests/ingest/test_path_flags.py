@@ -241,7 +241,7 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
 def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:
     (world.root / "rolebundle.toml").write_text("no TOML")
     with pytest.raises(ConfigurationError):
-        world.ingest(flags=UNTRUSTED)
+        world.ingest(max_trust="general")
     with open_reader(world.db) as corpus:
         assert path_flags.load(corpus) == {}
 

@@ -16,8 +16,7 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.manifest_file import FileDefaults
-from rolebundle.ingest.manifests import ManifestPolicy
+from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, VerifiedFiles
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel
@@ -170,7 +169,7 @@ def test_the_processes_end_with_the_iterator(
     tree.write("a.html", page("sound"))
     tree.write("b.html", page(BUSY))
     defaults = FileDefaults(Authority(default_source="w"))
-    files = list(walk(tree.root, tree.root, defaults, ManifestPolicy()))
+    files = list(walk(tree.root, tree.root, defaults, read_manifest(tree.root)))
     tasks = [FileTask(file, None) for file in files * 32 if isinstance(file, FileEntry)]
     settings = RunSettings(ChunkSettings(), 1_000_000)
     with closing(prepare_parallel(tasks, settings, workers=2)) as outcomes:

@@ -17,7 +17,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import root_changes, sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
-from rolebundle.ingest.roots import Surroundings, plan
+from rolebundle.ingest.roots import plan
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records import path_flags, roots
@@ -96,20 +96,15 @@ def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
 
 
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
-    """As the root of the file system, and `/docs` beside another source `docs`."""
-    used_names = {"files", "docs", "docs-2"}
-    around = Surroundings(
-        base_of=lambda start: start,
-        sources_of_others=lambda _base, _with_foreign: set(used_names),
-        is_foreign=lambda _start: False,
-        leaves_out=lambda _root, _path: False,
-    )
-    planned = plan([], [Path("/")], {}, around)
-    assert [root.source_id for root in planned.roots] == ["files-2"]
-    planned = plan([], [Path("/docs")], {}, around)
-    assert [root.source_id for root in planned.roots] == ["docs-3"]
+    """As the root of the file system, and a folder in it whose name is taken."""
+    used_names = {"files", "usr", "usr-2"}
+    for start, source in (("/", "files-2"), ("/usr", "usr-3")):
+        planned = plan([], [Path(start)], {}, lambda _: set(used_names))
+        assert [root.source_id for root in planned.roots] == [source]
     used_names.clear()
-    assert [root.source_id for root in plan([], [Path("/")], {}, around).roots] == ["files"]
+    assert [root.source_id for root in plan([], [Path("/")], {}, lambda _: set()).roots] == [
+        "files"
+    ]
 
 
 def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
@@ -239,33 +234,43 @@ def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
 
 
-def test_ids_follow_a_manifest_above_that_comes_and_goes(world: World) -> None:
-    world.write("docs/a.md")
-    world.ingest("docs")
-    manifest = world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
-    world.ingest("docs")
-    assert world.ids() == ["w/docs/a.md"]
-    manifest.unlink()
-    world.ingest("docs")
-    assert world.ids() == ["docs/a.md"]
+def test_no_manifest_above_a_root_changes_its_ids(world: World) -> None:
+    """But in a corpus of an earlier version, ids may begin with the folder of such a manifest."""
+    world.write("a/docs/x.md")
+    world.write("b/docs/x.md")
+    world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
+    report = world.ingest("a/docs", "b/docs")
+    assert {note.code for note in report.notes} == {"manifest_ignored"}
+    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
+
+    def as_before(corpus: Corpus) -> None:
+        with corpus.writing():
+            known = [
+                root.model_copy(update={"source_id": "w", "prefix": f"{name}/docs"})
+                for name, root in zip("ab", roots.load(corpus), strict=True)
+            ]
+            roots.save(corpus, known)
+
+    world.change(as_before)
+    assert world.update().refused() == []
+    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
 
 
 PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
 
 
 @given(st.lists(st.sampled_from(PLACES), min_size=1, max_size=6))
-def test_a_root_never_changes_its_source(starts: Sequence[str]) -> None:
+def test_a_root_never_changes_its_source(
+    tmp_path_factory: pytest.TempPathFactory, starts: Sequence[str]
+) -> None:
     """Whatever is ingested later, and every path belongs to one root."""
-    surroundings = Surroundings(
-        base_of=lambda path: path,
-        sources_of_others=lambda _base, _all: set(),
-        is_foreign=lambda _path: False,
-        leaves_out=lambda _root, _path: False,
-    )
+    folder = tmp_path_factory.mktemp("roots")
+    for place in PLACES:
+        (folder / place).mkdir()
     known: list[Root] = []
     sources: dict[str, str] = {}
     for start in starts:
-        planned = plan(known, [Path("/nowhere", start)], {}, surroundings)
+        planned = plan(known, [folder / start], {}, lambda _: set())
         known = planned.roots
         for root in known:
             assert sources.setdefault(root.location, root.source_id) == root.source_id

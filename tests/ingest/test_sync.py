@@ -6,6 +6,7 @@ import gzip
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -324,7 +325,7 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     from rolebundle.ingest import prepare
-    from rolebundle.ingest.readers.markdown import READER, MarkdownReader
+    from rolebundle.ingest.readers.markdown import READER
 
     def failing(real: Any, is_bad: Any) -> Any:
         def call(*arguments: Any) -> Any:
@@ -335,9 +336,9 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
         return call
 
     if step == "read":
-        real = READER.read
-        bad = failing(real, lambda _data, path, _options: path == "n1.md")
-        monkeypatch.setattr(MarkdownReader, "read", lambda _self, *arguments: bad(*arguments))
+        bad = failing(READER.read, lambda _data, path, _options: path == "n1.md")
+        reader = replace(READER, read=bad)
+        monkeypatch.setattr(prepare, "reader_for", lambda *_: reader)
     else:
         bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
         monkeypatch.setattr(prepare, "chunk_document", bad)
@@ -381,19 +382,6 @@ def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
     assert report.skipped == []
 
 
-def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
-    parent = World(tmp_path)
-    parent.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
-    parent.write("deep/er/a.md", "A note.\n")
-    parent.ingest()
-    all_contents = contents(parent.db)
-    second_db = tmp_path / "2.db"
-    with open_writer(second_db) as corpus:
-        sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], CountingProvider())
-    assert contents(second_db) == all_contents
-    assert all_contents["documents"][0][0] == "handbook/deep/er/a.md"
-
-
 # -- settings and errors ---------------------------------------------------------------------------
 
 
@@ -409,12 +397,12 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
     before = world.db.read_bytes()
-    bad = tmp_path / "bad" / "deep"
-    bad.mkdir(parents=True)
+    bad = tmp_path / "bad"
+    bad.mkdir()
     (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
     for paths, error in (
         ([world.tree, tmp_path / "none"], UsageError),
-        ([world.tree, bad.parent], ConfigurationError),
+        ([world.tree, bad], ConfigurationError),
     ):
         with pytest.raises(error):
             world.ingest(*paths)
@@ -502,14 +490,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
     path.unlink()
     world.ingest()
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
-
-
-def test_a_folder_ingested_from_above_gets_its_new_paths(world: World) -> None:
-    world.ingest()
-    (world.tree.parent / "rolebundle.toml").write_text("[defaults]\nlanguage = 'en'\n")
-    assert world.ingest().updated == 6
-    assert world.look(paths_in) == {f"notes/n{number}.md" for number in range(6)}
-    assert world.ingest().unchanged == 6
 
 
 def test_known_files(world: World) -> None:

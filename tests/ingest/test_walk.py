@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.manifest_file import FileDefaults
+from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
 
 NO_DEFAULTS = FileDefaults()
@@ -22,7 +22,7 @@ def write(folder: Path, *names: str) -> None:
 
 
 def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
-    entries = list(walk(root, start or root, NO_DEFAULTS))
+    entries = list(walk(root, start or root, NO_DEFAULTS, read_manifest(root)))
     paths = [entry.path for entry in entries if isinstance(entry, FileEntry)]
     return paths, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
@@ -46,36 +46,26 @@ def test_hidden_and_generated(tmp_path: Path) -> None:
     )
 
 
-def test_the_manifest_is_not_a_document(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", "deep/b.md")
-    for folder in (tmp_path, tmp_path / "deep"):
-        (folder / "rolebundle.toml").write_text("", encoding="utf-8")
-    assert walked(tmp_path) == (["a.md", "deep/b.md"], {})
-
-
-def test_ignore_is_relative_to_its_manifest(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", "b.log", "deep/a.md", "deep/b.log", "deep/er/a.md", "other/a.md")
-    (tmp_path / "rolebundle.toml").write_text("ignore = ['*.log', 'other/**']", encoding="utf-8")
-    (tmp_path / "deep" / "rolebundle.toml").write_text("ignore = ['er/*']", encoding="utf-8")
-    paths, skipped = walked(tmp_path)
-    assert paths == ["a.md", "deep/a.md", "deep/b.log"]
-    assert skipped == {"b.log": "ignored", "deep/er/a.md": "ignored", "other/a.md": "ignored"}
-
-
-def test_manifests_above_the_start_apply(tmp_path: Path) -> None:
-    write(tmp_path, "deep/er/a.md", "deep/er/b.md")
+def test_only_the_manifest_of_the_root_counts(tmp_path: Path) -> None:
+    """It also counts if a part of the root is read. No manifest is a document."""
+    write(tmp_path, "a.md", "b.log", "deep/er/a.md", "deep/er/b.log")
     (tmp_path / "rolebundle.toml").write_text(
-        "ignore = ['**/b.md']\n[defaults]\ndomain = 'top'\ntitle = 'top'", encoding="utf-8"
+        "ignore = ['**/*.log']\n[defaults]\ntitle = 'top'", encoding="utf-8"
     )
-    (tmp_path / "deep" / "rolebundle.toml").write_text(
-        "[defaults]\ntitle = 'deep'", encoding="utf-8"
+    (tmp_path / "deep" / "rolebundle.toml").write_text("no TOML", encoding="utf-8")
+    assert walked(tmp_path) == (
+        ["a.md", "deep/er/a.md"],
+        {
+            "b.log": "ignored",
+            "deep/er/b.log": "ignored",
+            "deep/rolebundle.toml": "manifest_ignored",
+        },
     )
-    for start in (tmp_path, tmp_path / "deep", tmp_path / "deep" / "er"):
-        paths, skipped = walked(tmp_path, start)
-        assert (paths, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
-    [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NO_DEFAULTS)
+    start = tmp_path / "deep" / "er"
+    assert walked(tmp_path, start) == (["deep/er/a.md"], {"deep/er/b.log": "ignored"})
+    [entry] = walk(tmp_path, start / "a.md", NO_DEFAULTS, read_manifest(tmp_path))
     assert isinstance(entry, FileEntry)
-    assert entry.defaults.authority.values == {"domain": "top", "title": "deep"}
+    assert entry.defaults.authority.values == {"title": "top"}
 
 
 def test_a_single_file(tmp_path: Path) -> None:
@@ -143,14 +133,14 @@ def test_a_glob_without_a_file_is_named(tmp_path: Path, glob: str, meant: str) -
     write(tmp_path, "a.md", "secret/c.md", "secret/deep/b.md")
     manifest = tmp_path / "rolebundle.toml"
     manifest.write_text(f"[[rule]]\nglob = '{glob}'\nsensitivity = 'confidential'\n", "utf-8")
-    note = walk(tmp_path, tmp_path, NO_DEFAULTS)[-1]
+    note = walk(tmp_path, tmp_path, NO_DEFAULTS, read_manifest(tmp_path))[-1]
     assert isinstance(note, Skipped)
     assert note.code == "glob_matches_nothing"
     guess = f"; did you mean {meant}?" if meant else ""
     assert note.message == f"rolebundle.toml: rule 1: {glob!r} matches no file{guess}"
     manifest.write_text(f"ignore = ['{glob}']", "utf-8")
-    notes = [entry for entry in walk(tmp_path, tmp_path, NO_DEFAULTS) if isinstance(entry, Skipped)]
-    assert len(notes) == bool(meant)
+    entries = walk(tmp_path, tmp_path, NO_DEFAULTS, read_manifest(tmp_path))
+    assert sum(isinstance(entry, Skipped) for entry in entries) == bool(meant)
 
 
 def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
@@ -158,9 +148,9 @@ def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
     write(tmp_path, "a/b.md", "c/d.md", "c/e/f.md")
     text = "ignore = ['c/d.md']\n[[rule]]\nglob = 'a/*'\n[[rule]]\nglob = 'c/**'\n"
     (tmp_path / "rolebundle.toml").write_text(text, encoding="utf-8")
-    (tmp_path / "c" / "rolebundle.toml").write_text("[[rule]]\nglob = 'e/*'\n", encoding="utf-8")
     for start in (tmp_path, tmp_path / "a", tmp_path / "c", tmp_path / "c" / "e" / "f.md"):
         codes = walked(tmp_path, start)[1].values()
         assert set(codes) <= {"ignored"}, start
-    without_a = walk(tmp_path, tmp_path, NO_DEFAULTS, excluded=frozenset({str(tmp_path / "a")}))
+    excluded = frozenset({str(tmp_path / "a")})
+    without_a = walk(tmp_path, tmp_path, NO_DEFAULTS, read_manifest(tmp_path), excluded=excluded)
     assert all(entry.path != "rolebundle.toml" for entry in without_a)

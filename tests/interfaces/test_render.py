@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.interfaces.markdown import markdown
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
 
@@ -60,7 +59,6 @@ def test_an_answer_with_a_caution_is_not_called_healthy() -> None:
         fallback = Fallback(state="healthy", states=["healthy"], action=action, message="m")
         shown = bundle.model_copy(update={"fallback": fallback})
         assert ("healthy" in render.text(shown)) is named
-        assert ("healthy" in markdown(shown)) is named
 
 
 def test_a_request_without_a_role_has_no_warning_about_roles() -> None:

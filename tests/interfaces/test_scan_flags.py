@@ -20,7 +20,6 @@ from rolebundle.contracts.terms import (
     FallbackState,
     WarningCode,
 )
-from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.why import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
@@ -84,12 +83,11 @@ class TestFlags:
         assert LABEL in answer_text("why", answer.model_dump(exclude_none=True))
         assert explain(corpus, request, "good", ReferenceScope()).flags is None
 
-    def test_compare_has_them(self, corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_compare_has_them(self, corpus: Corpus) -> None:
         compared = compare_roles([about(corpus, role) for role in ("one", "two")])
         flags = {passage.document_id: passage.flags for passage in compared.passages}
         assert flags == {"bad": [FLAG], "good": None}
-        print_table(compared)
-        assert LABEL in " ".join(capsys.readouterr().out.split())
+        assert LABEL in answer_text("compare", compared.model_dump(exclude_none=True))
 
     def test_a_flagged_passage_is_not_for_actions_with_effects(self, corpus: Corpus) -> None:
         for chunk in about(corpus).selected:

@@ -355,22 +355,3 @@ def test_the_example_of_the_documentation() -> None:
     bundle = RetrievalBundle.model_validate_json(path.read_bytes())
     answer = shaped_bundle(bundle, "compact", MIN_MAX_CHARS)
     assert 0 < text_size(answer) <= MIN_MAX_CHARS
-
-
-def test_every_field_of_the_projection_is_in_the_contract() -> None:
-    from rolebundle.contracts.compact import CompactBundle
-    from rolebundle.interfaces.shape import _PROJECTION
-
-    schema = CompactBundle.model_json_schema()
-
-    def resolved(part: dict[str, Any]) -> dict[str, Any]:
-        choices = part.get("anyOf", [part])
-        for choice in [choice.get("items", choice) for choice in choices]:
-            if "$ref" in choice:
-                return dict(schema["$defs"][choice["$ref"].removeprefix("#/$defs/")])
-        return part
-
-    for field in _PROJECTION:
-        part = schema
-        for name in field.path.split("."):
-            part = resolved(part["properties"][name])

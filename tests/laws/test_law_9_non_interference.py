@@ -41,7 +41,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.questions import Question
 from rolebundle.evaluation.runner import Runner
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
@@ -197,15 +197,14 @@ def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
 QUESTIONS: list[dict[str, Any]] = []
 
 
-def _pages(engine: Engine, agent: str, reference: str, draft: str) -> list[list[str]]:
+def _pages(engine: Engine, agent: str, reference: str) -> list[list[str]]:
     """The pages of `inspect` about the corpus, in the name of an agent; each as for an outcome."""
-    app = Inspector(engine, "/token/", VIEWS, FORMS)
+    app = Inspector(engine, "/token/", VIEWS)
     requests = (
         ("document", {"id": reference}),
         ("document", {"id": "d1", "chunk": "d1#1"}),
         ("corpus", {}),
         ("corpus", {"prefix": reference}),
-        ("draft", {"draft": draft, "now": NOW.isoformat()}),
     )
     pages = [
         app.answer(name, Parameters({**parameters, "agent": agent}.items()))
@@ -505,7 +504,7 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
                 outcome(lambda: engine.document(reference, agent)),
-                *_pages(engine, agent or "nobody", reference, draft),
+                *_pages(engine, agent or "nobody", reference),
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.servers.operations import METHODS, Operations
 from rolebundle.interfaces.servers.tools import TOOLS
@@ -48,7 +49,7 @@ def pair(tmp_path: Path) -> list[Path]:
         paths.append(build(tmp_path / name, stored, name="corpus.db"))
         with Admin(paths[-1]) as admin:
             policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.policy.set(json.dumps(policy), "json")
+            set_policy(admin.workspace, json.dumps(policy), "json")
     return paths
 
 

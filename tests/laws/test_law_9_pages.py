@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.policy.access import set_policy
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_writer
@@ -62,11 +62,10 @@ def pages(folder: Path, stored_documents: list[StoredDocument], task: str) -> di
             "compare": [{**request, "other": "writer"}],
             "why": ids,
             "document": ids,
-            "draft": [{"role": "reviewer", "draft": f'It says "{task}" [d0#0]. See d1#0.'}],
         }
         workspace = Workspace(path, HashingProvider())
         with Engine(workspace, (folder.parent / "roles",), agent=AGENT) as engine:
-            app = Inspector(engine, "/token/", VIEWS, FORMS)
+            app = Inspector(engine, "/token/", VIEWS)
             return {
                 f"{view} {parameters}": app.answer(view, Parameters(parameters.items()))
                 for view in VIEWS

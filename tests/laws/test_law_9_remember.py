@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import file_fact
 from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.contracts.request import RetrievalRequest
@@ -118,7 +119,7 @@ def file_first(db: Path, filing: tuple[str | None, str, str, str | None]) -> Non
     try:
         if agent is None:
             with Admin(db) as admin:
-                admin.facts.remember(request, "Ana")
+                file_fact(admin.workspace, request, "Ana")
         else:
             with Engine(db) as engine:
                 engine.remember(request)
@@ -152,7 +153,7 @@ def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
 def at(moment: str) -> Iterator[None]:
     """A block in which the owner and agents file at this time."""
     with (
-        patch("rolebundle.admin.facts.iso_utc", lambda _: moment),
+        patch("rolebundle.admin.records.iso_utc", lambda _: moment),
         patch("rolebundle.verification.remember.iso_utc", lambda _: moment),
     ):
         yield

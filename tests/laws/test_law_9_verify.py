@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
@@ -63,9 +64,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         (folder / name).mkdir()
         path = build(folder / name, documents, name="corpus.db")
         with Admin(path) as admin:
-            admin.policy.set(json.dumps(POLICY), "json")
+            set_policy(admin.workspace, json.dumps(POLICY), "json")
             if name == "whole":
-                admin.marks.put("salary#1", "rejected", "Ana", "wrong")
+                put_mark(admin.workspace, "salary#1", "rejected", "Ana", "wrong")
         engines.append(Engine(path, (folder,)))
     with engines[0], engines[1]:
         yield engines[0], engines[1]

@@ -12,6 +12,7 @@ from unicodedata import normalize
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.request import RetrievalRequest
@@ -188,7 +189,7 @@ def put(db: Path, values: Any, location: Path | None = None) -> None:
     if location is not None:
         location.write_text(content, encoding="utf-8")
     with Admin(db) as admin:
-        admin.policy.set(content, "json", str(location or ""))
+        set_policy(admin.workspace, content, "json", str(location or ""))
 
 
 def visible_documents(db: Path, agent: str | None) -> list[str] | str:
@@ -225,7 +226,7 @@ def test_a_policy_without_agents_denies_everyone(db: Path) -> None:
 def test_a_malformed_policy_is_refused_and_the_former_stays_active(db: Path) -> None:
     put(db, {"ada": ADA})
     with pytest.raises(ConfigurationError), Admin(db) as admin:
-        admin.policy.set("{", "json")
+        set_policy(admin.workspace, "{", "json")
     assert visible_documents(db, "ada") == ["plan"]
 
 

@@ -258,20 +258,6 @@ def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> N
         assert found.ancestors == (near / "base.json",)
 
 
-def test_a_text_is_the_overlay_that_its_file_would_be(tmp_path: Path) -> None:
-    near, far = two_folders(tmp_path)
-    write(near, "base", label="near")
-    write(far, "base", label="far")
-    text = b'{"version": "1.0", "role_id": "child", "extends": "base", "mission": "New."}'
-    path = far / "child.json"
-    unwritten = load_file(path, [near, far], text)
-    assert problems_of(path, [near, far], text) == []
-    assert not path.exists()
-    path.write_bytes(text)
-    assert load_role("child", [near, far]) == unwritten
-    assert problems_of(path, [near, far], b'{"version": "1.0"}')[0].place == "role_id"
-
-
 def test_a_file_may_extend_the_role_that_it_replaces(tmp_path: Path) -> None:
     path = write(
         tmp_path, "mossline-docs-writer", name="mine", extends="mossline-docs-writer", label="Mine"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import record_decision
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.ingest.options import IngestOptions
 from support.reading_replicas import HIDDEN, MACHINE
@@ -55,7 +56,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     (guide / "hidden.md").write_text(f"# Hidden\n\nA token {HIDDEN} too.\n", encoding="utf-8")
     with Admin(folder / "c.db") as admin:
         admin.ingest([guide], IngestOptions(workers=1, lexical_only=True))
-        admin.decisions.record(NewDecision(text="Do not post tokens", decided_by="Ana"))
+        record_decision(admin.workspace, NewDecision(text="Do not post tokens", decided_by="Ana"))
     return (folder / "c.db").read_bytes()
 
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.replicas import publish_replica
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.replica import PublishReport
@@ -199,7 +200,7 @@ class World:
     def publish(self) -> PublishReport:
         options = PublishOptions("office", timedelta(days=7), timedelta(days=7))
         with Admin(self.db) as admin:
-            return admin.replicas.publish(self.transport, self.key, options, agent="ada")
+            return publish_replica(admin.workspace, self.transport, self.key, options, agent="ada")
 
     def pull(self) -> None:
         pull(self.transport, self.replica, self.key.public_key())

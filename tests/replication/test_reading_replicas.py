@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_decisions, all_facts, all_marks, drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.facts import RememberRequest
@@ -22,7 +23,6 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
-from rolebundle.interfaces.markdown import markdown
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
@@ -52,7 +52,6 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     }
     expected = "from a replica of docs-team, generation 12, published 3 hours ago"
     assert expected in text(bundle).splitlines()
-    assert expected in markdown(bundle)
     assert expected in answer_page(bundle)
     replica = json.loads(bundle.to_json())["corpus"]["replica"]
     assert shaped_bundle(bundle, "compact")["corpus"]["replica"] == replica
@@ -61,7 +60,7 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
 
 def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
     bundle = ask(db)
-    output = bundle.to_json() + text(bundle) + markdown(bundle) + answer_page(bundle)
+    output = bundle.to_json() + text(bundle) + answer_page(bundle)
     assert "replica" not in output
 
 
@@ -99,7 +98,7 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
     complete = ask(db, agent=agent)
     assert complete.rejected_summary["quarantined"] == 1
     with Admin(db) as admin:
-        admin.quarantine.drop("guide/hidden.md")
+        drop_document(admin.workspace, "guide/hidden.md")
     make_replica(db, quarantined=1)
     replica = ask(db, agent=agent)
     assert replica.rejected_summary == complete.rejected_summary
@@ -170,18 +169,16 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
 def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     reads: list[Callable[[Admin], object]] = [
-        lambda admin: admin.documents.listing(ListRequest()),
-        lambda admin: admin.documents.inspect(NOTE),
-        lambda admin: admin.quarantine.documents(),
-        lambda admin: admin.decisions.all(),
-        lambda admin: admin.marks.all(),
-        lambda admin: admin.facts.all(),
-        lambda admin: admin.policy.find_bridges(0.5, 5),
+        lambda admin: all_decisions(admin.workspace),
+        lambda admin: all_marks(admin.workspace),
+        lambda admin: all_facts(admin.workspace),
     ]
     for read in reads:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
             read(admin)
         assert error.value.code == "replica_expired"
+    for command in (("quarantine", "list"), ("bridges",)):
+        assert "[replica_expired]" in invoke(*command, "--db", db).err
 
 
 def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:

@@ -236,7 +236,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     db = build(tmp_path, [])
     pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
     with open_writer(db) as corpus, corpus.writing():
-        put_file(corpus, replace(file_of("both"), path="both.md"), pair)
+        put_file(corpus, file_of("both")._replace(path="both.md"), pair)
     purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]
@@ -268,26 +268,6 @@ def test_everything_can_be_purged(tmp_path: Path) -> None:
     assert purged(db, PurgeSelection(matching="**")).documents == 5
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT * FROM compartment") == []
-    assert_sound(db)
-
-
-def test_bytes_that_vec0_left_in_its_blocks_are_erased(tmp_path: Path) -> None:
-    """As a version of sqlite-vec that does not write zeroes over what it deletes."""
-    texts = [document(f"d{number}", [f"text {number}"]) for number in range(30)]
-    db = build(tmp_path, texts, PROVIDER)
-    with apsw.Connection(str(db)) as plain:
-        table = "vectors_1_1_vector_chunks00"
-        [(row, vectors)] = plain.execute(f"SELECT rowid, vectors FROM {table}").fetchall()
-        leftover = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
-        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (leftover, row))
-    plain.close()
-    with open_writer(db) as corpus:
-        assert [problem.code for problem in find_problems(corpus)] == ["vectors_damaged"]
-    before = contents(db)["vectors"]
-    assert found_in(files_of(db), {b"xqzjkvwp"})
-    purged(db, PurgeSelection(["d5"]))
-    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
-    assert [pair for pair in before if pair[0] != "d5#0"] == contents(db)["vectors"]
     assert_sound(db)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
+from rolebundle.admin import records as owner
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.index import IndexIdentity, Noise
@@ -200,7 +201,7 @@ def build(
 def set_policy(corpus: Path | Workspace, policy: Any) -> None:
     """Put a policy into force, as the owner does."""
     with Admin(corpus) as admin:
-        admin.policy.set(json.dumps(policy), "json")
+        owner.set_policy(admin.workspace, json.dumps(policy), "json")
 
 
 def set_policy_after_first_check(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
@@ -74,12 +75,14 @@ def file_as_owner(
     db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
 ) -> RememberedFact:
     with Admin(db) as admin:
-        return admin.facts.remember(RememberRequest(fact=fact, source=source, **fields), "Ana")
+        return file_fact(
+            admin.workspace, RememberRequest(fact=fact, source=source, **fields), "Ana"
+        )
 
 
 def listed(db: Path) -> dict[str, Any]:
     with Admin(db) as admin:
-        return {fact.fact: fact for fact in admin.facts.all()}
+        return {fact.fact: fact for fact in all_facts(admin.workspace)}
 
 
 def bundle_for(

@@ -82,13 +82,14 @@ def stored_rows(path: Path) -> object:
     """All rows of all tables, as SQLite alone reads them; an error if it cannot.
 
     Of a full-text index: what it says of each word. Its pages also have words of deleted passages,
-    which no search reads.
+    which no search reads. Left out is ``sqlite_sequence``, which numbers the next block of vectors.
     """
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         schema = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
         indexes = [name for _, name, _, sql in schema if "USING fts5" in str(sql)]
         pages = {f"{name}_{kind}" for name in indexes for kind in ("data", "idx")}
+        pages.add("sqlite_sequence")
         tables = [
             name
             for kind, name, _, sql in schema

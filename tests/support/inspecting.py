@@ -13,7 +13,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, View
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.workspace import Workspace
@@ -55,14 +55,13 @@ def inspecting(
     *,
     agent: str | None = None,
     views: Mapping[str, View] = VIEWS,
-    forms: Mapping[str, View] = FORMS,
 ) -> Iterator[Inspecting]:
     """Serve the pages of a corpus until the block ends."""
     workspace = Workspace(db, provider) if provider else Workspace(db)
     folders = overlay_folders(overlays, corpus=db)
     token = new_token()
     with Engine(workspace, folders, agent=agent) as engine, listen(0) as listener:
-        app = Inspector(engine, f"/{token}/", views, forms)
+        app = Inspector(engine, f"/{token}/", views)
         server = InspectServer(app, listener, token)
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -13,7 +13,17 @@ from unittest.mock import patch
 import apsw
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.backups import create_backup, restore_backup
+from rolebundle.admin.purges import PurgeSelection, finish_pending, purge_documents
+from rolebundle.admin.records import (
+    all_decisions,
+    drop_document,
+    put_mark,
+    record_decision,
+    release_document,
+    set_policy,
+)
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.index import ModelIdentity
@@ -24,6 +34,7 @@ from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
+from rolebundle.storage.content.quarantine import flagged_documents
 from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
@@ -139,27 +150,27 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            admin.purges.purge(PurgeSelection(["tree/n1.md", "tree/n2.md"]))
+            purge_documents(admin.workspace, PurgeSelection(["tree/n1.md", "tree/n2.md"]))
         except UsageError as error:
             assert error.code == "nothing_to_purge"
-            admin.purges.finish()
+            finish_pending(admin.workspace)
 
 
 def _set_policy(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.policy.set(POLICY, "toml")
+        set_policy(admin.workspace, POLICY, "toml")
 
 
 def _release(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        for flagged in admin.quarantine.documents():
-            admin.quarantine.release(flagged.document_id)
+        for flagged in flagged_documents(admin.workspace.corpus, "quarantine"):
+            release_document(admin.workspace, flagged.document_id)
 
 
 def _drop(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        for flagged in admin.quarantine.documents():
-            admin.quarantine.drop(flagged.document_id)
+        for flagged in flagged_documents(admin.workspace.corpus, "quarantine"):
+            drop_document(admin.workspace, flagged.document_id)
 
 
 def audit_entry(number: int) -> AuditEntry:
@@ -177,34 +188,36 @@ def _audit(place: Place, report: Report, rows: int = 6) -> None:
 
 def _require_audit(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.audit.set("required", "text")
+        set_audit(admin.workspace, "required", "text")
 
 
 def _back_up(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
         try:
-            admin.backups.create(place.saved)
+            create_backup(admin.workspace, place.saved)
         except UsageError as error:
             assert error.code == "backup_exists"
 
 
 def _restore(place: Place, _: Report) -> None:
     with Admin(place.db) as admin:
-        admin.backups.restore(place.saved, confirmed=True)
+        restore_backup(admin.workspace, place.saved, confirmed=True)
 
 
 def _decide(place: Place, report: Report, decisions: int = 6) -> None:
     with Admin(place.db) as admin:
-        for number in range(len(admin.decisions.all()) + 1, decisions + 1):
+        for number in range(len(all_decisions(admin.workspace)) + 1, decisions + 1):
             new = NewDecision(text=f"Do not post note {number}", decided_by="Ana")
-            report(f"decided {admin.decisions.record(new).id}")
+            report(f"decided {record_decision(admin.workspace, new).id}")
 
 
 def _mark(place: Place, report: Report) -> None:
     with Admin(place.db) as admin:
         for name in sorted(path.name for path in place.tree.glob("n*.md")):
             try:
-                report(f"marked {admin.marks.put(f'tree/{name}', 'disputed', 'Ana', name).target}")
+                report(
+                    f"marked {put_mark(admin.workspace, f'tree/{name}', 'disputed', 'Ana', name).target}"
+                )
             except UsageError as error:
                 assert error.code == "not_found"  # It was purged.
 

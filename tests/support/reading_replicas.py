@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -31,7 +32,7 @@ def at(time: str) -> datetime:
 
 def with_policy(db: Path) -> None:
     with Admin(db) as admin:
-        admin.policy.set(POLICY, "toml")
+        set_policy(admin.workspace, POLICY, "toml")
     audit_path(db).unlink()
 
 

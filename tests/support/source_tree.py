@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
@@ -56,8 +55,3 @@ def front(**claims: object) -> str:
 def codes(report: IngestReport) -> list[str]:
     """The codes of what an ingest noted."""
     return [note.code for note in report.notes]
-
-
-def approve(tree: Tree, manifest: Path) -> None:
-    with Admin(tree.db) as admin:
-        admin.approvals.approve_manifest(manifest)

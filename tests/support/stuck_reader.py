@@ -6,15 +6,17 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import count
 from threading import Event
 
 import pytest
 
-from rolebundle.ingest import workers
+from rolebundle.errors import DocumentError
+from rolebundle.ingest import prepare, workers
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import html
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.html import HtmlReader
 from rolebundle.ingest.worker_process import MAX_MEMORY
 
 BUSY = "busy without end"
@@ -31,12 +33,12 @@ def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def install() -> None:
-    """Change the reader in this process."""
-    read_page = HtmlReader.read
+    """Read every file with this reader in this process."""
+    reader = html.READER
 
     def read(
-        self: HtmlReader, data: bytes, path: str, options: ReaderOptions
-    ) -> Iterable[ParsedDocument]:
+        data: bytes, path: str, options: ReaderOptions
+    ) -> Iterable[ParsedDocument | DocumentError]:
         if BUSY.encode() in data:
             # C code that does not return, gives other threads no turn and looks at no signal.
             deque(count(), maxlen=0)
@@ -46,6 +48,7 @@ def install() -> None:
             os.kill(os.getpid(), signal.SIGSEGV)
         if GREEDY.encode() in data:
             bytearray(MAX_MEMORY)
-        return read_page(self, data, path, options)
+        return reader.read(data, path, options)
 
-    HtmlReader.read = read  # type: ignore[method-assign]
+    stuck = replace(reader, read=read)
+    prepare.reader_for = lambda *_: stuck

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from support.facts import POLICY, facts_corpus
 
 
@@ -21,5 +22,5 @@ def db(tmp_path: Path) -> Path:
 def governed(db: Path) -> Path:
     """The same corpus with a policy."""
     with Admin(db) as admin:
-        admin.policy.set(json.dumps(POLICY), "json")
+        set_policy(admin.workspace, json.dumps(POLICY), "json")
     return db

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.indexes import embed
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -92,7 +93,7 @@ def test_a_flood_takes_no_place(world: Path, rounds: int) -> None:
     assert [one.rank for one in after.selected] == [*range(1, len(after.selected) + 1)]
     pool = after.diagnostics.candidate_pool_size
     assert pool == len(after.selected) + len(after.rejected)
-    for form in ("text", "prompt", "md"):
+    for form in ("text", "prompt"):
         shown = invoke("retrieve", TASK, "--agent", "eve", "--lexical-only", "--format", form, "--db", world)  # fmt: skip
         assert "a filed fact, no document" in shown.out, form
     assert problems(world) == []
@@ -115,7 +116,7 @@ def test_facts_change_nothing_about_documents(
         set_policy(db, {"mallory": WRITER, "eve": POLICY["eve"]})
         if provider:
             with Admin(Workspace(db, provider)) as admin:
-                admin.indexes.embed()
+                embed(admin.workspace)
         before = ask(db, provider, task)
         for fact in facts:
             try:
@@ -256,7 +257,7 @@ def test_a_fact_without_a_vector_warns_no_other_reader(tmp_path: Path) -> None:
     db = build(tmp_path, [document("limits", ["the token limit of the service is forty requests"])])
     set_policy(db, {"mallory": WRITER, "eve": POLICY["eve"]})
     with Admin(Workspace(db, HashingProvider())) as admin:
-        admin.indexes.embed()
+        embed(admin.workspace)
     before = ask(db, HashingProvider(), TASK)
     invoke("remember", "The token limit is forty", "--source", SOURCE, "--agent", "mallory", "--db", db)  # fmt: skip
     after = ask(db, HashingProvider(), TASK)

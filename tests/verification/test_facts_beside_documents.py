@@ -9,7 +9,9 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin.indexes import embed
+from rolebundle.admin.purges import PurgeSelection, purge_documents
+from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.repair import repair
 from rolebundle.status import owner_status
@@ -37,7 +39,7 @@ def ingested(tmp_path: Path) -> Path:
 
 def remember_in(db: Path, fact: str = FACT, source: str = "limits.md:1-3") -> RememberedFact:
     with Admin(Workspace(db, HashingProvider())) as admin:
-        return admin.facts.remember(RememberRequest(fact=fact, source=source), "Ana")
+        return file_fact(admin.workspace, RememberRequest(fact=fact, source=source), "Ana")
 
 
 def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
@@ -49,7 +51,7 @@ def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
             assert admin.ingest([path]).removed == 0
         (tree / "limits.md").unlink()
         assert admin.ingest([tree]).removed == 1
-        records = {fact.document_id: fact for fact in admin.facts.all()}
+        records = {fact.document_id: fact for fact in all_facts(admin.workspace)}
     assert [records[fact.document_id].source_is_gone for fact in facts_before] == [True, False]
     assert problems(ingested) == []
 
@@ -68,10 +70,10 @@ def test_a_fact_gets_a_vector(ingested: Path) -> None:
 def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
     other_provider = HashingProvider(identity=replace(IDENTITY, model="other"))
     with Admin(Workspace(ingested, other_provider)) as admin:
-        admin.facts.remember(RememberRequest(fact=FACT, source=PAGE), "Ana")
+        file_fact(admin.workspace, RememberRequest(fact=FACT, source=PAGE), "Ana")
         assert owner_status(admin.workspace.corpus).waiting == 1
     with Admin(Workspace(ingested, HashingProvider())) as admin:
-        assert admin.indexes.embed().embedded == 1
+        assert embed(admin.workspace).embedded == 1
     assert problems(ingested) == []
 
 
@@ -100,7 +102,7 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
         "documents"
     ] == 2  # fmt: skip
     with Admin(ingested) as admin:
-        assert [stored_fact.document_id for stored_fact in admin.facts.all()] == [
+        assert [stored_fact.document_id for stored_fact in all_facts(admin.workspace)] == [
             remaining.document_id
         ]
     for file in ingested.parent.glob(f"{ingested.name}*"):
@@ -121,8 +123,8 @@ def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: 
 def test_a_fact_is_purged_alone(ingested: Path) -> None:
     fact = remember_in(ingested)
     with Admin(ingested) as admin:
-        assert admin.purges.purge(PurgeSelection([fact.document_id])).documents == 1
-        assert admin.facts.all() == []
+        assert purge_documents(admin.workspace, PurgeSelection([fact.document_id])).documents == 1
+        assert all_facts(admin.workspace) == []
     assert problems(ingested) == []
 
 
@@ -146,7 +148,7 @@ def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> No
 
 
 def test_facts_of_an_older_corpus_get_indexes_of_their_own(ingested: Path) -> None:
-    """Up to schema 10 they were among the documents of their scope and level."""
+    """Up to schema 11 they were among the documents of their scope and level."""
     fact = remember_in(ingested)
     with open_writer(ingested) as corpus, corpus.writing():
         corpus.load_vectors()
@@ -156,7 +158,7 @@ def test_facts_of_an_older_corpus_get_indexes_of_their_own(ingested: Path) -> No
         partition.move_documents(corpus, [row for (row,) in rows], own.id, other.id)
         partition.remove_empty(corpus)
     db = apsw.Connection(str(ingested))
-    db.pragma("user_version", 10)
+    db.pragma("user_version", 11)
     db.close()
     with Admin(Workspace(ingested, HashingProvider())) as admin:
         admin.ingest([ingested.parent / "tree"])

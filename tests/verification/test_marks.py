@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import all_marks, put_mark, remove_mark
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.overlay import Overlay
@@ -68,12 +70,12 @@ def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedChunk:
 
 def put(db: Path, target: str, state: Any, reason: str = "checked") -> None:
     with Admin(db) as admin:
-        admin.marks.put(target, state, "Ana", reason)
+        put_mark(admin.workspace, target, state, "Ana", reason)
 
 
 def remove(db: Path, target: str) -> None:
     with Admin(db) as admin:
-        admin.marks.remove(target)
+        remove_mark(admin.workspace, target)
 
 
 def marks_of(db: Path) -> list[tuple[str, str]]:
@@ -154,15 +156,6 @@ def test_passages_show_their_mark(db: Path) -> None:
     assert "× 0.625 in metadata and vocabulary" in why
 
 
-def test_why_says_how_a_rejected_passage_would_be_selected(db: Path) -> None:
-    put(db, "limits", "rejected")
-    why = invoke(
-        "why", "limits#0", "the token limit", "--lexical-only", "--json", "--db", db
-    ).json()
-    assert why["code"] == "rejected_by_mark"
-    assert any("rolebundle mark remove 'limits#0'," in need for need in why["needs"])
-
-
 def test_a_mark_of_a_document_is_for_each_of_its_passages(db: Path) -> None:
     put(db, "limits", "rejected")
     assert bundle_for(db).selected == []
@@ -214,7 +207,7 @@ def test_a_secret_in_a_reason_is_masked(db: Path) -> None:
     secret = "ghp_" + "k3J9xQ2mT7vLbR4wZ8nYcF1dH6sPaE5gU0iO"
     put(db, "limits#0", "disputed", f"token {secret} works")
     with Admin(db) as admin:
-        [record] = admin.marks.all()
+        [record] = all_marks(admin.workspace)
     assert secret not in record.reason
 
 
@@ -313,7 +306,7 @@ class TestAgents:
     def test_no_mark_changes_without_its_record(self, db: Path) -> None:
         put(db, "limits", "disputed")
         with Admin(db) as admin:
-            admin.audit.set("required")
+            set_audit(admin.workspace, "required")
         Path(f"{db}.audit").unlink()
         for change_mark in (
             lambda: mark_as("ada", db, "limits#0", "disputed"),

@@ -14,6 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import (
+    all_facts,
+    drop_document,
+    file_fact,
+    forget_fact,
+    promote_fact,
+    release_document,
+)
 from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
@@ -221,9 +229,12 @@ def test_an_attack_is_quarantined(attacked: Path) -> None:
     second = attack(db)
     assert (second.state, second.count, second.document_id) == ("quarantined", 1, fact.document_id)
     assert listed(db)[ATTACK].count == 2
-    assert refusal(lambda: Admin(db).facts.promote(fact.document_id, "Ana"))[1] == "quarantined"
+    assert (
+        refusal(lambda: promote_fact(Admin(db).workspace, fact.document_id, "Ana"))[1]
+        == "quarantined"
+    )
     with Admin(db) as admin:
-        admin.quarantine.release(fact.document_id)
+        release_document(admin.workspace, fact.document_id)
     assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert attack(db).count == 3
     assert problems(db) == []
@@ -233,7 +244,7 @@ def test_a_quarantined_fact_can_be_dropped_and_filed_again(attacked: Path) -> No
     db = attacked
     fact = attack(db)
     with Admin(db) as admin:
-        admin.quarantine.drop(fact.document_id)
+        drop_document(admin.workspace, fact.document_id)
     assert listed(db) == {}
     assert attack(db).count == 1
     assert problems(db) == []
@@ -243,7 +254,7 @@ def test_secrets_are_masked_everywhere(db: Path) -> None:
     fact = file_as_owner(db, f"the token is {SECRET}", f"https://example.com/?key={SECRET}")
     assert SECRET not in fact.model_dump_json()
     with Admin(db) as admin:
-        admin.facts.remember(RememberRequest(fact="x", source=PAGE), SECRET)
+        file_fact(admin.workspace, RememberRequest(fact="x", source=PAGE), SECRET)
     for file in db.parent.glob(f"{db.name}*"):
         assert SECRET.encode() not in file.read_bytes()
 
@@ -289,7 +300,7 @@ def test_the_same_fact_in_another_scope_is_another_fact(db: Path) -> None:
     assert file_as_owner(db).document_id != file_as_owner(db, scope="hr").document_id
     assert [fact.count for fact in listed(db).values()] == [1]
     with Admin(db) as admin:
-        assert len(admin.facts.all()) == 2
+        assert len(all_facts(admin.workspace)) == 2
 
 
 def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
@@ -298,7 +309,7 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     assert [fact.state for fact in filed] == ["stored"] * 3
     assert file_as_owner(db, source=pages[1]).state == "counted"
     with Admin(db) as admin:
-        assert {fact.source: fact.count for fact in admin.facts.all()} == {
+        assert {fact.source: fact.count for fact in all_facts(admin.workspace)} == {
             "limits.md:1-1": 1,
             pages[0]: 1,
             pages[1]: 2,
@@ -309,13 +320,13 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
     assert codes == ["duplicate", "duplicate"]
     with Admin(db) as admin:
-        admin.facts.forget(filed[0].document_id, "Ana")
-        assert len(admin.facts.all()) == 2
+        forget_fact(admin.workspace, filed[0].document_id, "Ana")
+        assert len(all_facts(admin.workspace)) == 2
     assert problems(db) == []
 
 
 def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.admin.facts.iso_utc", lambda _: moment)
+    monkeypatch.setattr("rolebundle.admin.records.iso_utc", lambda _: moment)
 
 
 def test_an_agent_does_not_renew_what_a_person_promoted(
@@ -324,7 +335,7 @@ def test_an_agent_does_not_renew_what_a_person_promoted(
     at("2026-01-01T00:00:00Z", monkeypatch)
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        admin.facts.promote(fact.document_id, "Ana")
+        promote_fact(admin.workspace, fact.document_id, "Ana")
 
     def updated() -> str:
         with open_reader(db) as corpus:
@@ -353,7 +364,7 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
     for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
         fact = file_as_owner(db, text, PAGE)
         with Admin(db) as admin:
-            admin.facts.promote(fact.document_id, "Ana")
+            promote_fact(admin.workspace, fact.document_id, "Ana")
         selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
         assert "window#0" in selected
 
@@ -364,9 +375,9 @@ def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
 def test_a_person_promotes_a_fact(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        promoted = admin.facts.promote(fact.document_id, "Ben")
+        promoted = promote_fact(admin.workspace, fact.document_id, "Ben")
         assert (promoted.trust_tier, promoted.promoted_by) == ("general", "Ben")
-        refused = refusal(lambda: admin.facts.promote(fact.document_id, "Cleo"))
+        refused = refusal(lambda: promote_fact(admin.workspace, fact.document_id, "Cleo"))
     assert refused[1] == "already_promoted"
     assert "Ben" in refused[2]
     [chunk] = [chunk for chunk in bundle_for(db).selected if chunk.chunk_id == fact.chunk_id]
@@ -381,9 +392,12 @@ def test_a_person_promotes_a_fact(db: Path) -> None:
 def test_a_fact_is_forgotten(db: Path) -> None:
     fact = file_as_owner(db)
     with Admin(db) as admin:
-        assert admin.facts.forget(fact.document_id, "Ana").document_id == fact.document_id
-        assert refusal(lambda: admin.facts.forget(fact.document_id, "Ana"))[1] == "no_such_fact"
-        assert refusal(lambda: admin.facts.forget("limits", "Ana"))[1] == "no_such_fact"
+        assert forget_fact(admin.workspace, fact.document_id, "Ana").document_id == fact.document_id
+        assert (
+            refusal(lambda: forget_fact(admin.workspace, fact.document_id, "Ana"))[1]
+            == "no_such_fact"
+        )
+        assert refusal(lambda: forget_fact(admin.workspace, "limits", "Ana"))[1] == "no_such_fact"
     assert listed(db) == {}
     assert fact.chunk_id not in {chunk.chunk_id for chunk in bundle_for(db).selected}
     assert file_as_owner(db).count == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import forget_fact, promote_fact
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
@@ -146,8 +147,8 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     file_as("ada", governed)
     refusal(lambda: file_as("eve", governed))
     with Admin(governed) as admin:
-        admin.facts.promote(fact.document_id, "Ben")
-        admin.facts.forget(fact.document_id, "Ana")
+        promote_fact(admin.workspace, fact.document_id, "Ben")
+        forget_fact(admin.workspace, fact.document_id, "Ana")
     rows = invoke("policy", "audit", "list", "--json", "--db", governed).json()["rows"]
     acts = [
         (row["kind"], row["agent"], row["details"])

@@ -1,6 +1,7 @@
 """Which reader reads which file.
 
 A new format needs one file in this folder, which defines ``READER``, and one line in ``_SUFFIXES``.
+A file with several readers defines ``READERS`` and has a line in ``_MODULES``.
 The table is separate from the readers, so that a lookup imports only the reader that is needed,
 with its parser.
 """
@@ -15,7 +16,7 @@ from typing import cast
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.readers.base import Reader
 
-# Names are those of the modules. ``separated`` has no suffix: a manifest or a flag selects it.
+# ``separated`` has no suffix: a manifest or a flag selects it.
 _SUFFIXES = {
     "docx": ".docx .docm .dotx .dotm",
     "eml": ".eml",
@@ -43,6 +44,12 @@ _SUFFIXES = {
     ),
     "text": ".txt .text .log .pod .adoc .asciidoc",
     "xlsx": ".xlsx .xlsm .xltx .xltm",
+}
+# Other readers have a module of their name.
+_MODULES = {
+    **dict.fromkeys(("eml", "mbox"), "mail"),
+    **dict.fromkeys(("json", "jsonl"), "records"),
+    **dict.fromkeys(("org", "rst", "text"), "lines"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`
@@ -116,4 +123,5 @@ def reader_name_for(path: str) -> str | None:
 
 @cache
 def _load(name: str) -> Reader:
-    return cast(Reader, import_module(f"{__name__}.{name}").READER)
+    module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
+    return cast(Reader, module.READERS[name] if name in _MODULES else module.READER)

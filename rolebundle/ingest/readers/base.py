@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from rolebundle.errors import DocumentError, with_detail
+from rolebundle.ingest.front_matter import FrontMatter, read_front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
 
@@ -22,31 +22,25 @@ class ReaderOptions:
     """For ``separated``: a line that begins with this text starts a new document."""
 
 
-class Reader(Protocol):
+Read = Callable[[bytes, str, ReaderOptions], Iterable[ParsedDocument | DocumentError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
     """Turns the bytes of one file into documents.
 
     Attributes:
         name: the name that a manifest uses for the reader.
-        suffixes: the file suffixes that it reads, in lower case, with the dot.
         version: must be raised if the output changes, so that unchanged files are read again.
+        read: parses the content of the file at a path (relative, forward slashes). If a file holds
+            several documents, a *yielded* error concerns one of them and the others are still read.
+            A *raised* ``DocumentError`` concerns the whole file; its code is the reason
+            (``unreadable_pdf``, …).
     """
 
     name: str
-    suffixes: tuple[str, ...]
     version: int
-
-    def read(
-        self, data: bytes, path: str, options: ReaderOptions
-    ) -> Iterable[ParsedDocument | DocumentError]:
-        """Parse ``data``, the content of the file at ``path`` (relative, forward slashes).
-
-        If a file holds several documents, a *yielded* error concerns one of them and the others
-        are still read. A *raised* error concerns the whole file.
-
-        Raises:
-            DocumentError: the file cannot be read; the code is the reason (``unreadable_pdf``, …).
-        """
-        ...
+    read: Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +59,17 @@ def open_text(data: bytes, path: str) -> TextFile:
     """
     text, notes = decode(data, path)
     return TextFile(split_lines(text), notes)
+
+
+def front_matter(
+    lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
+) -> FrontMatter:
+    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
+
+    Raises:
+        DocumentError: ``bad_front_matter``.
+    """
+    return read_front_matter(lines, path, start, stop) or FrontMatter({}, start + 1, start)
 
 
 def damaged(

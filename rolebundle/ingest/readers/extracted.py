@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 from rolebundle.errors import DocumentError
@@ -20,7 +18,11 @@ _MAX_HIDDEN_CHARS = 2_000_000
 _MAX_PART_CHARS = 20_000
 _MIN_LABELLED_WORDS = 4
 _MAX_FONT_SIZE = 1.5  # points
-_WORD = re.compile(r"[^\W\d_]{2}")
+_MAX_OPACITY = 0.05
+_USUAL = frozenset(
+    ("alt_text", "comment", "field_code", "hidden_cells", "hidden_slide", "tracked_deletion")
+)
+"""Kinds of hidden text that ordinary documents have."""
 _JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
 
 
@@ -50,17 +52,17 @@ class TextBlocks:
 
         Args:
             text: the heading.
-            level: its level, from 1.
+            level: its level, from 1; 0 for a title of the document.
             anchor: where it is in the document.
             is_title: whether it can be the title of the document. A name of a sheet cannot.
         """
         words = " ".join(text.split())
         if words:
             self._count(len(words))
-            self._flush()
+            self.end_block()
             if is_title and (not self.title or level < self._title_level):
                 self.title, self._title_level = words, level
-            self._store("heading", words, anchor, level=min(level, 6))
+            self._store("heading", words, anchor, level=min(max(level, 1), 6))
 
     def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
         """Add a block.
@@ -77,49 +79,35 @@ class TextBlocks:
         if not text or text.isspace():
             return
         if kind not in _JOINED:
-            self._flush()
+            self.end_block()
             self._store(kind, text, anchor)
             return
         if (kind, anchor, header) != (self._kind, self._anchor, self._header):
-            self._flush()
+            self.end_block()
             self._kind, self._anchor, self._header = kind, anchor, header
         self._pending.append(text)
 
     def end_block(self) -> None:
         """End a list, table or piece of code: what follows is another one."""
-        self._flush()
+        if self._kind is not None:
+            kind, self._kind = self._kind, None
+            self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
+            self._pending = []
 
-    def table(self, rows: Iterable[Sequence[str]], *, has_header: bool = True) -> None:
+    def beginning(self) -> str:
+        """The first lines of the text."""
+        return "\n".join(line[:1000] for line in self._lines[:60])
+
+    def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
         """Add a table, one line for each row. Its first row is the header row."""
         lines = []
         for row in rows:
             if line := row_line(row):
                 self._count(len(line))
                 lines.append(line)
-        if lines:
-            self._flush()
-            header = lines[0] if has_header and len(lines) > 1 else ""
-            self.add("table", "\n".join(lines), header=header)
-            self._flush()
-
-    def slide(self, title: str, number: int) -> None:
-        """Begin a slide with its heading, so that it is not below that of another one."""
-        self.heading(title or f"Slide {number}", 1, f"slide {number}", is_title=bool(title))
-
-    def speaker_notes(self, notes: Iterable[str], number: int) -> None:
-        """Add the speaker notes of a slide, if there are any."""
-        anchor = f"slide {number}, speaker notes"
-        for place, text in enumerate(notes):
-            if not place:
-                self.heading("Speaker notes", 2, anchor, is_title=False)
-            self.add("paragraph", text, anchor)
-
-    def page_margins(self, lines: Iterable[str]) -> None:
-        """Add the texts at the head and foot of pages, each once, without page numbers."""
-        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
-        if texts:
-            self.heading("Page header and footer", 1, is_title=False)
-            self.add("paragraph", "\n".join(texts))
+        self.end_block()
+        self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
+        self.end_block()
 
     def document(
         self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()
@@ -131,7 +119,7 @@ class TextBlocks:
             hidden: its hidden texts.
             notes: what was left out, for the report.
         """
-        self._flush()
+        self.end_block()
         inferred = dict(properties)
         if title := inferred.get("title") or self.title:
             inferred["title"] = title
@@ -147,12 +135,6 @@ class TextBlocks:
         self._chars += chars + _CHARS_OF_BLOCK
         if self._chars > _MAX_CHARS:
             raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
-
-    def _flush(self) -> None:
-        if self._kind is not None:
-            kind, self._kind = self._kind, None
-            self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
-            self._pending = []
 
     def _store(
         self, kind: BlockKind, text: str, anchor: str, level: int = 0, header: str = ""
@@ -175,82 +157,6 @@ def row_line(cells: Sequence[str]) -> str:
     return " | ".join(words)
 
 
-# Sheets
-
-_GROUP_CHARS = 1_000
-_MAX_HEADER_ROW = 10
-
-
-class SheetBlocks:
-    """Groups the rows of a sheet into blocks whose anchor names their rows.
-
-    A group ends after about a thousand characters, or at a row whose hash says so. So an insertion
-    does not move the ends of all groups below it.
-    """
-
-    def __init__(self, blocks: TextBlocks, sheet: str) -> None:
-        self._blocks = blocks
-        self._sheet = sheet
-        self._header = ""
-        self._rows: list[tuple[int, str]] = []
-        self._chars = 0
-        self._count = self._last = 0
-        self._has_numbers = False
-        self._is_first = True
-
-    def add(self, number: int, cells: Sequence[str], is_text: Sequence[bool]) -> None:
-        """Add a row.
-
-        Args:
-            number: its number, from 1.
-            cells: what its cells show.
-            is_text: for each cell whether it is text and no number or date.
-        """
-        line = row_line(cells)
-        if not line:
-            return
-        filled = [text for cell, text in zip(cells, is_text, strict=True) if cell.strip()]
-        self._count += 1
-        # A row of texts is the header of a table: at the top, or below an empty row if there were
-        # numbers above it.
-        is_top = not self._header and self._count <= _MAX_HEADER_ROW
-        is_other = self._has_numbers and number > self._last + 1
-        if (is_top or is_other) and len(filled) > 1 and all(filled):
-            if is_other:
-                self._end()
-            self._header, self._has_numbers = line, False
-        elif self._chars + len(line) > _GROUP_CHARS or (
-            self._chars > _GROUP_CHARS // 4 and _is_cut(line)
-        ):
-            self._end()
-        self._has_numbers |= not all(filled)
-        self._last = number
-        self._rows.append((number, line))
-        self._chars += len(line) + 1
-
-    def end(self) -> None:
-        """Add the last group."""
-        self._end()
-
-    def _end(self) -> None:
-        if not self._rows:
-            return
-        first, last = self._rows[0][0], self._rows[-1][0]
-        rows = f"row {first}" if first == last else f"rows {first}-{last}"
-        anchor = f"sheet {self._sheet}, {rows}"
-        if self._is_first:
-            self._blocks.heading(self._sheet, 1, anchor, is_title=False)
-            self._is_first = False
-        self._blocks.add("table", "\n".join(line for _, line in self._rows), anchor, self._header)
-        self._blocks.end_block()
-        self._rows, self._chars = [], 0
-
-
-def _is_cut(line: str) -> bool:
-    digest = blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()
-    return digest[0] < 16
-
-
 # Hidden text
 
 
@@ -262,13 +168,10 @@ def hidden_kind(text_color: Color | None, background: Color | None, size: float 
         background: the color behind it; ``None`` if that is not known.
         size: the size of the font in points; ``None`` if it is the usual one.
     """
-    if size is not None and size <= _MAX_FONT_SIZE:
+    is_clear = text_color is not None and text_color.alpha <= _MAX_OPACITY
+    if is_clear or (size is not None and size <= _MAX_FONT_SIZE):
         return "invisible_element"
-    if text_color is None:
-        return ""
-    if text_color.alpha <= 0.05:
-        return "invisible_element"
-    if background is None:
+    if text_color is None or background is None:
         return ""
     behind = background.over(WHITE)
     return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
@@ -287,13 +190,14 @@ class HiddenTexts:
         Args:
             kind: the kind of the finding.
             text: the text.
-            is_usual: whether ordinary documents have such parts, such as comments.
+            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
             is_kept: whether the text stays in the document, because people may see it.
         """
         words = text.split()
         self._chars += len(text)
         if words and self._chars <= _MAX_HIDDEN_CHARS:
-            self._texts.setdefault((kind, is_usual, is_kept), []).append(" ".join(words))
+            key = kind, is_usual or kind in _USUAL, is_kept
+            self._texts.setdefault(key, []).append(" ".join(words))
 
     def parts(self) -> tuple[HiddenPart, ...]:
         """The hidden texts of each kind as few parts, which the scan searches one by one."""

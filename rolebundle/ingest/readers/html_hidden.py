@@ -8,16 +8,14 @@ labelled as well, except a few words and parts of the user interface, which ordi
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from lxml import etree
 
-from rolebundle.ingest.readers.html_reduce import byte_pattern
-from rolebundle.ingest.readers.html_selectors import SelectorMatcher, TooMuchWorkError
+from rolebundle.ingest.readers.html_lines import byte_pattern
 from rolebundle.scan.hidden_style import (
     BLACK,
     COLOR_PROPERTIES,
@@ -29,34 +27,25 @@ from rolebundle.scan.hidden_style import (
     Declarations,
     Hiding,
     color,
-    declarations,
     hiding,
-    split_declarations,
+    style_layers,
 )
-from rolebundle.scan.style_sheets import Rule, rules_of
+from rolebundle.scan.style_sheets import Rule, UnreadableStyleError, rules_of
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
 _HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
-# A class or id with a character reference.
-_ENCODED_NAME = rb"(?i)(?:class|id)[\s\v]*=[\s\v]*(?:\"[^\"]*&|'[^']*&|[^\s\v\"'>]*&)"
 _STYLE_ELEMENT = re.compile(rb"<style([^>]*)>(.*?)(?:</style|\Z)", re.IGNORECASE | re.DOTALL)
 _MEDIA = re.compile(r"\bmedia\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
-_ATTRIBUTES = ("hidden", "style", "aria-hidden", "popover", "bgcolor")
-_PATHS: dict[str, Any] = {
-    name: etree.XPath(f"descendant-or-self::*/@{name}/..") for name in _ATTRIBUTES
-}
+_SHEET_HINT = rb"(?i)<style[\s>]"
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
-_TAGS = ("dialog", "font", *_NEVER_SHOWN)
-_SHEET_HINT = rb"(?i)<style[\s>]"
-# Texts for screen readers, such as "Skip to the content", by the usual names of their class.
-_SPOKEN = re.compile(
-    r"(?:^|\s)(?:[a-z-]*-)?(?:sr-only(?:-focusable)?|visually-?hidden(?:-focusable)?"
-    r"|screen-?reader(?:s|-text|-only|-response)?)(?:\s|$)",
-    re.IGNORECASE,
+_CANDIDATES: Any = etree.XPath(
+    "descendant::*[@hidden or @style or @aria-hidden or @popover or @bgcolor or "
+    + " or ".join(f"self::{tag}" for tag in ("dialog", "font", *_NEVER_SHOWN))
+    + "]"
 )
 _CONTROLS: Any = etree.XPath(
     "//@aria-controls | //@data-target | //@data-bs-target | //@popovertarget"
@@ -64,7 +53,11 @@ _CONTROLS: Any = etree.XPath(
 _LINKED: Any = etree.XPath(
     "boolean(//link[contains(translate(@rel,'STYLEH','styleh'),'stylesheet')])"
 )
-_COUNT: Any = etree.XPath("count(//*)")
+# Texts for screen readers, such as "Skip to the content", by the usual names of their class.
+_SPOKEN = re.compile(
+    r"(?:^|\s)(?:[a-z-]*-)?(?:sr-only|visually-?hidden|screen-?readers?)(?:-[a-z]+)?(?:\s|$)",
+    re.IGNORECASE,
+)
 # Parts that people show by a click, by their role and by the usual words in their class.
 _SWITCHED_ROLES = frozenset(("tabpanel", "region"))
 _SWITCHED_CLASS = re.compile(
@@ -82,11 +75,9 @@ _NOTICE = re.compile(r"java\s?script|\bscripts?\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
-# Style sheets of larger pages are not evaluated, and of a sheet only so many rules.
-_MAX_ELEMENTS = 50_000
-_MAX_RULES = 400
-_MAX_COMPARISONS = 1_000_000
-"""Of the colors and backgrounds of a sheet. In one with more, any text may be as its background."""
+_MAX_WORK = 100_000_000
+"""Elements that the selectors of a page may visit; one that needs more is labelled."""
+_MAX_BACKGROUNDS = 50
 
 
 class HiddenElement(NamedTuple):
@@ -112,7 +103,7 @@ Sheets = tuple[tuple[str, str], ...]
 
 
 def hiding_sheets(source: bytes) -> Sheets:
-    """The style sheets in the source of a page, unless none of them can hide anything on it."""
+    """The style sheets in the source of a page, unless none of them can hide anything."""
     if byte_pattern(_SHEET_HINT).search(source) is None:
         return ()
     sheets = []
@@ -120,50 +111,38 @@ def hiding_sheets(source: bytes) -> Sheets:
         media = _MEDIA.search(attributes.decode("utf-8", "replace"))
         value = next(filter(None, media.groups()), "") if media else ""
         sheets.append((css.decode("utf-8", "replace"), value))
-    body = _STYLE_ELEMENT.sub(b"", source)
-    names = {names for sheet in sheets for names in _needed_names(*sheet)}
-    is_encoded = bool(names) and byte_pattern(_ENCODED_NAME).search(body) is not None
-    if is_encoded or any(name in body and behind in body for name, behind in names):
+    try:
+        return tuple(sheets) if _suspects(tuple(sheets)) else ()
+    except UnreadableStyleError:
         return tuple(sheets)
-    return ()
 
 
 @lru_cache(maxsize=64)
-def _needed_names(css: str, media: str) -> frozenset[tuple[bytes, bytes]]:
-    """Pairs of class names or ids: a page that has both of any pair may hide text."""
-    return frozenset(
-        (rule.selector.name.encode(), behind.encode())
-        for rule, behind in _suspects(rules_of(css, media))
+def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
+    """The rules that may hide an element by themselves or together with a background."""
+    rules = [rule for sheet in sheets for rule in rules_of(*sheet) if rule.applies < 2]
+    colors = {color(rule.declared.get("background-color", "")) for rule in rules}
+    backgrounds = [WHITE, *(c for c in colors if c is not None and c.alpha > 0)]
+    is_any = len(backgrounds) > _MAX_BACKGROUNDS
+    return tuple(
+        rule
+        for rule in rules
+        if hiding(rule.declared) is not None or _is_like_any(rule.declared, backgrounds, is_any)
     )
 
 
-def _suspects(rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
-    """The rules that may hide an element by themselves or together with a background.
+def _is_like_any(declared: Declarations, backgrounds: Sequence[Color], is_any: bool) -> bool:
+    """Whether a rule gives a text the color of one of the backgrounds, or may do so."""
+    own = color(declared.get("background-color", ""))
+    own_backgrounds = [own] if own is not None and own.alpha > 0 else []
+    text_color = color(declared.get("color", "black" if own_backgrounds else ""))
+    if text_color is None or (is_any and not own_backgrounds):
+        return text_color is not None
+    return any(_distance(text_color, b) <= SIMILAR_COLOR for b in own_backgrounds or backgrounds)
 
-    Each has the class or id of the element with that background, or an empty text.
-    """
-    backgrounds = {(WHITE, ""): None}
-    for rule in rules:
-        behind = color(rule.declared.get("background-color", ""))
-        if behind is not None and behind.alpha > 0:
-            backgrounds[behind, rule.selector.name] = None
-    is_comparable = len(backgrounds) * len(rules) <= _MAX_COMPARISONS
-    for rule in rules:
-        if rule.applies == "inactive":
-            continue
-        if hiding(rule.declared) is not None:
-            yield rule, ""
-            continue
-        own = color(rule.declared.get("background-color", ""))
-        has_own = own is not None and own.alpha > 0
-        text_color = color(rule.declared.get("color", "black" if has_own else ""))
-        if text_color is not None and not is_comparable:
-            yield rule, ""
-        elif text_color is not None:
-            tested_backgrounds = [(own, "")] if own is not None and has_own else backgrounds
-            for background, name in tested_backgrounds:
-                if text_color.over(background).distance(background) <= SIMILAR_COLOR:
-                    yield rule, name
+
+def _distance(text_color: Color, background: Color) -> float:
+    return text_color.over(background).distance(background)
 
 
 def hidden_elements(
@@ -182,69 +161,63 @@ def hidden_elements(
     """
     results = [_noscript(element) for element in fallbacks]
     if sheets or byte_pattern(_HINT).search(markup) is not None:
-        results += _Page(root, main, markup, sheets).hidden()
+        results += _Page(root, main, sheets).hidden()
     return results
 
 
 class _Page:
     """One page, and the rules of its style sheets that match its elements."""
 
-    def __init__(self, root: Any, main: Any, markup: bytes, sheets: Sheets) -> None:
+    def __init__(self, root: Any, main: Any, sheets: Sheets) -> None:
         self._root = root
         self._main = main
-        self._markup = markup.lower()
         self._around = [main, *main.iterancestors()]
-        self._rules: dict[Any, list[tuple[int, Rule]]] = defaultdict(list)
-        self._is_linked: bool | None = None
-        self._controlled: set[str] | None = None
-        self._suspects: list[Any] = []
-        self.is_cut = False
-        if sheets:
-            self._match(sheets)
-
-    def _match(self, sheets: Sheets) -> None:
-        """Find the elements of all rules that may hide, and of the rules that may show them."""
-        every = tuple(rule for sheet in sheets for rule in rules_of(*sheet))
-        suspects = {id(rule): rule for rule, _ in _suspects(every)}.values()
-        if len(suspects) > _MAX_RULES or _COUNT(self._root) > _MAX_ELEMENTS:
-            self.is_cut = True
-            return
+        self._rules: dict[Any, list[Rule]] = defaultdict(list)
+        self._cascaded: dict[tuple[Any, int], Declarations] = {}
+        self._selected: dict[Any, None] = {}
+        self._is_linked = bool(_LINKED(root))
+        self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
+        self._is_cut = False
         try:
-            self._evaluate(every, suspects)
-        except TooMuchWorkError:
-            self.is_cut = True
-            self._suspects, self._rules = [], defaultdict(list)
+            self._select(sheets)
+        except UnreadableStyleError:
+            self._is_cut = True
+            self._selected.clear()
+            self._rules.clear()
 
-    def _evaluate(self, every: Iterable[Rule], suspects: Iterable[Rule]) -> None:
-        matcher = SelectorMatcher(self._root)
+    def _select(self, sheets: Sheets) -> None:
+        """Find the elements of the rules that may hide, and the rules that may show them again."""
+        if not sheets:
+            return
+        suspects = _suspects(sheets)
+        inside = set(self._around).union(self._main.iterdescendants())
+        work = _Work(self._root)
         concerned: set[str] = set()
-        elements: dict[Any, None] = {}
         for rule in suspects:
-            matches = [e for e in matcher.matches(rule.selector) if self._has_text(e)]
-            if matches:
-                way = hiding(rule.declared)
-                concerned.update(way.properties if way else COLOR_PROPERTIES)
-                elements.update(dict.fromkeys(matches))
-        self._suspects = list(elements)
-        for order, rule in enumerate(every):
+            elements = [e for e in work.selected(rule) if e in inside]
+            if elements:
+                concerned.update(rule.declared)
+                self._selected.update(dict.fromkeys(elements))
+        if not COLOR_PROPERTIES.isdisjoint(concerned):
+            concerned |= COLOR_PROPERTIES
+        every = [rule for sheet in sheets for rule in rules_of(*sheet)]
+        # Sorting is stable: of two rules that are as specific, the later one wins.
+        for rule in sorted(every, key=lambda rule: rule.specificity):
             if not concerned.isdisjoint(rule.declared):
-                for element in matcher.matches(rule.selector):
-                    self._rules[element].append((order, rule))
-
-    def _has_text(self, element: Any) -> bool:
-        """Whether an element that is in the main part, or around it, has any text."""
-        return bool(len(element) or element.text) and (
-            element in self._around or any(a is self._main for a in element.iterancestors())
-        )
+                for element in work.selected(rule):
+                    self._rules[element].append(rule)
 
     def hidden(self) -> list[HiddenElement]:
-        """The hidden elements in the order of the page."""
+        """The hidden elements, outer elements first."""
         removed: set[Any] = set()
         results = []
-        if self.is_cut:
+        if self._is_cut:
             results.append(HiddenElement(self._main, "invisible_element", "", True, True))
-        for element in self._candidates():
-            if removed and any(ancestor in removed for ancestor in element.iterancestors()):
+        candidates = dict.fromkeys((*_CANDIDATES(self._main), *self._selected))
+        inside = [element for element in candidates if element not in self._around]
+        inside.sort(key=lambda element: sum(1 for _ in element.iterancestors()))
+        for element in (*reversed(self._around), *inside):
+            if removed and not removed.isdisjoint(element.iterancestors()):
                 continue
             result = self._examined(element)
             if result is not None:
@@ -253,230 +226,231 @@ class _Page:
                     removed.add(element)
         return results
 
-    def _candidates(self) -> Iterable[Any]:
-        """The elements to examine, outer elements first."""
-        tags = [tag for tag in _TAGS if b"<" + tag.encode() in self._markup]
-        elements = dict.fromkeys(self._main.iter(*tags)) if tags else {}
-        for name in _ATTRIBUTES:
-            if name.encode() in self._markup:
-                elements.update(dict.fromkeys(filter(_may_be_hidden, _PATHS[name](self._main))))
-        elements.update(dict.fromkeys(e for e in self._suspects if e not in self._around))
-        inside = list(elements)
-        if len(inside) > 1:
-            inside.sort(key=lambda element: sum(1 for _ in element.iterancestors()))
-        return [*reversed(self._around), *inside]
-
     def _examined(self, element: Any) -> HiddenElement | None:
-        tag = element.tag
-        if tag in _NEVER_SHOWN:
+        if element.tag in _NEVER_SHOWN:
             return HiddenElement(element, "invisible_element", "", is_kept=False, is_labelled=False)
         if not len(element) and not element.text:
             return None
-        result = self._hiding(element)
-        if result is None:
+        way = self._hiding(element)
+        if way is None:
             return _decorative(element) if element.get("aria-hidden") == "true" else None
-        if result.kind == "white_text" and element in self._around:
-            return None  # The elements inside have colors of their own.
         is_around = element in self._around
-        text, is_partly_shown = self._hidden_text(
-            self._main if is_around else element, result.properties
-        )
-        count = _count(text)
-        if is_partly_shown and not count:
+        if way.kind == "white_text" and is_around:
+            return None  # The elements inside have colors of their own.
+        shown_inside = self._shown_inside(element, way.property)
+        inside = self._main if is_around else element
+        text = " ".join("".join(_texts(inside, shown_inside)).split())
+        count = len(_WORD.findall(text))
+        if shown_inside and not count:
             return None
         is_kept = (
-            is_partly_shown or is_around or not result.is_certain or self._is_switched(element)
+            bool(shown_inside) or is_around or not way.is_certain or self._is_switched(element)
         )
         if is_kept:
-            is_labelled = count > 0
-        else:
-            is_spoken = _SPOKEN.search(element.get("class") or "") is not None
-            least = _MIN_SPOKEN_WORDS if is_spoken else _MIN_LABELLED_WORDS
-            is_labelled = count >= least and not self._is_interface(element)
-        return HiddenElement(element, result.kind, text, is_kept, is_labelled)
+            return HiddenElement(element, way.kind, text, is_kept, is_labelled=count > 0)
+        is_spoken = _SPOKEN.search(element.get("class") or "") is not None
+        least = _MIN_SPOKEN_WORDS if is_spoken else _MIN_LABELLED_WORDS
+        return HiddenElement(
+            element, way.kind, text, is_kept, count >= least and not _is_interface(element)
+        )
 
     def _hiding(self, element: Any) -> Hiding | None:
         """How an element is hidden by its attributes and styles."""
-        declared, doubtful = self._computed(element)
-        if element.get("popover") is not None or (
-            element.tag == "dialog" and element.get("open") is None
-        ):
-            declared = {"display": "none", **declared}
-        result = hiding(declared) if declared else None
-        if result is None or not result.is_certain:
-            result = self._by_color(element, declared) or result
-        if result is None or not result.is_certain:
-            return result
-        return result._replace(is_certain=doubtful.isdisjoint(result.properties))
+        way = self._hiding_at(element, 0)
+        rules = [rule.declared for rule in self._rules.get(element, ()) if rule.applies]
+        if way is None:
+            way = self._hiding_at(element, 1) if rules else None
+            return way and way._replace(is_certain=False)
+        names = COLOR_PROPERTIES if way.property == "color" else {way.property}
+        declared = self._cascade(element, 0)
+        # It may be shown if a rule that does not always apply says anything else.
+        is_other = any(n in names and declared.get(n) != v for r in rules for n, v in r.items())
+        return way._replace(is_certain=way.is_certain and not is_other)
 
-    def _computed(self, element: Any) -> tuple[Declarations, set[str]]:
-        """The declarations that win, and the properties that are not always so."""
-        declared: dict[str, str] = {}
-        if element.get("hidden") is not None:
-            declared["display"] = "none"
-        if element.get("bgcolor"):
-            declared["background-color"] = _old_color(element.get("bgcolor"))
-        old_color = element.get("color") if element.tag == "font" else element.get("text")
-        if old_color and element.tag in {"font", "body"}:
-            declared["color"] = _old_color(old_color)
-        style = element.get("style")
-        rules = self._rules.get(element)
-        if not rules:
-            return ({**declared, **declarations(style)} if style else declared), set()
-        doubtful: set[str] = set()
-        ordered = sorted(rules, key=lambda pair: (pair[1].selector.specificity, pair[0]))
-        active = [rule for _, rule in ordered if rule.applies != "inactive"]
-        normal, important = split_declarations(style) if style else ({}, {})
-        layers = [(rule.declared, rule.applies) for rule in active]
-        layers.append((normal, "always"))
-        layers += [(rule.important, rule.applies) for rule in active]
-        layers.append((important, "always"))
-        for layer, applies in layers:
-            for name, value in layer.items():
-                if applies == "sometimes" and declared.get(name) != value:
-                    doubtful.add(name)
-                elif applies == "always":
-                    doubtful.discard(name)
-                declared[name] = value
-        for _, rule in ordered:
-            if rule.applies == "inactive":
-                doubtful.update(n for n, v in rule.declared.items() if declared.get(n) != v)
-        return declared, doubtful
+    def _hiding_at(self, element: Any, level: int) -> Hiding | None:
+        declared = self._cascade(element, level)
+        way = hiding(declared)
+        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
+            return self._by_color(element, declared, level) or way
+        return way
 
-    def _hidden_text(self, element: Any, properties: Iterable[str]) -> tuple[str, bool]:
-        """The text that is hidden, and whether other text inside of the element is shown.
-
-        A descendant that has its own value of an inherited property may be shown.
-        """
-        changes = {name for name in properties if name in INHERITED}
-        if "color" in changes:
-            changes |= COLOR_PROPERTIES
-        visible_elements: set[Any] = set()
-        for inside in element.iterdescendants("*") if changes else ():
-            own = self._computed(inside)[0]
-            if not changes.isdisjoint(own) and hiding(own) is None:
-                visible_elements.add(inside)
-        if not visible_elements:
-            return _words(element), False
-        parts = [element.text or ""]
-        for inside in element.iterdescendants():
-            around = takewhile(lambda a: a is not element, inside.iterancestors())
-            is_shown_around = any(ancestor in visible_elements for ancestor in around)
-            if (
-                inside not in visible_elements
-                and not is_shown_around
-                and isinstance(inside.tag, str)
+    def _cascade(self, element: Any, level: int) -> Declarations:
+        """The declarations that win among the rules that apply up to this level."""
+        if (element, level) not in self._cascaded:
+            normal, important = style_layers(element.get("style") or "")
+            rules = [r for r in self._rules.get(element, ()) if r.applies <= level]
+            declared = _by_attributes(element)
+            for layer in (
+                *(rule.normal for rule in rules),
+                normal,
+                *(rule.important for rule in rules),
+                important,
             ):
-                parts.append(inside.text or "")
-            if not is_shown_around:
-                parts.append(inside.tail or "")
-        return " ".join(" ".join(parts).split()), True
+                declared.update(layer)
+            self._cascaded[element, level] = declared
+        return self._cascaded[element, level]
 
-    def _by_color(self, element: Any, declared: Declarations) -> Hiding | None:
+    def _shown_inside(self, element: Any, name: str) -> set[Any]:
+        """The descendants that have their own value of an inherited property and may be shown."""
+        if name not in INHERITED:
+            return set()
+        names = COLOR_PROPERTIES if name == "color" else {name}
+        return {
+            inside
+            for inside in element.iterdescendants("*")
+            if not names.isdisjoint(self._cascade(inside, 0)) and self._hiding(inside) is None
+        }
+
+    def _by_color(self, element: Any, declared: Declarations, level: int) -> Hiding | None:
         """Whether the text has the color of its background."""
-        if COLOR_PROPERTIES.isdisjoint(declared):
-            return None
-        text_color, owns_color = self._text_color(element)
-        background, owns_background = self._background(element)
+        text_color, owns_color = self._text_color(element, level)
+        background, owns_background = self._background(element, level)
         if text_color is None or background is None:
             return None
-        distance = text_color.over(background).distance(background)
-        if distance > SIMILAR_COLOR:
-            return None
-        if "text" in declared.get("background-clip", ""):
-            return None  # The background has the shape of the letters.
+        distance = _distance(text_color, background)
+        if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
+            return None  # Such a background has the shape of the letters.
         is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
         if not (owns_color and owns_background) and text_color.alpha > 0:
-            is_certain = is_certain and not self._has_linked_sheet()
-        return Hiding("white_text", ("color", "background-color"), is_certain)
+            is_certain = is_certain and not self._is_linked
+        return Hiding("white_text", "color", is_certain)
 
-    def _text_color(self, element: Any) -> tuple[Color | None, bool]:
+    def _text_color(self, element: Any, level: int) -> tuple[Color | None, bool]:
         """The text color of an element, and whether the element itself declares it."""
         for ancestor in (element, *element.iterancestors()):
-            value = self._computed(ancestor)[0].get("color", "inherit")
+            value = self._cascade(ancestor, level).get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
                 return color(value), ancestor is element
             if ancestor.tag == "a":
                 return None, False  # Browsers color links.
-        return (None if self._has_linked_sheet() else BLACK), False
+        return (None if self._is_linked else BLACK), False
 
-    def _background(self, element: Any) -> tuple[Color | None, bool]:
+    def _background(self, element: Any, level: int) -> tuple[Color | None, bool]:
         """The color behind an element, and whether the element itself declares it."""
         for ancestor in (element, *element.iterancestors()):
-            declared = self._computed(ancestor)[0]
+            declared = self._cascade(ancestor, level)
             if declared.get("background-image", "none") != "none":
                 return None, False
             value = declared.get("background-color")
-            if value is None:
-                continue
-            background = color(value)
-            if background is None or background.alpha > 0:
-                is_own = ancestor is element
-                return (background.over(WHITE) if background else None), is_own
+            background = color(value) if value is not None else None
+            if value is not None and (background is None or background.alpha > 0):
+                return (background.over(WHITE) if background else None), ancestor is element
         return WHITE, False
-
-    def _has_linked_sheet(self) -> bool:
-        if self._is_linked is None:
-            self._is_linked = bool(_LINKED(self._root))
-        return self._is_linked
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
         if element.get("role") in _INTERFACE_ROLES:
             return False
-        if element.get("role") in _SWITCHED_ROLES or _SWITCHED_CLASS.search(
-            element.get("class") or ""
-        ):
-            return True
-        if self._controlled is None:
-            values = " ".join(_CONTROLS(self._root)).split()
-            self._controlled = {value.lstrip("#") for value in values}
-        return element.get("id") in self._controlled
-
-    def _is_interface(self, element: Any) -> bool:
-        """Whether the element is a part of the user interface, or in one."""
-        return any(
-            ancestor.tag in _INTERFACE_TAGS or ancestor.get("role") in _INTERFACE_ROLES
-            for ancestor in (element, *element.iterancestors())
-        )
+        is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
+        is_panel = element.get("role") in _SWITCHED_ROLES
+        return is_usual or is_panel or element.get("id") in self._controlled
 
 
-def _may_be_hidden(element: Any) -> bool:
-    """Whether an element with one of the attributes may be hidden; few of those with a style."""
-    style = element.get("style")
-    return not style or len(element.attrib) > 1 or _is_suspect_style(style)
+class _Work:
+    """The elements that rules select on one page, within a bound of work."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._order = {element: place for place, element in enumerate(root.iter("*"))}
+        siblings = Counter(element.getparent() for element in self._order)
+        self._pairs = sum(count * count for count in siblings.values())
+        self._found: dict[str, list[Any]] = {}
+        self._left = _MAX_WORK
+
+    def selected(self, rule: Rule) -> list[Any]:
+        """The elements of a rule.
+
+        Raises:
+            UnreadableStyleError: this would take too long, or a name has control characters.
+        """
+        found: list[Any] = []
+        for number, (combinator, path) in enumerate(rule.steps):
+            candidates = self._elements(path)
+            found = self._related(candidates, combinator, found) if number else candidates
+        return found
+
+    def _elements(self, path: str) -> list[Any]:
+        if path not in self._found:
+            # Conditions such as :nth-child look at all siblings of each element.
+            self._count(len(self._order) + path.count("sibling::") * self._pairs)
+            try:
+                self._found[path] = _xpath(path)(self._root)
+            except etree.XPathError:
+                self._found[path] = []  # The namespace of no element.
+            except ValueError:
+                raise UnreadableStyleError from None  # XPaths have no control characters.
+        self._count(len(self._found[path]))
+        return self._found[path]
+
+    def _count(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise UnreadableStyleError
+
+    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
+        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
+        matched = set(before)
+        if combinator == ">":
+            return [e for e in candidates if e.getparent() in matched]
+        if combinator == "+":
+            return [
+                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
+            ]
+        if combinator == "~":
+            first: dict[Any, int] = {}
+            for element in before:
+                first.setdefault(element.getparent(), self._order[element])
+            last = len(self._order)
+            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
+        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
 
-@lru_cache(maxsize=4_096)
-def _is_suspect_style(style: str) -> bool:
-    declared = declarations(style)
-    return hiding(declared) is not None or not COLOR_PROPERTIES.isdisjoint(declared)
+@lru_cache(maxsize=1_024)
+def _xpath(path: str) -> Any:
+    return etree.XPath(path)
 
 
-def _old_color(value: str) -> str:
-    """The value of an attribute such as ``bgcolor``, in which ``#`` may be missing."""
-    value = value.strip().lower()
-    return f"#{value}" if re.fullmatch(r"[0-9a-f]{6}", value) else value
+def _by_attributes(element: Any) -> dict[str, str]:
+    """The declarations that the attributes of an element stand for."""
+    declared: dict[str, str] = {}
+    is_closed = element.tag == "dialog" and element.get("open") is None
+    if is_closed or element.get("hidden") is not None or element.get("popover") is not None:
+        declared["display"] = "none"
+    text_color = {"font": element.get("color"), "body": element.get("text")}.get(element.tag)
+    pairs = (("background-color", element.get("bgcolor")), ("color", text_color))
+    for name, value in pairs:
+        if value:  # In old pages, `#` may be missing.
+            declared[name] = re.sub("^(?=[0-9a-f]{6}$)", "#", value.strip().lower())
+    return declared
+
+
+def _is_interface(element: Any) -> bool:
+    """Whether the element is a part of the user interface, or in one."""
+    return any(
+        ancestor.tag in _INTERFACE_TAGS or ancestor.get("role") in _INTERFACE_ROLES
+        for ancestor in (element, *element.iterancestors())
+    )
+
+
+def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
+    """The texts of an element, with spaces around elements, except those of some inside."""
+    yield element.text or ""
+    for child in element:
+        if child not in without and isinstance(child.tag, str):
+            yield from _texts(child, without)
+        yield f" {child.tail or ''}" if without else child.tail or ""
 
 
 def _noscript(element: Any) -> HiddenElement:
     """A text for readers without scripts: it stays, unless it is a request to allow scripts."""
-    text = _words(element)
-    is_kept = _count(text) >= _MIN_LABELLED_WORDS and _NOTICE.search(text) is None
+    text = " ".join("".join(_texts(element)).split())
+    is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
+    is_kept = is_long and _NOTICE.search(text) is None
     return HiddenElement(element, "invisible_element", text, is_kept, is_kept)
 
 
-def _decorative(element: Any) -> HiddenElement | None:
+def _decorative(element: Any) -> HiddenElement:
     """What screen readers leave out: a few words are decoration, a longer text stays."""
-    text = _words(element)
-    is_long = _count(text) >= _MIN_LABELLED_WORDS
+    text = " ".join("".join(_texts(element)).split())
+    is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
     return HiddenElement(element, "aria_hidden", text, is_kept=is_long, is_labelled=is_long)
-
-
-def _words(element: Any) -> str:
-    text: str = etree.tostring(element, method="text", encoding=str, with_tail=False)
-    return " ".join(text.split())
-
-
-def _count(text: str) -> int:
-    return len(_WORD.findall(text))

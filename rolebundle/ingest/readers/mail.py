@@ -1,11 +1,11 @@
-"""Mail messages: the text that people read, with subject, date, sender and recipients.
+"""Mail: the text of messages that people read, with subject, date, sender and recipients.
 
 Of several forms of one text the plain one is taken, unless it is empty or only refers to the HTML.
 HTML is read by the HTML reader, which removes what it hides. Attachments are named, not read.
 
-The standard parser splits a message into its parts. The text of a part is decoded here, because its
-lines must be those of the file. Each decoded line has the lines of the file that encode it: one for
-plain encodings, all up to the next hard break for quoted-printable, the whole part for base64.
+The standard parser splits a message into its parts and decodes them. Each decoded line has the
+lines of the file that encode it: one for plain encodings, all up to the next hard break for
+quoted-printable, the whole part for base64.
 
 A message is foreign material: its origin is ``external``, and nothing in it is read as metadata
 that governs.
@@ -13,10 +13,8 @@ that governs.
 
 from __future__ import annotations
 
-import binascii
-import quopri
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from email.errors import MessageError
@@ -24,10 +22,11 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any, cast
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import is_blank
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -43,22 +42,17 @@ _MISSING_SHARE = 0.5
 _WORD = re.compile(r"\w{3,}")
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
-_MAX_PARTS = 1_000
-_MIN_ATTACHMENT_BYTES = 4_000_000
-"""Larger attachments are removed before the message is parsed."""
-_MAX_HEADER_BYTES = 4_000
-# The blank line before a text in base64.
-_ENCODED = re.compile(rb"\n\r?\n(?=[A-Za-z0-9+/]{57,}\r?\n)")
-_MAX_NAMES = 50
-_MAX_VALUE_CHARS = 5_000
-_MAX_PEOPLE_CHARS = 20_000
-_MAX_HEADER_CHARS = 20_000
-_MAX_COMPARISONS = 50_000_000
+_SUBJECT = re.compile(r"^subject:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _CONTENT_HEADER = re.compile(
     r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
 )
-_SUBJECT = re.compile(r"^subject:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
-_BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
+# On larger messages the standard parser would take minutes. Small mailboxes without a suffix are
+# not read in a process with a limit of time.
+_MAX_HEADER_CHARS = 20_000
+_MAX_COMPARISONS = 50_000_000
+_MAX_NAMES = 50
+_MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
 _QUOTE = re.compile(r"\s{0,3}((?:>\s?)+)")
@@ -68,90 +62,53 @@ Lines = tuple[int, int]
 """The first and the last line of the file, from 1, inclusive."""
 
 
-@dataclass(slots=True)
-class _Part:
-    """A part of a message that is not made of parts.
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What one part adds to a document; ``attached`` is the name of an attachment."""
 
-    Attributes:
-        message: the part.
-        payload: its text in the file.
-        header: the lines of the file between the part before it and its text.
-        body: the lines of its text.
-    """
-
-    message: Message
-    payload: str
-    header: Lines
-    body: Lines
-
-    @property
-    def name(self) -> str:
-        """The file name of an attachment, or its type."""
-        name = header_text(self.message.get_filename() or "")
-        return name or clean(self.message.get_content_type())[0]
-
-    @property
-    def is_text(self) -> bool:
-        """Whether people read the part as text of the message."""
-        is_attached = self.message.get_content_disposition() == "attachment"
-        is_named = bool(self.message.get_filename())
-        kind = self.message.get_content_type()
-        return kind in {"text/plain", "text/html"} and not is_attached and not is_named
+    blocks: tuple[Block, ...] = ()
+    hidden: tuple[HiddenPart, ...] = ()
+    notes: tuple[str, ...] = ()
+    attached: str = ""
 
 
-def source_text(data: bytes) -> str:
-    """A mail file as text with one character for each byte, and ``\\n`` for each line break.
-
-    Large attachments have empty lines. The standard parser would need several times their size.
-    """
-    return with_newlines(_without_attachments(data).decode("latin-1"))
+def _source_text(data: bytes) -> str:
+    """A mail file as text with one character for each byte, and ``\\n`` for each line break."""
+    return with_newlines(data.decode("latin-1"))
 
 
-def _without_attachments(data: bytes) -> bytes:
-    if len(data) < _MIN_ATTACHMENT_BYTES:
-        return data
-    parts: list[bytes] = []
-    copied_until = 0
-    for match in _ENCODED.finditer(data):
-        start = match.end()
-        end = data.find(b"\n-", start)  # base64 has no hyphens
-        end = len(data) if end < 0 else end
-        header = data[max(0, start - _MAX_HEADER_BYTES) : start].lower()
-        is_text = header[header.rfind(b"content-type:") :].startswith(b"content-type: text/")
-        if start >= copied_until and end - start >= _MIN_ATTACHMENT_BYTES and not is_text:
-            parts += [data[copied_until:start], b"\n" * data.count(b"\n", start, end)]
-            copied_until = end
-    return b"".join([*parts, data[copied_until:]]) if parts else data
-
-
-def read_message(
+def _read_message(
     source: str, path: str, *, key: str = "", first_line: int = 1, anchor: str = ""
 ) -> ParsedDocument:
     """The document of a message.
 
     Args:
-        source: the message, from :func:`source_text`.
+        source: the message, from :func:`_source_text`.
         path: the file, for messages.
         key: the name of the message in a file of several.
         first_line: the line of the file on which the message begins.
         anchor: the anchor of all its blocks.
 
     Raises:
-        DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
+        DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
     """
-    _check_size(source, path)
+    header_chars = max((len(found[0]) for found in _CONTENT_HEADER.finditer(source)), default=0)
+    # Each line is compared with the boundaries of all open parts.
+    comparisons = len(_BOUNDARY.findall(source)) * source.count("\n")
+    if header_chars > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
+        reason = "its structure is too complex"
+        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
     try:
         message = Parser().parsestr(source)
-        if message.get_content_type() in _ENCRYPTED and not _is_signed_only(message):
+        is_signed = "signed" in str(message.get_param("smime-type", "")).lower()
+        if message.get_content_type() in _ENCRYPTED and not is_signed:
             raise DocumentError(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
         texts = list(_Texts(source, path, first_line).of(message))
-        found = [block for text in texts for block in text.blocks]
-        found = found or _subject(message, source, first_line)
-        blocks = tuple(block._replace(anchor=anchor) for block in found)
-        attached = [name for text in texts for name in text.attached]
-        inferred = _metadata(message, blocks, attached)
+        blocks = [block for text in texts for block in text.blocks]
+        blocks = blocks or _subject(message, source, first_line)
+        inferred = _metadata(message, blocks, [text.attached for text in texts])
     except DocumentError:
         raise
     except Exception as error:
@@ -162,49 +119,13 @@ def read_message(
             with_detail("save it again in the mail program, or exclude it", error),
         ) from error
     return ParsedDocument(
-        blocks=blocks,
+        blocks=tuple(block._replace(anchor=anchor) for block in blocks),
         inferred=inferred,
         key=key,
         line_exact=False,
         notes=tuple(note for text in texts for note in text.notes),
         hidden=tuple(part for text in texts for part in text.hidden),
     )
-
-
-def _check_size(source: str, path: str) -> None:
-    """Refuse a message on which the standard parser would take minutes."""
-    lengths = [len(match[0]) for match in _CONTENT_HEADER.finditer(source)]
-    boundaries = len(_BOUNDARY.findall(source))
-    # Each line is compared with the boundaries of all open parts.
-    comparisons = boundaries * source.count("\n")
-    if max(lengths, default=0) > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
-        reason = "its structure is too complex"
-        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
-
-
-def header_text(value: object) -> str:
-    """A header's value on one line, decoded."""
-    raw = " ".join(str(value)[:_MAX_VALUE_CHARS].split())
-    try:
-        pieces = decode_header(raw)
-    except (MessageError, ValueError):
-        pieces = [(raw, None)]
-    text = "".join(
-        # Without an encoded word the value is a text.
-        _decoded(piece if isinstance(piece, bytes) else piece.encode("latin-1", "replace"), charset)
-        for piece, charset in pieces
-    )
-    return " ".join(clean(text)[0].split())
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """What one part adds to a document; ``attached`` is the name of an attachment."""
-
-    blocks: tuple[Block, ...] = ()
-    hidden: tuple[HiddenPart, ...] = ()
-    notes: tuple[str, ...] = ()
-    attached: tuple[str, ...] = ()
 
 
 class _Texts:
@@ -215,7 +136,6 @@ class _Texts:
         self._path = path
         self._at = 0
         self._line = first_line
-        self._parts = 0
 
     def of(self, message: Message) -> Iterator[_Text]:
         """The texts in the order of the file, and the attachments."""
@@ -223,45 +143,42 @@ class _Texts:
         if kind == "multipart/alternative":
             yield from self._alternative(message)
         elif kind == "message/rfc822" or not message.is_multipart():
-            part = self._located(message)
-            yield self._read(part) if part.is_text else _attachment(part)
+            header, body = self._lines(message)
+            is_text = (
+                kind in {"text/plain", "text/html"}
+                and message.get_content_disposition() != "attachment"
+                and not message.get_filename()
+            )
+            yield self._read(message, body) if is_text else _attachment(message, header)
         else:
             for child in _children(message):
                 yield from self.of(child)
 
-    def _alternative(self, message: Message) -> Iterator[_Text]:
+    def _alternative(self, message: Message) -> list[_Text]:
         """One form of a text: the plain one, unless it is a stub; and what comes with it."""
-        texts: dict[str, _Text] = {}
-        further_texts: list[_Text] = []
+        forms: dict[bool, _Text] = {}  # by whether it is plain
+        others: list[_Text] = []
         problem: DocumentError | None = None
         for child in _children(message):
-            kind = child.get_content_type()
             # The HTML may come with its images, as multipart/related.
-            name = "text/html" if kind.startswith("multipart/") else kind
+            is_plain = child.get_content_type() == "text/plain"
             try:
                 for text in self.of(child):
-                    if text.attached or name in texts:
-                        further_texts.append(text)
+                    if text.attached or is_plain in forms:
+                        others.append(text)
                     else:
-                        texts[name] = text
+                        forms[is_plain] = text
             except DocumentError as error:
                 problem = error
-        plain, html = texts.get("text/plain"), texts.get("text/html")
+        plain, html = forms.get(True), forms.get(False)
         if problem and not (plain and plain.blocks):
             raise problem
-        if html and (plain is None or _is_stub(plain, html)):
-            chosen: _Text | None = html
-        else:
-            chosen = _with_label(plain, html) if plain and html else plain
-        return iter([*([chosen] if chosen else []), *further_texts])
+        if plain and html:
+            plain = html if _is_stub(plain, html) else _labelled(plain, html)
+        return [text for text in (plain or html, *others) if text]
 
-    def _located(self, message: Message) -> _Part:
-        """The part with its lines in the file."""
-        self._parts += 1
-        if self._parts > _MAX_PARTS:
-            raise DocumentError(
-                "mail_too_large", f"{self._path}: more than {_MAX_PARTS} parts", "exclude the file"
-            )
+    def _lines(self, message: Message) -> tuple[Lines, Lines]:
+        """The lines of a part's header, with what is before it, and of its text."""
         payload = message.get_payload()
         if not isinstance(payload, str):
             payload = "".join(map(str, _children(message)))  # an attached message
@@ -269,19 +186,16 @@ class _Texts:
         # The blank line ends the header, in which a short text might be found as well.
         found = self._source.find(f"\n\n{payload}", max(0, self._at - 1))
         if found < 0:  # broken
-            line_breaks = self._source.count("\n", self._at)
-            return _Part(message, payload, (before, before), (before, before + line_breaks))
-        start, end = found + 2, found + 2 + len(payload)
+            return (before, before), (before, before + self._source.count("\n", self._at))
+        start = found + 2
         first = before + self._source.count("\n", self._at, start)
-        last = first + payload.count("\n")
-        self._at, self._line = end, last
-        if payload.endswith("\n"):
-            last -= 1
-        return _Part(message, payload, (before, max(before, first - 1)), (first, max(first, last)))
+        self._at, self._line = start + len(payload), first + payload.count("\n")
+        last = self._line - payload.endswith("\n")
+        return (before, max(before, first - 1)), (first, max(first, last))
 
-    def _read(self, part: _Part) -> _Text:
-        text, lines = _decoded_lines(part)
-        if part.message.get_content_type() == "text/plain":
+    def _read(self, part: Message, body: Lines) -> _Text:
+        text, lines = _decoded_lines(part, body)
+        if part.get_content_type() == "text/plain":
             return _Text(tuple(_plain_blocks(split_lines(text), lines)))
         page = read_page(text.encode(), self._path, is_message=True)
         last = len(lines) - 1
@@ -300,29 +214,19 @@ class _Texts:
 
 def _children(message: Message) -> Sequence[Message]:
     payload = message.get_payload()
-    return (
-        [child for child in payload if isinstance(child, Message)]
-        if isinstance(payload, list)
-        else ()
-    )
+    children = payload if isinstance(payload, list) else ()
+    return [child for child in children if isinstance(child, Message)]
 
 
-def _attachment(part: _Part) -> _Text:
-    if part.message.get_content_type() == "message/rfc822":
-        children = _children(part.message)
-        name = header_text(children[0].get("Subject", "")) if children else ""
-        name = f"message: {name}" if name else part.name
-    else:
-        name = part.name
-    block = Block("list", f"- attachment: {name}", *part.header)
-    return _Text((block,), attached=(name,))
+def _attachment(part: Message, header: Lines) -> _Text:
+    name = header_text(part.get_filename() or "") or clean(part.get_content_type())[0]
+    if part.get_content_type() == "message/rfc822":
+        subject = next((header_text(m.get("Subject", "")) for m in _children(part)), "")
+        name = f"message: {subject}" if subject else name
+    return _Text((Block("list", f"- attachment: {name}", *header),), attached=name)
 
 
-def _is_signed_only(message: Message) -> bool:
-    return "signed" in str(message.get_param("smime-type", "")).lower()
-
-
-def _with_label(plain: _Text, html: _Text) -> _Text:
+def _labelled(plain: _Text, html: _Text) -> _Text:
     """The plain form, labelled for its paragraphs that the HTML, which people see, lacks."""
     html_words = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
     hidden = []
@@ -331,64 +235,37 @@ def _with_label(plain: _Text, html: _Text) -> _Text:
         missing = sum(word not in html_words for word in words)
         if missing >= _MIN_MISSING_WORDS and missing > _MISSING_SHARE * len(words):
             hidden.append(HiddenPart("invisible_element", block.text, is_kept=True))
-    return replace(plain, hidden=(*plain.hidden, *hidden))
+    return replace(plain, hidden=tuple(hidden))
 
 
 def _is_stub(plain: _Text, html: _Text) -> bool:
-    length = _length(plain)
-    return length <= _MAX_STUB_CHARS and length * _STUB_SHARE < _length(html)
+    length, html_length = (sum(len(b.text) for b in text.blocks) for text in (plain, html))
+    return length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
 
 
-def _length(text: _Text) -> int:
-    return sum(len(block.text) for block in text.blocks)
-
-
-def _decoded_lines(part: _Part) -> tuple[str, list[Lines]]:
+def _decoded_lines(part: Message, body: Lines) -> tuple[str, list[Lines]]:
     """The text of a part, and the lines of the file for each of its lines."""
-    raw = part.payload.encode("latin-1", "replace")
-    encoding = str(part.message.get("Content-Transfer-Encoding", "")).strip().lower()
-    first, last = part.body
-    groups = [(number, number) for number in range(first, last + 1)]
-    if encoding == "quoted-printable":
-        groups = _soft_lines(part.payload, first)
-        raw = quopri.decodestring(raw)
-    elif encoding == "base64":
-        groups = []
-        raw = _base64(raw)
-    charset = part.message.get_content_charset()
-    text = with_newlines(clean(_decoded(raw, charset))[0])
-    count = len(split_lines(text))
-    # Broken encodings and charsets of several bytes may have other lines.
-    return text, groups if len(groups) >= count > 0 else [(first, last)] * max(count, 1)
-
-
-def _soft_lines(payload: str, first: int) -> list[Lines]:
-    """The lines of the file that each line of quoted-printable text comes from."""
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
     groups: list[Lines] = []
-    start = first
-    lines = split_lines(payload)
-    for number, line in enumerate(lines, first):
-        is_last = number == first + len(lines) - 1
-        if is_last or not line.rstrip(" \t").endswith("="):
+    start = body[0]
+    for number, line in enumerate(split_lines(cast(str, part.get_payload())), start):
+        # Quoted-printable continues a line that ends with "=".
+        is_soft = encoding == "quoted-printable" and line.rstrip(" \t").endswith("=")
+        if not is_soft or number == body[1]:
             groups.append((start, number))
             start = number + 1
-    return groups
-
-
-def _base64(raw: bytes) -> bytes:
-    for padding in (b"", b"=", b"=="):
-        try:
-            return binascii.a2b_base64(raw + padding)
-        except binascii.Error:
-            continue
-    return b""
+    raw = cast(bytes, part.get_payload(decode=True))
+    text = with_newlines(clean(_decoded(raw, part.get_content_charset()))[0])
+    count = len(split_lines(text))
+    # Base64, broken encodings and charsets of several bytes may have other lines.
+    is_exact = encoding != "base64" and len(groups) >= count > 0
+    return text, groups if is_exact else [body] * max(count, 1)
 
 
 def _decoded(data: bytes, charset: str | None) -> str:
-    for name in (charset, "utf-8"):
+    for name in filter(None, (charset, "utf-8")):
         try:
-            if name:
-                return data.decode(name)
+            return data.decode(name)
         except (LookupError, ValueError):
             continue
     return data.decode("cp1252", "replace")
@@ -397,51 +274,59 @@ def _decoded(data: bytes, charset: str | None) -> str:
 def _plain_blocks(lines: Sequence[str], places: Sequence[Lines]) -> Iterator[Block]:
     """Paragraphs. A quotation is apart from its answer, and a signature from the text."""
     start, depth, in_signature = -1, 0, False
-
-    def block(end: int) -> Block:
-        text = "\n".join(lines[start:end])
-        return Block("paragraph", text, places[start][0], places[end - 1][1])
-
-    for i, line in enumerate(lines):
+    for i, line in enumerate([*lines, ""]):
         quote = _QUOTE.match(line)
         line_depth = quote[1].count(">") if quote else 0
+        is_empty = is_blank(line[quote.end() :] if quote else line)
         begins_signature = _SIGNATURE.match(line) is not None
-        if is_blank(line) or (quote and is_blank(line[quote.end() :])):
-            if start >= 0:
-                yield block(i)
-            start = -1
-            continue
         is_apart = begins_signature or (not in_signature and line_depth != depth)
-        if start >= 0 and is_apart:
-            yield block(i)
-            start = i
-        elif start < 0:
-            start = i
-        depth, in_signature = line_depth, in_signature or begins_signature
-    if start >= 0:
-        yield block(len(lines))
+        if start >= 0 and (is_empty or is_apart):
+            text = "\n".join(lines[start:i])
+            yield Block("paragraph", text, places[start][0], places[i - 1][1])
+            start = -1
+        if not is_empty:
+            start = i if start < 0 else start
+            depth, in_signature = line_depth, in_signature or begins_signature
+
+
+def header_text(value: object) -> str:
+    """A header's value on one line, decoded."""
+    raw = " ".join(str(value)[:_MAX_HEADER_CHARS].split())
+    try:
+        pieces: Sequence[tuple[Any, str | None]] = decode_header(raw)
+    except (MessageError, ValueError):
+        pieces = [(raw, None)]
+    text = "".join(
+        # Without an encoded word the value is a text.
+        _decoded(piece if isinstance(piece, bytes) else piece.encode("latin-1", "replace"), charset)
+        for piece, charset in pieces
+    )
+    return " ".join(clean(text)[0].split())
 
 
 def _metadata(
     message: Message, blocks: Sequence[Block], attached: Sequence[str]
 ) -> dict[str, object]:
-    title = header_text(message.get("Subject", "")) or _title_of(blocks)
-    metadata: dict[str, object] = {"origin": "external", "document_type": "mail"}
-    if title:
-        metadata["title"] = title[:1000]
+    # A message without a subject has its first words as title.
+    first_words = " ".join(blocks[0].text.split()[:_MAX_TITLE_WORDS]) if blocks else ""
+    date = ""
     try:
-        date = parsedate_to_datetime(str(message.get("Date", "")))
-        metadata["updated_at"] = (date if date.tzinfo else date.replace(tzinfo=UTC)).isoformat()
+        parsed = parsedate_to_datetime(str(message.get("Date", "")))
+        date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
     except (ValueError, TypeError, OverflowError, IndexError):
         pass
-    # Keys without a meaning to us become attributes of the document.
-    extra_keys = {
+    metadata = {
+        "origin": "external",
+        "document_type": "mail",
+        "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
+        "updated_at": date,
+        # Keys without a meaning to us become attributes of the document.
         "from": _people(message, "From"),
         "to": _people(message, "To"),
         "cc": _people(message, "Cc"),
-        "attachments": list(dict.fromkeys(attached))[:_MAX_NAMES],
+        "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
-    return metadata | {key: values for key, values in extra_keys.items() if values}
+    return {key: value for key, value in metadata.items() if value}
 
 
 def _subject(message: Message, source: str, first_line: int) -> list[Block]:
@@ -454,20 +339,110 @@ def _subject(message: Message, source: str, first_line: int) -> list[Block]:
     return [Block("paragraph", subject, first, first + header[0].count("\n"))]
 
 
-def _title_of(blocks: Sequence[Block]) -> str:
-    """The beginning of a message without a subject."""
-    return " ".join(blocks[0].text.split()[:_MAX_TITLE_WORDS]) if blocks else ""
-
-
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header."""
-    values = [str(value)[:_MAX_PEOPLE_CHARS] for value in message.get_all(name, [])[:_MAX_NAMES]]
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    try:
-        pairs = getaddresses([" ".join(value.split()) for value in values])[:_MAX_NAMES]
-    except (RecursionError, ValueError, IndexError):  # comments in comments
-        return []
+    values = [" ".join(str(v)[:_MAX_HEADER_CHARS].split()) for v in message.get_all(name, [])]
     people = (
-        f"{header_text(person)} <{address}>" if person else address for person, address in pairs
+        f"{header_text(person)} <{address}>" if person else address
+        for person, address in getaddresses(values)[:_MAX_NAMES]
     )
     return [clean(person)[0] for person in people if person]
+
+
+# Files
+
+
+def _read_file(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One message.
+
+    Raises:
+        DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
+    """
+    yield _read_message(_source_text(data), path)
+
+
+# The line before a message has a time, and the first header is below it. So a sentence that begins
+# with "From" is not one, even if the program that wrote it did not quote it.
+_FROM_LINE = re.compile(
+    rb"^From [^\r\n]{1,300}\d\d:\d\d[^\r\n]{0,100}\r?\n(?=[!-9;-~]+:)", re.MULTILINE
+)
+_MESSAGE_ID = re.compile(r"^message-id:\s*<?([^>\s]*)", re.MULTILINE | re.IGNORECASE)
+# Programs mark a message as deleted and remove it much later.
+_DELETED = re.compile(
+    r"^(?:x-mozilla-status: *[0-9a-f]{3}[89a-f]|(?:x-)?status: *\w{0,8}D\w{0,8}) *$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NOT_IN_KEYS = re.compile(r"[^\w.@+=-]+")
+_MAX_KEY_CHARS = 120
+_QUOTED_FROM = re.compile(r"^>(?=>*From )", re.MULTILINE)
+
+
+def _read_mailbox(
+    data: bytes, path: str, _options: ReaderOptions
+) -> Iterable[ParsedDocument | DocumentError]:
+    """One document per message; its key is its Message-ID. Bad messages are reported.
+
+    Raises:
+        DocumentError: ``unreadable_mailbox``.
+    """
+    keys: set[str] = set()
+    number = deleted = 0
+    for number, (start, end, line) in enumerate(_messages(data), 1):
+        source = _QUOTED_FROM.sub("", _source_text(data[start:end]))
+        head = source[: source.find("\n\n")]
+        if _DELETED.search(head):
+            deleted += 1
+            continue
+        anchor = f"message {number}"
+        key = _key(head, number, keys)
+        try:
+            yield _read_message(
+                source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
+            )
+        except DocumentError as error:
+            yield error
+    if deleted:
+        yield DocumentError(
+            "deleted_mail",
+            f"{path}: {deleted} messages are marked as deleted",
+            "nothing; the mail program removes them when it compacts the mailbox",
+        )
+    if not number and data.strip():
+        raise DocumentError(
+            "unreadable_mailbox",
+            f"{path}: it contains no message",
+            "a mailbox has a line such as `From a@b.org Mon Jan  1 09:30:00 2024` before each "
+            "message",
+        )
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """The start and the end of each message in bytes, and its first line."""
+    start = counted = 0
+    line = 1
+    for match in _FROM_LINE.finditer(data):
+        if start:
+            yield start, match.start(), line
+        line += data.count(b"\n", counted, match.end())
+        start = counted = match.end()
+    if start:
+        yield start, len(data), line
+
+
+def _key(head: str, number: int, used: set[str]) -> str:
+    """A name for the message that no other one of the file has."""
+    found = _MESSAGE_ID.search(head)
+    name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
+    key, n = name or f"message-{number}", 1
+    while key in used:
+        n += 1
+        key = f"{name}-{n}"
+    used.add(key)
+    return key
+
+
+READERS = {
+    reader.name: reader
+    for reader in (Reader("eml", 1, _read_file), Reader("mbox", 1, _read_mailbox))
+}

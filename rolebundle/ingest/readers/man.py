@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import MAX_TITLE_CHARS, ReaderOptions, open_text
-from rolebundle.ingest.readers.text import READER as TEXT_READER
+from rolebundle.ingest.readers.base import MAX_TITLE_CHARS, Reader, ReaderOptions, open_text
+from rolebundle.ingest.readers.lines import read_text
 
-_REQUEST = re.compile(r"[.'][ \t]*([A-Za-z%][\w-]*)?[ \t]*(.*)")
+_REQUEST = re.compile(r"[.'][ \t]*([A-Za-z%][\w-]*)[ \t]*(.*)")
 _FOR_TERMINAL = re.compile(r"[.'][ \t]*i[ef][ \t]+n[ \t]+(?=[.'])")
 _COMMENT = re.compile(r'\\["#].*')
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^ \t\\])+|\\)')
@@ -31,70 +31,61 @@ _ESCAPE = re.compile(
     )""",
     re.VERBOSE,
 )
-_GLYPHS = {
-    **{"hy": "-", "mi": "-", "en": "–", "em": "—", "bu": "•", "aq": "'", "Aq": "'", "dq": '"'},
-    **{"lq": "“", "rq": "”", "oq": "‘", "cq": "’", "co": "©", "rg": "®", "R": "®", "tm": "™"},
-    **{"rs": "\\", "ti": "~", "ha": "^", "ga": "`", "mu": "×", "+-": "±", "<=": "≤", ">=": "≥"},
-    **{"!=": "≠", "->": "→", "<-": "←", "de": "°", "sc": "§", "ba": "|", "sl": "/", "at": "@"},
-    **{"sh": "#", "Do": "$", "lB": "[", "rB": "]", "lC": "{", "rC": "}", "la": "<", "ra": ">"},
-    **{"Fo": "«", "Fc": "»", "Bq": "„", "ul": "_", "ss": "ß", "AE": "Æ", "ae": "æ", "/O": "Ø"},
-    **{"/o": "ø", "oA": "Å", "oa": "å", 'L"': "“", 'R"': "”", "--": "—", "C+": "C++", "'": "'"},
-}  # fmt: skip
+_GLYPHS = dict(
+    pair.rsplit("=", 1)
+    for pair in r"""hy=- mi=- en=– em=— --=— bu=• aq=' Aq=' dq=" lq=“ rq=” oq=‘ cq=’ L"=“ R"=” co=©
+    rg=® R=® tm=™ rs=\ ti=~ ha=^ ga=` mu=× +-=± <==≤ >==≥ !==≠ ->=→ <-=← de=° sc=§ ba=| sl=/ at=@
+    sh=# Do=$ lB=[ rB=] lC={ rC=} la=< ra=> Fo=« Fc=» Bq=„ ul=_ ss=ß AE=Æ ae=æ /O=Ø /o=ø oA=Å oa=å
+    C+=C++ '=' e=\ """.split()
+)
 _ACCENTS = dict(zip(":'`^~,", "\u0308\u0301\u0300\u0302\u0303\u0327", strict=True))
+_CODE_POINT = re.compile(r"u([0-9A-F]{4,6})(?:_[0-9A-F_]*)?")
 _DATES = ("%Y-%m-%d", "%B %d, %Y", "%d %B %Y", "%B %d %Y", "%m/%d/%Y", "%d %b %Y", "%B %Y")
 
-_TITLES = frozenset(("TH", "Dt"))
 _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
-_WORDS = frozenset("B I SM SB R C CW UR MT SY D1".split())
-_JOINED_WORDS = frozenset("BR RB BI IB IR RI".split())
+_BETWEEN_WORDS = {
+    **dict.fromkeys("B I SM SB R C CW UR MT SY D1".split(), " "),
+    **dict.fromkeys("BR RB BI IB IR RI".split(), ""),
+}
 _BREAKS = frozenset("P PP LP HP Pp Lp Sp sp RS RE Bl El".split())
-_VERBATIM = frozenset("nf EX Vb TS".split())
+_VERBATIM = frozenset("nf EX Vb TS Bd".split())
 _VERBATIM_END = frozenset("fi EE Ve TE Ed".split())
 _DEFINITIONS = frozenset("de de1 am ig".split())
 
-# Macros of mdoc(7) that stand in a line of text.
+# Macros of mdoc(7) that stand in a line of text, and what those put around their words.
 _PLAIN = frozenset(
-    "Ad An Ar At Cd Cm Dv Em Er Ev Fa Fd Fl Fn Ft Ic In Li Lk Ms Mt Nm No Pa St Sx Sy Tn Va Vt Xr"
-    " %A %B %D %I %J %N %O %P %R %T %U %V".split()
+    "Ad An Ar At Cd Cm Dl Dv Em Er Ev Fa Fd Fl Fn Ft Ic In Li Lk Ms Mt Nd Nm No Ns Pa Pf St Sx Sy"
+    " Tn Va Vt Xo Xc Xr %A %B %D %I %J %N %O %P %R %T %U %V".split()
 )
 _AROUND = {
-    **{"Op": "[]", "Bq": "[]", "Pq": "()", "Brq": "{}", "Aq": "<>", "Dq": "“”", "Qq": '""'},
-    **{"Sq": "‘’", "Ql": "‘’"},
+    name: (marks[0], marks[1])
+    for name, marks in zip(
+        "Op Bq Pq Brq Aq Dq Qq Sq Ql".split(), '[] [] () {} <> “” "" ‘’ ‘’'.split(), strict=True
+    )
 }
 _OPENED = {name[:-1] + "o": marks[0] for name, marks in _AROUND.items()}
 _CLOSED = {name[:-1] + "c": marks[1] for name, marks in _AROUND.items()}
-_CONSTANTS = {
-    **{"Ux": "UNIX", "Bx": "BSD", "Ox": "OpenBSD", "Nx": "NetBSD", "Fx": "FreeBSD", "Ap": "'"},
-    **{"Nd": "-", "Ex": "It exits 0 on success, and >0 if an error occurs."},
-}
-_INLINE = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED, *_CONSTANTS, "Ns", "Pf", "Xo", "Xc"}
-_GLUES = {*_AROUND, *_OPENED, "Ns", "Ap"}
-_CLOSING_MARKS = frozenset(".,:;)]?!")
-_OPENING_MARKS = frozenset("([")
+_CLOSED |= {mark: mark for mark in ".,:;)]?!"}
+_INLINE = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED}
+_SECTION = re.compile(r"[0-9n][a-z]*")
 
 
-class ManReader:
-    """Reads the pages of ``man``."""
+def _read(data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file.
 
-    name = "man"
-    suffixes = suffixes_of("man")
-    version = 1
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file."""
-        file = open_text(data, path)
-        first = next((line for line in file.lines if line.strip()), "")
-        if not first.startswith((".", "'")):
-            yield from TEXT_READER.read(data, path, options)
-            return
-        page = _Page()
-        page.read(file.lines)
-        yield ParsedDocument(
-            blocks=tuple(page.blocks),
-            inferred=page.metadata(),
-            line_exact=False,
-            notes=file.notes,
-        )
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    file = open_text(data, path)
+    first = next((line for line in file.lines if line.strip()), "")
+    if not first.startswith((".", "'")):
+        yield from read_text(data, path, options)
+        return
+    page = _Page()
+    page.read(file.lines)
+    yield ParsedDocument(
+        blocks=tuple(page.blocks), inferred=page.metadata(), line_exact=False, notes=file.notes
+    )
 
 
 class _Page:
@@ -131,64 +122,49 @@ class _Page:
                 continue
             if line[:1] not in {".", "'"}:
                 self._text(_plain(_COMMENT.sub("", line)), number)
-                continue
             # pod2man writes `.ie n .IP …` for what a terminal shows, and `.el` for a printer.
-            match = _REQUEST.match(_FOR_TERMINAL.sub("", line))
-            if match is None or not match[1]:
-                continue
-            name, argument_text = match[1], _COMMENT.sub("", match[2])
-            if name in _DEFINITIONS:
-                arguments = argument_text.split()[0 if name == "ig" else 1 :]
-                end_of_definition = arguments[0] if arguments else "."
-            else:
-                self._request(name, argument_text, number)
+            elif match := _REQUEST.match(_FOR_TERMINAL.sub("", line)):
+                name, rest = match[1], _COMMENT.sub("", match[2])
+                if name in _DEFINITIONS:
+                    end_of_definition = (*rest.split()[name != "ig" :], ".")[0]
+                else:
+                    self._request(name, rest, number)
         self._flush()
 
-    def _request(self, name: str, argument_text: str, number: int) -> None:
-        if name in _TITLES:
-            self._name, self._section, date = [*_arguments(argument_text), "", "", ""][:3]
+    def _request(self, name: str, rest: str, number: int) -> None:
+        words = _arguments(rest)
+        if name in {"TH", "Dt"}:
+            self._name, self._section, date = (*words, "", "", "")[:3]
             self._date = self._date or date
         elif name == "Dd":
-            self._date = argument_text.replace("$Mdocdate", "").strip(" $:")
+            self._date = rest.replace("$Mdocdate", "").strip(" $:")
         elif name in _HEADINGS:
-            self._heading(" ".join(_arguments(argument_text)), _HEADINGS[name], number)
+            self._heading(" ".join(words), _HEADINGS[name], number)
         elif name in _BREAKS:
             self._flush()
-        elif name in _VERBATIM or name == "Bd":
-            self._flush()
-            self._is_verbatim = (
-                name != "Bd" or "-literal" in argument_text or "-unfilled" in argument_text
-            )
-        elif name in _VERBATIM_END:
+        elif name in _VERBATIM or name in _VERBATIM_END:
             self._flush("table" if name == "TE" else "code")
-            self._is_verbatim = False
+            is_shown = name != "Bd" or "-literal" in rest or "-unfilled" in rest
+            self._is_verbatim = name in _VERBATIM and is_shown
         elif name in {"TP", "IP", "It"}:
             self._flush()
-            tag = (
-                _mdoc_words(argument_text, self._name)
-                if name == "It"
-                else " ".join(_arguments(argument_text)[:1])
-            )
+            tag = _mdoc_words(words, self._name) if name == "It" else " ".join(words[:1])
             self._is_tag = name == "TP" or bool(tag)
             if tag and name != "TP":
                 self._text(tag, number)
-        elif words := self._words_of(name, argument_text):
-            self._text(words, number)
+        elif text := self._words_of(name, words):
+            self._text(text, number)
 
-    def _words_of(self, name: str, argument_text: str) -> str:
+    def _words_of(self, name: str, words: Sequence[str]) -> str:
         """The text of a request or macro; empty if it has none."""
-        words = _arguments(argument_text)
-        if name in _WORDS:
-            return " ".join(words)
-        if name in _JOINED_WORDS:
-            return "".join(words)
-        if name == "so":
-            return f"See {argument_text.strip()}"
         if name == "Nm" and words and not self._summary:
             self._name = words[0]
         if name in _INLINE:
-            return _mdoc_words(f"{name} {argument_text}", self._name)
-        return _mdoc_words(argument_text, self._name) if name == "Dl" else ""
+            return _mdoc_words((name, *words), self._name)
+        if name == "so":
+            return f"See {' '.join(words)}"
+        between = _BETWEEN_WORDS.get(name)
+        return "" if between is None else between.join(words)
 
     def _heading(self, words: str, level: int, number: int) -> None:
         self._flush()
@@ -235,20 +211,18 @@ def _plain(text: str) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    if match["layout"]:
-        return ""
-    if match["space"]:
-        return " "
+    if match["layout"] or match["space"]:
+        return " " if match["space"] else ""
     name = match["two"] or match["name"] or match["one"] or match["own"] or ""
     if name in _GLYPHS:
         return _GLYPHS[name]
     if len(name) == 2 and name[0] in _ACCENTS:
         return unicodedata.normalize("NFC", name[1] + _ACCENTS[name[0]])
-    code = re.fullmatch(r"u([0-9A-F]{4,6})(?:_[0-9A-F_]*)?", name)
+    code = _CODE_POINT.fullmatch(name)
     if code and int(code[1], 16) < 0x110000 and not 0xD800 <= int(code[1], 16) < 0xE000:
         return chr(int(code[1], 16))
     # Such as `\-` and `\.`; a string of the page's own has no text here.
-    return {"e": "\\"}.get(match["own"], match["own"]) if match["own"] else ""
+    return match["own"] or ""
 
 
 def _arguments(argument_text: str) -> list[str]:
@@ -259,52 +233,35 @@ def _arguments(argument_text: str) -> list[str]:
     ]
 
 
-def _mdoc_words(line: str, own_name: str) -> str:
+def _mdoc_words(words: Sequence[str], own_name: str) -> str:
     """The words of a line of mdoc(7) that begins with a macro or a word."""
-    words = _arguments(line)
+    defaults = {"Nm": own_name, "Ar": "file ...", "Fl": "-", "Nd": "-"}
     text, closers, macro = "", "", ""
-    is_glued = True
     for at, word in enumerate(words):
-        following = words[at + 1] if at + 1 < len(words) else "."
-        piece = word
-        if word in _CLOSING_MARKS:
-            if all(later in _CLOSING_MARKS for later in words[at:]):
-                text, closers = text + closers, ""
-            is_glued = True
-        elif word in _CLOSED:
-            piece, is_glued = _CLOSED[word], True
-        elif macro == "Xr" and text and re.fullmatch(r"[0-9n][a-z]*", word):
-            piece, macro, is_glued = f"({word})", "", True
-        elif macro == "Fl" and word not in _INLINE:
-            piece = f"-{word}"
+        if word in _CLOSED:
+            if all(later in _CLOSED for later in words[at:]):
+                text, closers = text.rstrip() + closers, ""
+            text = f"{text.rstrip()}{_CLOSED[word]} "
         elif word in _INLINE:
             macro = word
-            has_words = following not in _INLINE and following not in _CLOSING_MARKS
-            piece = _opening(word, "" if has_words else own_name, has_words)
-            closers = _AROUND.get(word, "")[1:] + closers
-        if piece:
-            text += ("" if is_glued else " ") + piece
-            is_glued = piece in _OPENING_MARKS or word in _GLUES or macro == "Pf" != word
+            text += _AROUND[word][0] if word in _AROUND else _OPENED.get(word, "")
+            closers = (_AROUND[word][1] if word in _AROUND else "") + closers
+            if word == "Ns":
+                text = text.rstrip()
+            elif word == "Nd" or at + 1 == len(words) or words[at + 1] in _INLINE:
+                text += f"{defaults.get(word, '')} ".lstrip()
+        elif macro == "Xr" and _SECTION.fullmatch(word):
+            text, macro = f"{text.rstrip()}({word}) ", ""
         else:
-            is_glued = is_glued or word in _GLUES
-    return text + closers
-
-
-def _opening(macro: str, own_name: str, has_words: bool) -> str:
-    """What a macro puts before its words."""
-    mark = _CONSTANTS.get(macro) or _AROUND.get(macro, "")[:1] or _OPENED.get(macro, "")
-    return mark or (
-        "" if has_words else {"Nm": own_name, "Ar": "file ...", "Fl": "-"}.get(macro, "")
-    )
+            text += f"-{word} " if macro == "Fl" else f"{word} "
+    return text.rstrip() + closers
 
 
 def _iso_date(date: str) -> str:
     for form in _DATES:
-        try:
+        with suppress(ValueError):
             return datetime.strptime(date.strip(), form).date().isoformat()
-        except ValueError:
-            continue
     return ""
 
 
-READER = ManReader()
+READER = Reader("man", 2, _read)

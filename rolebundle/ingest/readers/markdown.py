@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
+    Reader,
     ReaderOptions,
+    TextFile,
     block_of,
+    front_matter,
     open_text,
     runs,
 )
@@ -47,29 +48,44 @@ _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}\s*$")
 
 
-class MarkdownReader:
-    """Reads ``.md`` and similar files."""
+def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file.
 
-    name = "markdown"
-    suffixes = suffixes_of("markdown")
-    version = 3
+    Raises:
+        DocumentError: ``undecodable``, ``bad_front_matter``.
+    """
+    file = open_text(data, path)
+    yield markdown_document(file, path, 0, len(file.lines))
 
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file."""
-        file = open_text(data, path)
-        front = read_front_matter(file.lines, path)
-        start = front.body_index if front else 0
-        lines, hidden, blocks = read_markdown(file.lines, start, len(file.lines))
-        title = first_heading(blocks)
-        yield ParsedDocument(
-            blocks=blocks,
-            declared=front.declared if front else {},
-            declared_at=front.declared_at if front else 1,
-            inferred={"title": title} if title else {},
-            lines=lines,
-            notes=(*file.notes, *(front.notes if front else ())),
-            hidden=hidden,
-        )
+
+def markdown_document(
+    file: TextFile, path: str, start: int, end: int, *, key: str = ""
+) -> ParsedDocument:
+    """The document of ``file.lines[start:end]``; it may begin with front matter.
+
+    Args:
+        file: the file.
+        path: its path, for messages.
+        start: the index of the first line.
+        end: the index after the last line.
+        key: the name of the document in a file of several.
+
+    Raises:
+        DocumentError: ``bad_front_matter``.
+    """
+    front = front_matter(file.lines, path, start, end)
+    lines, hidden, blocks = read_markdown(file.lines, front.body_index, end)
+    title = next((block.heading for block in blocks if block.level == 1), "")
+    return ParsedDocument(
+        blocks=blocks,
+        declared=front.declared,
+        declared_at=front.declared_at,
+        inferred={"title": title} if title else {},
+        key=key,
+        lines=lines,
+        notes=(*file.notes, *front.notes),
+        hidden=hidden,
+    )
 
 
 class MarkdownText(NamedTuple):
@@ -100,11 +116,6 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
         tokens = _block_parser().parse(text + "\n", environment)
     new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
     return MarkdownText(new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens)))
-
-
-def first_heading(blocks: Sequence[Block]) -> str:
-    """The plain words of the first heading of level 1, or ``""``."""
-    return next((block.heading for block in blocks if block.level == 1), "")
 
 
 def plain_words(markup: str) -> str:
@@ -175,4 +186,4 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
             yield "".join(_words(token.children or []))
 
 
-READER = MarkdownReader()
+READER = Reader("markdown", 3, _read)

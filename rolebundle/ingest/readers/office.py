@@ -1,22 +1,534 @@
-"""What the formats of Office Open XML share: their parts, colors and diagrams."""
+"""One walk over the text of office documents, whatever their format.
+
+A format is a table that says what its elements are, and a few methods that say how they look.
+"""
 
 from __future__ import annotations
 
-import colorsys
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
-from rolebundle.ingest.readers.extracted import HiddenTexts
-from rolebundle.ingest.readers.package import Package, local_name, number_in, properties_of
-from rolebundle.scan.hidden_style import Color, color
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind, row_line
+from rolebundle.ingest.readers.package import (
+    RELATION,
+    Package,
+    integer_in,
+    local_name,
+    number_in,
+    properties_of,
+)
+from rolebundle.scan.hidden_style import WHITE, Color, color
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+Look = Mapping[str, Any]
+"""What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
+whether it is ``hidden``, and ``away``, the kind of finding if something around it hides it; of a
+paragraph ``style`` (a name in lower case), ``level`` of a heading and ``label`` in a list."""
+Action = Callable[[Any, Any, Look, list[str]], None]
+"""What a walk does with an element inside of a paragraph; visible text is added to the list."""
 
+_SPACE = re.compile(r"[ \t\r\n]+")
+# Word shows these choices; others are replaced by their fallback.
+_KNOWN_CHOICES = re.compile(r"(?:w(?:p|ps|pg|pc|pi)|w(?:p)?1\d\w*|cx\d*|a14|am3d|aink|v|m|p1\d)")
 _UNSHOWN = re.compile(
     r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
     re.IGNORECASE,
 )
+_CODE_STYLES = frozenset(
+    ("code", "source code", "html preformatted", "preformatted text", "plain text", "macro")
+)
+_CONTENTS = re.compile(r"toc \d|table of figures")
+_WORD = re.compile(r"[^\W\d_]{2}")
+_INHERITED_BY_BOXES = ("fill", "away")
+_MAX_CELL_CHARS = 1_800
+_MAX_CELLS = 1_000_000
+_MAX_REPEATED, _MAX_BLANK = 100, 5
+_GROUP_CHARS = 1_000
+_MAX_HEADER_ROW = 10
+_MAX_COLUMNS = 16_384
+_MAX_EMPTY_CELLS = 100
+
+
+class Piece(NamedTuple):
+    """A paragraph with its look, or the rows of a table."""
+
+    text: str = ""
+    look: Look = MappingProxyType({})
+    rows: Sequence[Sequence[str]] = ()
+
+
+class Walk:
+    """Reads the parts of a document into blocks, and collects what it hides.
+
+    A format sets the names of its elements, all without their namespaces.
+    """
+
+    ACTIONS: ClassVar[Mapping[str, Action]] = {}
+    """What is done with elements. Elements that are not here are entered."""
+    PARAGRAPHS: ClassVar[frozenset[str]] = frozenset(("p",))
+    BLOCKS: ClassVar[frozenset[str]] = frozenset(("p", "tbl"))
+    """Paragraphs, tables and lists: what a text box contains."""
+    TABLE, ROW = "tbl", "tr"
+    CELLS: ClassVar[frozenset[str]] = frozenset(("tc",))
+    REPEATED = VALUE_TYPE = "none"
+    """The attributes of cells that say how often they are repeated, and what they are."""
+    IS_MIXED = False
+    """Whether all text between tags is text of the document."""
+    STREAMED: ClassVar[tuple[str, ...]] = ()
+    """The elements of the main part that are read one by one, so that the tree stays small."""
+    BODIES: ClassVar[frozenset[str]] = frozenset()
+    """The elements, with namespaces, whose children these are."""
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self.blocks = TextBlocks(package.too_large)
+        self.hidden = HiddenTexts()
+        self.relations: Mapping[str, tuple[str, str]] = {}
+        self.left_out = Counter[str]()
+        self.top: Look = {}
+        self._boxes: list[tuple[Any, Look]] = []
+        self._notes: list[tuple[str, Any]] = []
+        self._note_count = self._cell_count = 0
+        self._table: Any = None
+        self._table_look: Look = {}
+        self._rows: list[Sequence[str]] = []
+
+    # What a format defines
+
+    def look(self, element: Any, look: Look) -> Look:
+        """The look of a paragraph, table, row or cell in something that has ``look``."""
+        return look
+
+    def start_part(self, element: Any) -> None:
+        """Read a streamed element that is outside of the body."""
+
+    # The main part
+
+    def read_stream(self, part: str) -> None:
+        """Read a part, one block, or row of a table, at a time."""
+        for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
+            name, parent = local_name(element), element.getparent()
+            table = self._table_of(element) if name == self.ROW else None
+            if table is not None and table.getparent().tag in self.BODIES:
+                if table is not self._table:
+                    self._table, self._table_look = table, self.look(table, self.top)
+                    self.start_table(table, self._table_look)
+                self.top_row(element, self._table_look)
+                self.package.release(element)
+            elif parent is not None and parent.tag in self.BODIES:
+                if name == self.TABLE:
+                    self.end_table()
+                else:
+                    self.block(element)
+                self.package.release(element)
+            else:
+                self.start_part(element)
+
+    def block(self, element: Any) -> None:
+        """Read an element of the body that is no table."""
+        self.add(self.pieces(element, self.top))
+
+    def start_table(self, table: Any, look: Look) -> None:
+        """Begin a table of the body."""
+
+    def top_row(self, row: Any, look: Look) -> None:
+        """Read a row of a table of the body."""
+        self._rows.append(self.row(row, look))
+
+    def end_table(self) -> None:
+        """End the table whose rows were read."""
+        rows, self._rows, self._table = self._rows, [], None
+        self.add([Piece(rows=rows)])
+
+    def _table_of(self, element: Any) -> Any:
+        return next(element.iterancestors(f"{{*}}{self.TABLE}"), None)
+
+    # From pieces to blocks
+
+    def add(self, pieces: Iterable[Piece], anchor: str = "") -> None:
+        """Add the blocks of some pieces."""
+        for text, look, rows in pieces:
+            label, style, words = look.get("label", ""), look.get("style", ""), text.split()
+            if rows:
+                self._add_table(rows, anchor)
+            elif not words or _CONTENTS.fullmatch(style):
+                continue
+            elif style == "title" or look.get("level"):
+                number = "" if label.strip() == "-" else label
+                level = 0 if style == "title" else look["level"]
+                self.blocks.heading(f"{number} {text}", level, anchor)
+            elif label:
+                self.blocks.add("list", f"{label} {' '.join(words)}", anchor)
+            else:
+                self.blocks.add("code" if style in _CODE_STYLES else "paragraph", text, anchor)
+
+    def _add_table(self, rows: Sequence[Sequence[str]], anchor: str) -> None:
+        cells = [cell for row in rows for cell in row]
+        is_narrow = max(map(len, rows)) < 2
+        if not anchor and (is_narrow or max(map(len, cells), default=0) > _MAX_CELL_CHARS):
+            # It only places paragraphs on the page.
+            self.add(map(Piece, cells))
+        else:
+            self.blocks.table(rows, anchor)
+
+    def slide(
+        self, number: int, shapes: Iterable[tuple[bool, list[Piece]]], notes: Sequence[str]
+    ) -> None:
+        """Add a slide. It has a heading, so that it is not below that of another one.
+
+        Args:
+            number: its number, from 1.
+            shapes: for each whether it is a title, and what it contains.
+            notes: the paragraphs of the speaker notes.
+        """
+        title, pieces = "", list[Piece]()
+        for is_title, found in shapes:
+            if is_title and not title:
+                title = " ".join(piece.text for piece in found).strip()
+            else:
+                pieces += found
+        anchor = f"slide {number}"
+        if title or notes or any(piece.rows or piece.text.strip() for piece in pieces):
+            self.blocks.heading(title or f"Slide {number}", 1, anchor, is_title=bool(title))
+            self.add(pieces, anchor)
+        if notes:
+            anchor += ", speaker notes"
+            self.blocks.heading("Speaker notes", 2, anchor, is_title=False)
+            self.add(map(Piece, notes), anchor)
+
+    def page_margins(self, elements: Iterable[Any]) -> None:
+        """Add the texts at the head and foot of pages, each once, without page numbers."""
+        lines = [line for part in elements for line in self.lines(self.pieces(part, {}))]
+        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
+        if texts:
+            self.blocks.heading("Page header and footer", 1, is_title=False)
+            self.blocks.add("paragraph", "\n".join(texts))
+
+    def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
+        """The document that was read."""
+        notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
+        return self.blocks.document(properties, self.hidden, notes)
+
+    # From elements to pieces
+
+    def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
+        """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
+        name = local_name(element)
+        parts: list[str] = []
+        if name in self.PARAGRAPHS:
+            look = self.look(element, look)
+            self.inline(element, look, parts)
+            yield Piece("".join(parts), look)
+        elif name == self.TABLE:
+            yield Piece(rows=self._rows_of(element, self.look(element, look)))
+        elif name in self.ACTIONS:
+            self.ACTIONS[name](self, element, look, parts)
+            yield Piece("".join(parts))
+        else:
+            for child in children(element):
+                yield from self.pieces(child, look)
+        boxes, self._boxes = self._boxes, []
+        notes, self._notes = self._notes, []
+        for box, box_look in boxes:
+            yield from self.pieces(box, box_look)
+        for label, note in notes:
+            words = " ".join(self.lines(self.pieces(note, {}))).split()
+            yield Piece(" ".join([label, *words]) if words else "")
+
+    def inline(self, element: Any, look: Look, parts: list[str]) -> None:
+        """Add the visible text of a paragraph, or of a part of it."""
+        if self.IS_MIXED:
+            self.text(element.text, look, parts)
+        for child in children(element):
+            name = local_name(child)
+            if name in self.BLOCKS:
+                box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
+                self._boxes.append((child, box_look))
+            elif action := self.ACTIONS.get(name):
+                action(self, child, look, parts)
+            else:
+                self.inline(child, look, parts)
+            if self.IS_MIXED:
+                self.text(child.tail, look, parts)
+
+    def text(self, text: str | None, look: Look, parts: list[str]) -> None:
+        """Add a text to what is visible, or to what is hidden."""
+        if not text:
+            return
+        background = look.get("fill", WHITE)
+        kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
+        if kind:
+            self.hidden.add(kind, text)
+        else:
+            parts.append(_SPACE.sub(" ", text) if self.IS_MIXED else text)
+
+    def note(self, note: Any, look: Look, parts: list[str]) -> None:
+        """Add the number of a note, whose text follows the paragraph."""
+        if kind := hides_all(look):
+            self.hidden.add(kind, all_text(note))
+        else:
+            self._note_count += 1
+            parts.append(f"[{self._note_count}]")
+            self._notes.append((parts[-1], note))
+
+    def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
+        """The lines of some pieces, one for each paragraph or row."""
+        for text, look, rows in pieces:
+            if text.strip():
+                yield f"{look.get('label', '')} {text}".strip()
+            yield from (", ".join(filter(None, row)) for row in rows if any(row))
+
+    def _rows_of(self, table: Any, look: Look) -> list[list[str]]:
+        rows = table.iter(f"{{*}}{self.ROW}")
+        return [self.row(row, look) for row in rows if self._table_of(row) is table]
+
+    def row(self, row: Any, look: Look) -> list[str]:
+        """The visible text of the cells of a row."""
+        return [cell.text for cell in self.cells(row, self.look(row, look))]
+
+    def cells(self, row: Any, look: Look) -> list[Cell]:
+        """The cells of a row that has a look.
+
+        Raises:
+            DocumentError: all tables have too many.
+        """
+        cells: list[Cell] = []
+        column = 1
+        for element in row.iter(*(f"{{*}}{name}" for name in self.CELLS)):
+            if next(element.iterancestors(row.tag)) is row:
+                text = self.cell(element, look)
+                is_text = element.get(self.VALUE_TYPE, "string") == "string"
+                repeated = integer_in(element.get(self.REPEATED), 1)
+                # The cells to the right of a sheet's last column are one that is repeated.
+                count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
+                cells += [Cell(at, text, is_text) for at in range(column, column + count)]
+                column += repeated
+        self._cell_count += sum(bool(cell.text) for cell in cells)
+        if self._cell_count > _MAX_CELLS:
+            raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
+        return cells
+
+    def cell(self, cell: Any, look: Look) -> str:
+        """The visible text of a cell."""
+        look = self.look(cell, look)
+        return "\n".join(
+            line for child in children(cell) for line in self.lines(self.pieces(child, look))
+        )
+
+
+class Cell(NamedTuple):
+    """What a cell shows, its column from 1, and whether it is a text and no number or date."""
+
+    column: int
+    text: str
+    is_text: bool
+
+
+class Sheet:
+    """Groups the rows of a sheet into blocks whose anchor names their rows.
+
+    A group ends after about a thousand characters, or at a row whose hash says so. So an insertion
+    does not move the ends of all groups below it.
+
+    Args:
+        walk: gets the blocks, and what hidden rows and columns contain.
+        name: the name of the sheet.
+        is_shown: whether people see the sheet.
+    """
+
+    def __init__(self, walk: Walk, name: str, *, is_shown: bool) -> None:
+        self._walk, self._name, self._is_shown = walk, name, is_shown
+        self._hidden_columns: set[int] = set()
+        self._header = ""
+        self._rows: list[tuple[int, str]] = []
+        self._chars = self._count = self._last = self._widest = 0
+        self._has_numbers = self._is_begun = False
+        self._walk.left_out["hidden sheets"] += not is_shown
+
+    def hide_columns(self, first: int, last: int) -> None:
+        """Hide some columns, before the first row is added."""
+        self._hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
+
+    def add(self, number: int, cells: Sequence[Cell], *, is_hidden: bool) -> None:
+        """Add a row.
+
+        Args:
+            number: its number, from 1.
+            cells: its cells; blank ones may be missing.
+            is_hidden: whether it is hidden.
+        """
+        cells = [cell for cell in cells if cell.text.strip()]
+        self._widest = max(self._widest, *(cell.column for cell in cells), 0)
+        self._walk.left_out["hidden rows"] += is_hidden and self._is_shown and bool(cells)
+        shown: list[Cell] = []
+        concealed: list[Cell] = []
+        for cell in sorted(cells):
+            hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
+            (concealed if hides else shown).append(cell)
+        self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
+        line = row_line(self._aligned(shown))
+        if not line:
+            return
+        is_text = [cell.is_text for cell in shown]
+        self._count += 1
+        # A row of texts is the header of a table: at the top, or below an empty row if there were
+        # numbers above it.
+        is_top = not self._header and self._count <= _MAX_HEADER_ROW
+        is_other = self._has_numbers and number > self._last + 1
+        if (is_top or is_other) and len(is_text) > 1 and all(is_text):
+            if is_other:
+                self._end_group()
+            self._header, self._has_numbers = line, False
+        elif self._chars + len(line) > _GROUP_CHARS or (
+            self._chars > _GROUP_CHARS // 4
+            and blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] < 16
+        ):
+            self._end_group()
+        self._has_numbers |= not all(is_text)
+        self._last = number
+        self._rows.append((number, line))
+        self._chars += len(line) + 1
+
+    def _aligned(self, cells: Sequence[Cell]) -> list[str]:
+        """The texts of cells, with empty ones for the shown columns between them."""
+        values: list[str] = []
+        last = 0
+        for column, text, _ in cells:
+            between = range(last + 1, column)
+            # A far cell is not far from its neighbours in a line of text.
+            if len(values) + len(between) < _MAX_EMPTY_CELLS:
+                values += ["" for at in between if at not in self._hidden_columns]
+            values.append(text)
+            last = column
+        return values
+
+    def end(self) -> None:
+        """Add the last rows."""
+        self._end_group()
+        # Without those at the right of all cells, which many people hide.
+        count = sum(column <= self._widest for column in self._hidden_columns)
+        self._walk.left_out["hidden columns"] += count
+
+    def _end_group(self) -> None:
+        if not self._rows:
+            return
+        first, last = self._rows[0][0], self._rows[-1][0]
+        rows = f"row {first}" if first == last else f"rows {first}-{last}"
+        anchor = f"sheet {self._name}, {rows}"
+        if not self._is_begun:
+            self._walk.blocks.heading(self._name, 1, anchor, is_title=False)
+        self._is_begun = True
+        self._walk.blocks.add(
+            "table", "\n".join(line for _, line in self._rows), anchor, self._header
+        )
+        self._walk.blocks.end_block()
+        self._rows, self._chars = [], 0
+
+
+@dataclass
+class Styles:
+    """The looks of the styles of a document.
+
+    Args:
+        elements: the styles by a key.
+        parent_of: the key of the style on which a style is based.
+        own_look: what a style itself sets.
+    """
+
+    elements: Mapping[Any, Any]
+    parent_of: Callable[[Any], Any]
+    own_look: Callable[[Any], Look]
+    _looks: dict[Any, Look] = field(default_factory=dict)
+
+    def look(self, key: Any) -> Look:
+        """What a style and those on which it is based set."""
+        chain: dict[Any, Any] = {}
+        while key in self.elements and key not in self._looks and key not in chain:
+            chain[key] = self.elements[key]
+            key = self.parent_of(chain[key])
+        look = self._looks.get(key, {})
+        for below, element in reversed(chain.items()):
+            look = self._looks[below] = {**look, **self.own_look(element)}
+        return look
+
+
+def children(element: Any) -> Any:
+    """The elements inside of an element; of an alternative those that Word shows."""
+    if local_name(element) != "AlternateContent":
+        return element
+    for option in element:
+        required = option.get("Requires", "").split()
+        if local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
+            return option
+    return ()
+
+
+def hides_all(look: Look) -> str:
+    """How a look hides everything, whatever its colors and size; empty if it does not."""
+    is_hidden = look.get("hidden") or look.get("vanish")
+    return look.get("away") or ("invisible_element" if is_hidden else "")
+
+
+def all_text(element: Any) -> str:
+    """The text of an element, visible or not."""
+    paragraphs = element.iter("{*}p", "{*}h")
+    return " ".join("".join(part.itertext()) for part in paragraphs) or "".join(element.itertext())
+
+
+# Actions
+
+
+def mark(text: str) -> Action:
+    """An element that stands for a text."""
+
+    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+        parts += () if hides_all(look) else (text,)
+
+    return action
+
+
+def hides(kind: str) -> Action:
+    """An element whose text people do not see."""
+
+    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+        look = {**look, "away": kind}
+        if not walk.IS_MIXED:
+            walk.text(element.text, look, parts)
+        walk.inline(element, look, parts)
+
+    return action
+
+
+def skip(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element without text of the document."""
+
+
+def text_of(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element that contains text only."""
+    walk.text(element.text, look, parts)
+
+
+def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """An element with the description of a picture."""
+    for key in ("descr", "title"):
+        walk.hidden.add("alt_text", element.get(key, ""))
+
+
+def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    """A diagram: one line for each of its points."""
+    data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
+    points = walk.package.parse(data).iter("{*}pt")
+    texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
+    lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
+    walk.text(lines and f"\n{lines}\n", look, parts)
+
+
+# Office Open XML
 
 Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
@@ -28,7 +540,7 @@ def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str,
     Args:
         package: the file.
         default: the usual name of the main part.
-        hidden: gets the comments.
+        hidden: gets comments and properties that people define, which no reader shows.
 
     Raises:
         ValueError: there is no main part.
@@ -37,87 +549,47 @@ def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str,
     main = kinds.get("officeDocument", default)
     if main not in package:
         raise ValueError(f"it has no {main}")
-    for text in _comments(package):
-        hidden.add("comment", text, is_usual=True)
+    for name in filter(_UNSHOWN.search, package.names()):
+        hidden.add("comment", " ".join(package.parse(name).itertext()))
     return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
-
-
-def _comments(package: Package) -> Iterator[str]:
-    """The texts of comments and of properties that people define, which no reader shows."""
-    for name in package.names():
-        if _UNSHOWN.search(name):
-            text = " ".join(" ".join(package.parse(name).itertext()).split())
-            if text:
-                yield text
 
 
 def theme_of(package: Package, name: str) -> Theme:
     """The colors of the theme in the member ``name``."""
-    scheme = next(package.parse(name).iter(f"{_A}clrScheme"), ())
-    colors = {}
-    for entry in scheme:
-        for value in entry:
-            found = hex_color(value.get("lastClr") or value.get("val"))
-            if found is not None:
-                colors[local_name(entry)] = found
-    return colors
+    return {
+        local_name(entry): found
+        for entry in next(package.parse(name).iter("{*}clrScheme"), ())
+        for value in entry
+        if (found := hex_color(value.get("lastClr") or value.get("val")))
+    }
 
 
 def hex_color(value: str | None) -> Color | None:
     """A color of six or, with the opacity first, eight hexadecimal digits."""
-    if value and len(value) == 8:
-        value = value[2:]
-    return color(f"#{value.lower()}") if value and len(value) == 6 else None
+    return color(f"#{value[-6:].lower()}") if value and len(value) in {6, 8} else None
 
 
 def fill_color(fill: Any, theme: Theme) -> Color | None:
-    """The color of an ``a:solidFill``; ``None`` if it is not known."""
+    """The color of an ``a:solidFill``; ``None`` if it is not known, as of one that is changed."""
     for value in fill:
-        name = local_name(value)
-        if name == "srgbClr":
-            found = hex_color(value.get("val"))
-        elif name == "schemeClr":
-            found = theme.get(value.get("val", ""))
-        elif name == "sysClr":
-            found = hex_color(value.get("lastClr"))
-        elif name == "prstClr":
-            found = color(value.get("val", "").lower())
-        else:
-            found = None
-        return None if found is None else _changed(found, value)
+        name = value.get("val", "")
+        found = theme.get(name) or hex_color(value.get("lastClr") or name) or color(name.lower())
+        for change in value:
+            if local_name(change) != "alpha":
+                return None
+            opacity = number_in(change.get("val"), 100_000) / 100_000
+            found = found and found._replace(alpha=opacity)
+        return found
     return None
 
 
-def _changed(found: Color, value: Any) -> Color:
-    """A color with its changes of lightness and opacity."""
-    red, green, blue, alpha = found
-    for change in value:
-        name, amount = local_name(change), number_in(change.get("val"), 100_000) / 100_000
-        if name == "alpha":
-            alpha = amount
-        elif name in {"lumMod", "lumOff"}:
-            hue, light, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
-            light = light * amount if name == "lumMod" else light + amount
-            rgb = colorsys.hls_to_rgb(hue, min(max(light, 0.0), 1.0), saturation)
-            red, green, blue = (255 * channel for channel in rgb)
-        elif name == "shade":
-            red, green, blue = (channel * amount for channel in (red, green, blue))
-        elif name == "tint":
-            red, green, blue = (255 - (255 - channel) * amount for channel in (red, green, blue))
-    return Color(red, green, blue, alpha)
-
-
-def diagram_text(root: Any) -> str:
-    """The texts of a diagram, one line for each of its points."""
-    lines = []
-    for point in root.iter():
-        if local_name(point) == "pt" and point.get("type", "node") in {"node", "asst"}:
-            text = " ".join("".join(_texts(point)).split())
-            if text:
-                lines.append(text)
-    return "\n".join(lines)
-
-
-def _texts(element: Any) -> Iterator[str]:
-    for part in element.iter(f"{_A}t", f"{_A}p"):
-        yield (part.text or "") if part.tag == f"{_A}t" else " "
+def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
+    """Whether a shape is filled, and its color if it is known."""
+    for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
+        name = local_name(part)
+        if name.endswith("Fill"):
+            return name != "noFill", fill_color(part, theme) if name == "solidFill" else None
+    style = shape.find("{*}style/{*}fillRef")
+    if style is not None and style.get("idx", "0") != "0":
+        return True, fill_color(style, theme)
+    return False, None

@@ -7,527 +7,341 @@ tree.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import (
-    HiddenTexts,
-    SheetBlocks,
-    TextBlocks,
-    hidden_kind,
-)
-from rolebundle.ingest.readers.opendocument_styles import (
-    DRAW,
-    FO,
-    NAMES,
-    PRESENTATION,
-    STYLE,
-    TABLE,
-    TEXT,
-    Look,
-    Styles,
-    centimetres,
-)
+from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
     PackageReader,
     integer_in,
     local_name,
+    number_in,
     properties_of,
 )
-from rolebundle.scan.hidden_style import WHITE
+from rolebundle.scan.hidden_style import color
 
-_OFFICE = f"{{{NAMES}office:1.0}}"
-_SVG = f"{{{NAMES}svg-compatible:1.0}}"
-_P, _H, _LIST = f"{TEXT}p", f"{TEXT}h", f"{TEXT}list"
-_TABLE_TAG, _ROW, _PAGE = f"{TABLE}table", f"{TABLE}table-row", f"{DRAW}page"
-_BODIES = frozenset(_OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing"))
-_INDEXES = frozenset(
+_NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
+_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _SVG, _FO = (
+    f"{{{_NAMES}{name}:1.0}}"
+    for name in (
+        "office text table drawing style presentation svg-compatible xsl-fo-compatible"
+    ).split()
+)
+_HIDDEN: Look = {"hidden": True}
+_LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
+_CENTIMETRES = {"cm": 1, "mm": 0.1, "in": 2.54, "pt": 0.0353, "pc": 0.423, "px": 0.0265, None: 1}
+_FONT_SIZE = 12.0  # points
+_MAX_SHARE = 5  # percent
+_MIN_SIDE = 0.04  # centimetres
+_MIN_HEIGHT = 0.07
+_FAR = 100.0
+_INDEXES = (
     "table-of-content illustration-index table-index object-index user-index alphabetical-index"
-    " bibliography".split()
-)
-_STREAMED = (
-    f"{_OFFICE}automatic-styles",
-    *(_P, _H, _LIST, _TABLE_TAG, _ROW, _PAGE),
-    *(f"{TEXT}{name}" for name in ("section", "tracked-changes", *sorted(_INDEXES))),
-    *(f"{DRAW}{name}" for name in ("frame", "custom-shape", "g", "rect")),
-)
-_CELLS = frozenset((f"{TABLE}table-cell", f"{TABLE}covered-table-cell"))
-_CODE_STYLES = frozenset(("preformatted_20_text", "source_20_code", "code"))
-_SPACE = re.compile(r"[ \t\r\n]+")
+    " bibliography"
+).split()
+_DRAWN = (
+    "frame custom-shape g rect circle ellipse line connector polygon polyline path caption"
+    " regular-polygon measure control"
+).split()
+_SURROUNDINGS = frozenset(("footer", "date-time", "page-number", "header"))
 _MAX_REPEATED = 100
-_MAX_CELLS = 1_000_000
-_MAX_LIST_LEVEL = 10
-_FAR = 100.0  # centimetres
 
 
-def _document(package: Package) -> ParsedDocument:
-    # Not parsed: in old files its namespace is only declared in a DTD, which is not read.
-    if b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise package.encrypted()
-    if "content.xml" not in package:
-        raise ValueError("it has no content.xml")
-    walk = _Walk(package)
-    walk.content()
-    walk.headers_and_footers()
-    meta = package.parse("meta.xml").find(f"{_OFFICE}meta")
-    properties = properties_of(() if meta is None else meta)
-    return walk.blocks.document(properties, walk.hidden, walk.notes())
+# Looks
 
 
-class _Walk:
-    """Reads a document into blocks."""
+def _centimetres(value: str | None) -> float | None:
+    """A length in centimetres; ``None`` if it is missing or malformed."""
+    match = _LENGTH.fullmatch(value or "")
+    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
+
+
+def _style_look(style: Any) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    for properties in style:
+        values = {key.rpartition("}")[2]: value for key, value in properties.attrib.items()}
+        if values.get("display") == "false" or values.get("visibility") == "hidden":
+            look["hidden"] = True
+        if local_name(properties) == "text-properties":
+            look |= _text_look(values)
+        if local_name(properties) == "paragraph-properties":
+            height = _centimetres(values.get("line-height"))
+            look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
+        background = values.get("background-color", "transparent")
+        if values.get("fill", "none") != "none":
+            background = values.get("fill-color", "") if values["fill"] == "solid" else ""
+        if background != "transparent":
+            look["fill"] = color(background.lower())
+    return look
+
+
+def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
+    look: dict[str, Any] = {}
+    if "display" in values:
+        look["vanish"] = values["display"] == "none"
+    size = values.get("font-size", "")
+    if size.endswith("%"):
+        look["size"] = _FONT_SIZE * number_in(size[:-1], 100) / 100
+    elif (length := _centimetres(size)) is not None:
+        look["size"] = length / _CENTIMETRES["pt"]
+    # LibreOffice writes an opacity of 0 for texts in the automatic color.
+    is_automatic = values.get("use-window-font-color") == "true"
+    if is_automatic or "color" in values:
+        look["color"] = None if is_automatic else color(values["color"].lower())
+    shares = [values.get("text-scale", ""), "" if is_automatic else values.get("opacity", "")]
+    if any(number_in(share.rstrip("%"), 100) <= _MAX_SHARE for share in shares):
+        look["hidden"] = True
+    return look
+
+
+# The document
+
+
+class _OpenDocument(Walk):
+    """Reads the content of a document."""
+
+    PARAGRAPHS = frozenset(("p", "h"))
+    BLOCKS = frozenset(("p", "h", "list", "table"))
+    TABLE, ROW = "table", "table-row"
+    CELLS = frozenset(("table-cell", "covered-table-cell"))
+    REPEATED, VALUE_TYPE = f"{_TABLE}number-columns-repeated", f"{_OFFICE}value-type"
+    IS_MIXED = True
+    STREAMED = (
+        *("automatic-styles", "p", "h", "list", "table", "table-row", "page", "section"),
+        *("tracked-changes", *_INDEXES, *_DRAWN),
+    )
+    BODIES = frozenset(
+        _OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing")
+    )
 
     def __init__(self, package: Package) -> None:
-        self.blocks = TextBlocks(package.too_large)
-        self.hidden = HiddenTexts()
-        self._package = package
-        self._styles = Styles()
+        super().__init__(package)
         self._root = package.parse("styles.xml")
-        self._styles.add(self._root)
-        self._notes: list[str] = []
-        self._note_count = self._cell_count = 0
-        self._boxes: list[tuple[Any, Look]] = []
-        self._left_out = Counter[str]()
+        self._style_elements: dict[tuple[str, str], Any] = {}
+        self._styles = office.Styles(self._style_elements, _parent_of, _style_look)
+        self._lists: dict[str, Any] = {}
+        self._add_styles(self._root)
+        pages = self._root.iter(f"{_STYLE}page-layout-properties")
+        self._page: Mapping[str, str] = dict(next(pages, self._root).attrib)
         self._pages = 0
-        # The table whose rows are being read.
-        self._table: Any = None
-        self._columns: list[bool] = []
-        self._rows: list[list[str]] = []
-        self._sheet: SheetBlocks | None = None
+        self._sheet: Sheet | None = None
         self._row_number = 0
 
-    def notes(self) -> list[str]:
-        """What was left out."""
-        return [f"{kind} left out: {count}" for kind, count in self._left_out.items() if count]
+    def read(self) -> ParsedDocument:
+        """The document."""
+        # Not parsed: in old files its namespace is only declared in a DTD, which is not read.
+        if b"encryption-data" in self.package.read("META-INF/manifest.xml"):
+            raise self.package.encrypted()
+        if "content.xml" not in self.package:
+            raise ValueError("it has no content.xml")
+        self.read_stream("content.xml")
+        if not self._sheet and not self._pages:
+            self.page_margins(self._headers_and_footers())
+        meta = self.package.parse("meta.xml").find(f"{_OFFICE}meta")
+        return self.document(properties_of(() if meta is None else meta))
 
-    def content(self) -> None:
-        """Read the body."""
-        for element in self._package.stream("content.xml", *_STREAMED):
-            parent = element.getparent()
-            if element.tag == f"{_OFFICE}automatic-styles":
-                self._styles.add(element)
-            elif element.tag == _ROW:
-                table = _table_of(element)
-                if table is None or table.getparent().tag not in _BODIES:
-                    continue
-                self._top_row(element, table)
-                self._package.release(element)
-            elif parent is not None and parent.tag in _BODIES:
-                if element.tag == _TABLE_TAG:
-                    self._end_table(element)
-                elif element.tag == _PAGE:
-                    self._page(element)
-                else:
-                    self._block(element, {})
-                self._package.release(element)
+    def start_part(self, element: Any) -> None:
+        """See Walk: the styles of the content."""
+        if local_name(element) == "automatic-styles":
+            self._add_styles(element)
 
-    def headers_and_footers(self) -> None:
-        """Add the texts at the head and foot of the pages that the document uses, each once."""
-        used = self._styles.used_masters() | {"Standard", "Default"}
-        lines: list[str] = []
-        for master in self._root.iter(f"{STYLE}master-page"):
-            if master.get(f"{STYLE}name") not in used or self._sheet or self._pages:
-                continue
-            for part in master:
-                name = local_name(part)
-                if name.startswith(("header", "footer")) and part.get(f"{STYLE}display") != "false":
-                    lines += self._block_text(part, {}).split("\n")
-        self.blocks.page_margins(lines)
+    def _add_styles(self, root: Any) -> None:
+        for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
+            key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
+            self._style_elements[key] = style
+        for style in root.iter(f"{_TEXT}list-style"):
+            self._lists[style.get(f"{_STYLE}name", "")] = style
 
-    def _block(self, element: Any, look: Look) -> None:  # noqa: PLR0912
+    def _look(self, family: str, element: Any, names: str = _TEXT) -> Look:
+        """The look that the style of an element sets."""
+        return self._styles.look((family, element.get(f"{names}style-name", "")))
+
+    def _headers_and_footers(self) -> Iterator[Any]:
+        """The head and foot of the pages that a text uses."""
+        attribute = f"{_STYLE}master-page-name"
+        used = {style.get(attribute) for style in self._style_elements.values()}
+        for master in self._root.iter(f"{_STYLE}master-page"):
+            if master.get(f"{_STYLE}name") in used | {"Standard", "Default"}:
+                for part in master:
+                    is_margin = local_name(part).startswith(("header", "footer"))
+                    if is_margin and part.get(f"{_STYLE}display") != "false":
+                        yield part
+
+    def look(self, element: Any, look: Look) -> Look:
+        """See Walk."""
         name = local_name(element)
-        if element.tag in {_P, _H}:
-            self._paragraph(element, look)
-        elif element.tag == _LIST:
-            self._list(element, look, 1, "")
-        elif name == "tracked-changes":
-            for change in element.iter(f"{TEXT}deletion"):
-                self.hidden.add("tracked_deletion", _all_text(change), is_usual=True)
-        elif name == "section":
-            style = self._styles.look("section", element.get(f"{TEXT}style-name"))
-            if element.get(f"{TEXT}display") in {"none", "condition"} or style.get("hidden"):
-                self.hidden.add("invisible_element", _all_text(element))
-            else:
-                for child in element:
-                    self._block(child, {**look, **style})
-        elif element.tag == _TABLE_TAG:
-            self._whole_table(element)
-        elif name in _INDEXES:
-            pass  # its entries are headings of the document
-        elif element.tag.startswith(DRAW):
-            self._drawing(element, look)
-            self._add_side_texts("")
-        elif name in {"numbered-paragraph", "list-item", "list-header"}:
-            for child in element:
-                self._block(child, look)
+        if element.tag.startswith(_TABLE):
+            own = dict(self._look(name, element, _TABLE))
+            own["collapsed"] = own.pop("hidden", False) or _is_collapsed(element)
+            if name == "covered-table-cell":
+                own["away"] = "invisible_element"
+            elif own["collapsed"] and not self._sheet:
+                own["away"] = "hidden_cells"
+            # A template of a slide's table has colors that are not known here.
+            return {**({"fill": None} if self._pages else {}), **look, **own}
+        style = self._base_style(element.get(f"{_TEXT}style-name", ""))
+        own = {**self._look("paragraph", element), "style": style}
+        if name == "h" or style == "heading":
+            own["level"] = integer_in(element.get(f"{_TEXT}outline-level"), 1)
+        for part in element.iter(f"{_TEXT}hidden-paragraph"):
+            own |= _HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
+        return {**look, **own}
 
-    def _paragraph(self, element: Any, look: Look, label: str = "", anchor: str = "") -> None:
-        full_text = self._text_of(element, look)
-        text = full_text.strip()
-        base = self._styles.base_name(element.get(f"{TEXT}style-name"))
-        if text:
-            if element.tag == _H or base in {"title", "heading"}:
-                is_title = base == "title"
-                level = 1 if is_title else integer_in(element.get(f"{TEXT}outline-level"), 1)
-                self.blocks.heading(f"{label} {text}".strip(" -"), level, anchor)
-            elif label:
-                self.blocks.add("list", f"{label} {' '.join(text.split())}", anchor)
-            elif base in _CODE_STYLES:
-                self.blocks.add("code", full_text, anchor)
-            else:
-                self.blocks.add("paragraph", text, anchor)
-        self._add_side_texts(anchor)
+    def _base_style(self, name: str) -> str:
+        """The name of a paragraph's style; of an automatic one, that of its parent."""
+        if re.fullmatch(r"P\d+", name) and ("paragraph", name) in self._style_elements:
+            name = _parent_of(self._style_elements["paragraph", name])[1]
+        return name.replace("_20_", " ").lower()
 
-    def _add_side_texts(self, anchor: str) -> None:
-        """Add the text boxes and notes of a paragraph."""
-        boxes, self._boxes = self._boxes, []
-        notes, self._notes = self._notes, []
-        for box, look in boxes:
-            for child in box:
-                if anchor and child.tag in {_P, _H}:
-                    self._paragraph(child, look, anchor=anchor)
-                else:
-                    self._block(child, look)
-        for note in notes:
-            self.blocks.add("paragraph", note, anchor)
-
-    def _list(self, element: Any, look: Look, level: int, style: str, anchor: str = "") -> None:
-        style = element.get(f"{TEXT}style-name") or style
-        definition = self._styles.list_level(style, level)
-        is_numbered = definition is not None and local_name(definition).endswith("number")
-        suffix = definition.get(f"{STYLE}num-suffix", ".") if is_numbered else ""
-        form = definition.get(f"{STYLE}num-format", "1") if is_numbered else ""
-        number = 0
+    def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
+        """See Walk. The label of a list's item is that of its first paragraph."""
+        if element.tag != f"{_TEXT}list":
+            yield from super().pieces(element, look)
+            return
+        level = look.get("list_level", 0) + 1
+        style = element.get(f"{_TEXT}style-name") or look.get("list", "")
+        look = {**look, "list_level": level, "list": style}
+        forms = (
+            form for form in self._lists.get(style, ()) if form.get(f"{_TEXT}level") == str(level)
+        )
+        form = next(forms, element)
+        has_numbers = local_name(form).endswith("number") and form.get(f"{_STYLE}num-format") == "1"
+        suffix = form.get(f"{_STYLE}num-suffix", ".")
+        indent, number = "  " * (level - 1), 0
         for item in element:
-            if local_name(item) not in {"list-item", "list-header"}:
-                continue
-            is_first = True
+            is_numbered = has_numbers and local_name(item) == "list-item"
             for child in item:
-                if child.tag == _LIST and level < _MAX_LIST_LEVEL:
-                    self._list(child, look, level + 1, style, anchor)
-                elif child.tag in {_P, _H}:
-                    mark = "  " * (level - 1) + "-"
-                    if is_first and form == "1" and local_name(item) == "list-item":
-                        number += 1
-                        mark = "  " * (level - 1) + f"{number}{suffix}"
-                    is_first = False
-                    self._paragraph(child, look, mark, anchor)
+                if local_name(child) in self.PARAGRAPHS:
+                    number += is_numbered
+                    mark = f"{number}{suffix}" if is_numbered else "-"
+                    is_numbered = False
+                    yield from self.pieces(child, {**look, "label": indent + mark})
                 else:
-                    self._block(child, look)
-
-    # Text inside of paragraphs
-
-    def _text_of(self, element: Any, look: Look) -> str:
-        """The visible text of a paragraph. Its text boxes and notes are kept for later."""
-        own = self._styles.look("paragraph", element.get(f"{TEXT}style-name"))
-        look = {**look, **own} if own else look
-        for part in element.iter(f"{TEXT}hidden-paragraph") if len(element) else ():
-            if part.get(f"{TEXT}is-hidden") == "true":
-                look = {**look, "hidden": True}
-        parts: list[str] = []
-        self._inline(element, look, parts)
-        return "".join(parts)
-
-    def _inline(self, element: Any, look: Look, parts: list[str]) -> None:  # noqa: PLR0912
-        self._add(element.text, look, parts)
-        for child in element:
-            name = local_name(child)
-            if name == "s":
-                count = integer_in(child.get(f"{TEXT}c"), 1)
-                parts.append(" " * min(count, _MAX_REPEATED))
-            elif name == "tab":
-                parts.append("\t")
-            elif name == "line-break":
-                parts.append("\n")
-            elif name == "span":
-                own = self._styles.look("text", child.get(f"{TEXT}style-name"))
-                self._inline(child, {**look, **own}, parts)
-            elif name == "note":
-                self._note(child, parts, look)
-            elif name == "annotation":
-                self.hidden.add("comment", _all_text(child), is_usual=True)
-            elif name in {"hidden-text", "variable-set", "user-field-get"}:
-                hides = (
-                    child.get(f"{TEXT}is-hidden") == "true" or child.get(f"{TEXT}display") == "none"
-                )
-                self._inline(child, {**look, "hidden": True} if hides else look, parts)
-            elif name == "ruby":
-                for base in child.findall(f"{TEXT}ruby-base"):
-                    self._inline(base, look, parts)
-            elif name == "script":
-                self.hidden.add("field_code", _all_text(child), is_usual=True)
-            elif isinstance(child.tag, str) and child.tag.startswith(DRAW):
-                if name == "a":
-                    for part in child:
-                        self._drawing(part, look)
-                else:
-                    self._drawing(child, look)
-            elif child.tag == f"{_OFFICE}binary-data" or name in {"desc", "title"}:
-                pass
-            elif name:
-                self._inline(child, look, parts)
-            self._add(child.tail, look, parts)
-
-    def _add(self, text: str | None, look: Look, parts: list[str]) -> None:
-        if not text:
-            return
-        if look.get("hidden"):
-            kind = "invisible_element"
-        else:
-            kind = hidden_kind(look.get("color"), look.get("fill", WHITE), look.get("size"))
-        if kind:
-            self.hidden.add(kind, text)
-        else:
-            # White space collapses; more than one space is an element.
-            parts.append(_SPACE.sub(" ", text))
-
-    def _note(self, note: Any, parts: list[str], look: Look) -> None:
-        body = note.find(f"{TEXT}note-body")
-        if look.get("hidden"):
-            self.hidden.add("invisible_element", _all_text(note))
-        elif body is not None:
-            self._note_count += 1
-            label = f"[{self._note_count}]"
-            parts.append(label)
-            text = " ".join(self._block_text(body, {}).split())
-            if text:
-                self._notes.append(f"{label} {text}")
-
-    def _drawing(self, element: Any, look: Look) -> None:
-        """A picture, a shape or a text box."""
-        name = local_name(element)
-        if name in {"desc", "title"} and element.tag.startswith(_SVG):
-            self.hidden.add("alt_text", element.text or "", is_usual=True)
-            return
-        style = self._styles.look("graphic", element.get(f"{DRAW}style-name"))
-        box = [centimetres(element.get(_SVG + key)) for key in ("x", "y", "width", "height")]
-        is_far = any(place is not None and abs(place) > _FAR for place in box[:2])
-        is_flat = any(side is not None and side < 0.04 for side in box[2:]) and name == "frame"
-        if look.get("hidden") or style.get("hidden") or is_far or is_flat:
-            kind = "off_screen_element" if is_far else "invisible_element"
-            self.hidden.add(kind, _all_text(element))
-            return
-        # The look of a text does not depend on the paragraph in which its box is anchored.
-        inner = {key: style[key] for key in ("fill",) if key in style}
-        if name == "text-box":
-            self._boxes.append((element, {key: look[key] for key in ("fill",) if key in look}))
-            return
-        if any(child.tag in {_P, _H, _LIST} for child in element):
-            self._boxes.append((element, inner))
-        for child in element:
-            if isinstance(child.tag, str) and child.tag.startswith((DRAW, _SVG)):
-                self._drawing(child, inner)
-
-    def _block_text(self, element: Any, look: Look) -> str:
-        """The visible text of an element with blocks, one line for each paragraph."""
-        lines = []
-        for child in element:
-            if child.tag in {_P, _H}:
-                lines.append(self._text_of(child, look))
-                boxes, self._boxes = self._boxes, []
-                lines += [self._block_text(box, box_look) for box, box_look in boxes]
-                notes, self._notes = self._notes, []
-                lines += notes
-            elif child.tag == _LIST or local_name(child) in {"list-item", "list-header", "section"}:
-                text = self._block_text(child, look)
-                lines.append(f"- {text}" if local_name(child) == "list-item" else text)
-            elif child.tag == _TABLE_TAG:
-                rows = [self._row_cells(row) for row in child.iter(_ROW)]
-                lines += [", ".join(filter(None, row)) for row in rows]
-        return "\n".join(line for line in lines if line.strip())
+                    yield from self.pieces(child, look)
 
     # Tables and sheets
 
-    def _whole_table(self, table: Any) -> None:
-        columns = _hidden_columns(table)
-        rows = [self._cells(row, columns)[0] for row in table.iter(_ROW) if _table_of(row) is table]
-        self._text_table(rows)
+    def start_table(self, table: Any, look: Look) -> None:
+        """See Walk."""
+        if table.getparent().tag == f"{_OFFICE}spreadsheet":
+            name = table.get(f"{_TABLE}name", "")
+            self._sheet, self._row_number = Sheet(self, name, is_shown=not look["collapsed"]), 1
+            first = 1
+            for column in table.iter(f"{_TABLE}table-column"):
+                last = first + integer_in(column.get(self.REPEATED), 1) - 1
+                if _is_collapsed(column):
+                    self._sheet.hide_columns(first, last)
+                first = last + 1
 
-    def _text_table(self, rows: Sequence[Sequence[str]]) -> None:
-        if max(map(len, rows), default=0) < 2:
-            for row in rows:
-                for cell in row:
-                    self.blocks.add("paragraph", cell)
-        else:
-            self.blocks.table(rows)
-
-    def _top_row(self, row: Any, table: Any) -> None:
-        """A row of a table that is not inside of anything else."""
-        if table is not self._table:
-            self._table, self._columns, self._rows = table, _hidden_columns(table), []
-            self._row_number = 0
-            self._sheet = None
-            if table.getparent().tag == f"{_OFFICE}spreadsheet":
-                self._sheet = SheetBlocks(self.blocks, table.get(f"{TABLE}name", ""))
-                if self._is_hidden_table(table):
-                    self._left_out["hidden sheets"] += 1
+    def top_row(self, row: Any, look: Look) -> None:
+        """See Walk."""
         if self._sheet is None:
-            self._rows.append(self._cells(row, self._columns)[0])
+            super().top_row(row, look)
             return
-        self._row_number += 1
-        number = self._row_number
-        self._row_number += integer_in(row.get(f"{TABLE}number-rows-repeated"), 1) - 1
-        if self._is_hidden_table(table):
-            self.hidden.add("hidden_cells", _all_text(row), is_usual=True)
-            return
-        cells, is_text = self._cells(row, self._columns)
-        self._sheet.add(number, cells, is_text)
+        look = self.look(row, look)
+        self._sheet.add(self._row_number, self.cells(row, look), is_hidden=look["collapsed"])
+        self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
 
-    def _end_table(self, table: Any) -> None:
-        if table is self._table:
-            if self._sheet is None:
-                self._text_table(self._rows)
-            else:
-                self._sheet.end()
-        self._table, self._rows = None, []
-
-    def _is_hidden_table(self, table: Any) -> bool:
-        return bool(self._styles.look("table", table.get(f"{TABLE}style-name")).get("hidden"))
-
-    def _row_cells(self, row: Any) -> list[str]:
-        """The visible cells of a row of a table without hidden columns."""
-        return self._cells(row, ())[0]
-
-    def _cells(self, row: Any, hidden_columns: Sequence[bool]) -> tuple[list[str], list[bool]]:
-        """The visible cells of a row, and for each whether it is a text."""
-        style = self._styles.look("table-row", row.get(f"{TABLE}style-name"))
-        visibility = row.get(f"{TABLE}visibility", "visible")
-        if visibility in {"collapse", "filter"} or style.get("hidden"):
-            if text := _all_text(row):
-                self._left_out["hidden rows"] += 1
-                self.hidden.add("hidden_cells", text, is_usual=True)
-            return [], []
-        table = self._styles.look("table", _table_of(row).get(f"{TABLE}style-name"))
-        # A template of a slide's table has colors that are not known here.
-        look: Look = {**({"fill": None} if self._pages else {}), **table, **style}
-        cells: list[str] = []
-        is_text: list[bool] = []
-        column = 0
-        for cell in row:
-            if cell.tag not in _CELLS:
-                continue
-            repeated = integer_in(cell.get(f"{TABLE}number-columns-repeated"), 1)
-            # The cells to the right of the last column are one that is repeated 16,000 times.
-            hides = [*hidden_columns[column : column + min(repeated, _MAX_REPEATED)]]
-            hides += [False] * (min(repeated, _MAX_REPEATED) - len(hides))
-            column += repeated
-            if local_name(cell) == "covered-table-cell":
-                self.hidden.add("invisible_element", _all_text(cell))
-                text = ""
-            elif all(hides):
-                self.hidden.add("hidden_cells", _all_text(cell), is_usual=True)
-                continue
-            else:
-                text = self._cell(cell, look)
-            cells += [text] * hides.count(False)
-            is_text += [cell.get(f"{_OFFICE}value-type", "string") == "string"] * hides.count(False)
-        while cells and not cells[-1].strip():
-            cells.pop()
-        self._cell_count += len(cells)
-        if self._cell_count > _MAX_CELLS:
-            raise self._package.too_large(f"more than {_MAX_CELLS:,} cells")
-        return cells, is_text[: len(cells)]
-
-    def _cell(self, cell: Any, look: Look) -> str:
-        for comment in cell.findall(f"{_OFFICE}annotation"):
-            self.hidden.add("comment", _all_text(comment), is_usual=True)
-        own = self._styles.look("table-cell", cell.get(f"{TABLE}style-name"))
-        return self._block_text(cell, {**look, **own} if own else look)
+    def end_table(self) -> None:
+        """See Walk."""
+        super().end_table()
+        if self._sheet is not None:
+            self._sheet.end()
 
     # Slides
 
-    def _page(self, page: Any) -> None:  # noqa: PLR0912
-        self._pages += 1
-        anchor = f"slide {self._pages}"
-        style = self._styles.look("drawing-page", page.get(f"{DRAW}style-name"))
-        if style.get("hidden"):
-            self._left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", _all_text(page), is_usual=True)
+    def block(self, element: Any) -> None:
+        """See Walk."""
+        if element.tag != f"{_DRAW}page":
+            super().block(element)
             return
-        title, notes = "", []
-        shapes: list[tuple[Any, Look]] = []
-        for shape in page:
+        self._pages += 1
+        if self._look("drawing-page", element, _DRAW).get("hidden"):
+            self.left_out["hidden slides"] += 1
+            self.hidden.add("hidden_slide", office.all_text(element))
+            return
+        notes: list[str] = []
+        shapes: list[tuple[bool, list[Piece]]] = []
+        for shape in element:
+            role = shape.get(f"{_PRESENTATION}class", "")
             if local_name(shape) == "notes":
-                texts = [self._block_text(box, {}) for box in shape.iter(f"{DRAW}text-box")]
-                notes = [line for text in texts for line in text.split("\n") if line.strip()]
-                continue
-            if not isinstance(shape.tag, str) or local_name(shape) == "forms":
-                continue
-            role = shape.get(f"{PRESENTATION}class", "")
-            if role in {"footer", "date-time", "page-number", "header"}:
-                continue
-            if self._is_off_slide(shape):
-                self.hidden.add("off_screen_element", _all_text(shape))
-                continue
-            table = next(shape.iter(_TABLE_TAG), None)
-            self._drawing(shape, {"fill": None})
-            boxes, self._boxes = self._boxes, []
-            if role == "title" and not title:
-                title = " ".join(
-                    " ".join(self._block_text(box, look) for box, look in boxes).split()
-                )
-            else:
+                for box in shape.iter(f"{_DRAW}text-box"):
+                    text = "\n".join(self.lines(self.pieces(box, {})))
+                    notes += [line for line in text.split("\n") if line.strip()]
+            elif role not in _SURROUNDINGS:
                 # What is behind a shape on a slide is not known.
-                shapes += [(box, {"fill": None, **look}) for box, look in boxes]
-                if table is not None:
-                    shapes.append((table, {}))
-        if title or shapes or notes:
-            self.blocks.slide(title, self._pages)
-        for shape, look in shapes:
-            if shape.tag == _TABLE_TAG:
-                rows = [" | ".join(self._row_cells(row)) for row in shape.iter(_ROW)]
-                self.blocks.add("table", "\n".join(filter(None, rows)), anchor, rows[0])
-                self.blocks.end_block()
-            for child in shape:
-                if child.tag in {_P, _H}:
-                    self._paragraph(child, look, anchor=anchor)
-                elif child.tag == _LIST:
-                    self._list(child, look, 1, "", anchor)
-        self.blocks.speaker_notes(notes, self._pages)
+                shapes.append((role == "title", list(self.pieces(shape, {"fill": None}))))
+        self.slide(self._pages, shapes, notes)
 
-    def _is_off_slide(self, shape: Any) -> bool:
-        x, y, width, height = (
-            centimetres(shape.get(_SVG + key)) for key in ("x", "y", "width", "height")
-        )
-        if x is None or y is None:
-            return False
-        layout = next(self._root.iter(f"{STYLE}page-layout-properties"), None)
-        page_width, page_height = (
-            None if layout is None else centimetres(layout.get(f"{FO}page-{side}"))
-            for side in ("width", "height")
-        )
-        return (
-            x + (width or 0.0) <= 0
-            or y + (height or 0.0) <= 0
-            or x >= (page_width or _FAR)
-            or y >= (page_height or _FAR)
-        )
+    # Elements inside of paragraphs
+
+    def _span(self, element: Any, look: Look, parts: list[str]) -> None:
+        self.inline(element, {**look, **self._look("text", element)}, parts)
+
+    def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
+        count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
+        parts.append("" if office.hides_all(look) else " " * count)
+
+    def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
+        """A section, or a field that may be hidden."""
+        style = self._look("section", element)
+        is_hidden = element.get(f"{_TEXT}is-hidden") == "true" or style.get("hidden")
+        if is_hidden or element.get(f"{_TEXT}display") in {"none", "condition"}:
+            look = {**look, "away": "invisible_element"}
+        self.inline(element, {**look, **style}, parts)
+
+    def _note(self, element: Any, look: Look, parts: list[str]) -> None:
+        for body in element.findall(f"{_TEXT}note-body"):
+            self.note(body, look, parts)
+
+    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+        """A picture, a shape or a text box. Its text does not look like what is around it."""
+        style = self._look("graphic", element, _DRAW)
+        kind = office.hides_all(look) or office.hides_all(style) or self._hiding_place(element)
+        look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
+        self.inline(element, {**look, "away": kind} if kind else look, parts)
+
+    def _hiding_place(self, element: Any) -> str:
+        """How the place or size of a shape hides it; empty if it does not."""
+        for axis, side in (("x", "width"), ("y", "height")):
+            at = _centimetres(element.get(_SVG + axis))
+            size = _centimetres(element.get(_SVG + side))
+            if size is not None and size < _MIN_SIDE and element.tag == f"{_DRAW}frame":
+                return "invisible_element"
+            page = _centimetres(self._page.get(f"{_FO}page-{side}")) if self._pages else None
+            is_beside = page is not None and at is not None and not -(size or 0.0) < at < page
+            if is_beside or abs(at or 0.0) > _FAR:
+                return "off_screen_element"
+        return ""
+
+    ACTIONS: ClassVar[Mapping[str, Action]] = {
+        "s": _spaces,
+        "tab": office.mark("\t"),
+        "line-break": office.mark("\n"),
+        "span": _span,
+        "note": _note,
+        **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
+        **dict.fromkeys(
+            ("ruby-text", "binary-data", "change-info", "forms", *_INDEXES), office.skip
+        ),
+        **dict.fromkeys(("desc", "title"), office.hides("alt_text")),
+        **dict.fromkeys(_DRAWN, _drawing),
+        "tracked-changes": office.hides("tracked_deletion"),
+        "annotation": office.hides("comment"),
+        "script": office.hides("field_code"),
+    }
 
 
-def _table_of(element: Any) -> Any:
-    """The table of a row."""
-    return next(element.iterancestors(_TABLE_TAG), None)
+def _parent_of(style: Any) -> tuple[str, str]:
+    return style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}parent-style-name", "")
 
 
-def _hidden_columns(table: Any) -> list[bool]:
-    """For each column whether it is hidden, up to the last one that is."""
-    columns: list[bool] = []
-    for column in table.iter(f"{TABLE}table-column"):
-        repeated = integer_in(column.get(f"{TABLE}number-columns-repeated"), 1)
-        is_hidden = column.get(f"{TABLE}visibility", "visible") in {"collapse", "filter"}
-        columns += [is_hidden] * min(repeated, 20_000 - len(columns))
-    while columns and not columns[-1]:
-        columns.pop()
-    return columns
+def _is_collapsed(element: Any) -> bool:
+    """Whether a row or column is hidden."""
+    return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-def _all_text(element: Any) -> str:
-    """The text of an element, visible or not."""
-    paragraphs = [" ".join(part.itertext()) for part in element.iter(_P, _H)]
-    return " ".join(paragraphs) if paragraphs else " ".join(element.itertext())
-
-
-READER = PackageReader("opendocument", 2, _document)
+READER = PackageReader("opendocument", 3, lambda package: _OpenDocument(package).read())

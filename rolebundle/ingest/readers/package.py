@@ -43,19 +43,8 @@ _CENTRAL_ENTRY = b"PK\x01\x02"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 # "Strict" documents differ from the usual ones only in the names of their namespaces.
-_STRICT = b"http://purl.oclc.org/ooxml/"
-_STRICT_NAMES = [
-    (_STRICT + strict, b"http://schemas.openxmlformats.org/" + usual)
-    for strict, usual in (
-        (b"wordprocessingml/main", b"wordprocessingml/2006/main"),
-        (b"spreadsheetml/main", b"spreadsheetml/2006/main"),
-        (b"presentationml/main", b"presentationml/2006/main"),
-        (b"drawingml/main", b"drawingml/2006/main"),
-        (b"drawingml/wordprocessingDrawing", b"drawingml/2006/wordprocessingDrawing"),
-        (b"drawingml/diagram", b"drawingml/2006/diagram"),
-        (b"officeDocument/relationships", b"officeDocument/2006/relationships"),
-    )
-]
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
+_USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _PARSING: dict[str, Any] = {
     "resolve_entities": False,
@@ -198,31 +187,20 @@ class Package:
             while parent[0] is not element:
                 del parent[0]
 
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """The content of a member. Each piece begins with the last 200 bytes before it."""
-        if name not in self:
-            return
-        end = b""
-        with self._open(name) as file:
-            while part := file.read():
-                self._kept = 0
-                yield end + part
-                end = part[-200:]
-
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """The relations of a member: id → (the last word of the type, the name of the target).
 
         Targets outside of the archive are left out.
         """
         folder, file_name = posixpath.split(name)
-        root = self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
-        found = {}
-        for relation in root:
-            if relation.get("TargetMode") == "External":
-                continue
-            kind = relation.get("Type", "").rpartition("/")[2]
-            found[relation.get("Id", "")] = (kind, joined(folder, relation.get("Target", "")))
-        return found
+        return {
+            relation.get("Id", ""): (
+                relation.get("Type", "").rpartition("/")[2],
+                joined(folder, relation.get("Target", "")),
+            )
+            for relation in self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
+            if relation.get("TargetMode") != "External"
+        }
 
     def _open(self, name: str) -> _CountedFile:
         info = self._members[name.lower()]
@@ -264,9 +242,8 @@ class _CountedFile:
     def read(self, size: int = _READ_BYTES) -> bytes:
         data: bytes = self._file.read(min(size, _READ_BYTES))
         self._package.count(len(data))
-        if not self._size and _STRICT in data:
-            for strict, usual in _STRICT_NAMES:
-                data = data.replace(strict + b'"', usual + b'"')
+        if not self._size:
+            data = _STRICT.sub(_USUAL, data)
         self._size += len(data)
         if self._size > self._max_size:
             raise self._package.too_large(f"a member expands more than {_MAX_RATIO} times")
@@ -299,9 +276,6 @@ def local_name(element: Any) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-_SPACE = re.compile(r"\s+")
-
-
 # Core properties
 
 _TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
@@ -316,30 +290,22 @@ def properties_of(root: Any) -> dict[str, Any]:
     """
     texts: dict[str, list[str]] = {}
     for element in root:
-        text = _SPACE.sub(" ", element.text or "").strip()
-        if text:
+        if text := " ".join((element.text or "").split()):
             texts.setdefault(local_name(element), []).append(text)
-    found: dict[str, Any] = {}
-    title = next(iter(texts.get("title", ())), "")
-    if is_own_title(title):
-        found["title"] = title
     creators = texts.get("initial-creator") or texts.get("creator") or ()
-    authors = [author for author in creators if author.lower() not in _LIBRARIES]
-    if authors:
-        found["authors"] = authors
-    for date in (*texts.get("modified", ()), *texts.get("date", ())):
-        if date not in _TEMPLATE_DATES and is_date(date):
-            found["updated_at"] = date
-            break
-    if "language" in texts:
-        found["language"] = texts["language"][0]
-    return found
+    dates = (*texts.get("modified", ()), *texts.get("date", ()))
+    found = {
+        "title": next(filter(is_own_title, texts.get("title", ())), ""),
+        "authors": [author for author in creators if author.lower() not in _LIBRARIES],
+        "updated_at": next(filter(_is_own_date, dates), ""),
+        "language": next(iter(texts.get("language", ())), ""),
+    }
+    return {key: value for key, value in found.items() if value}
 
 
-def is_date(text: str) -> bool:
-    """Whether ``text`` is an ISO 8601 date or time of this or the last century."""
+def _is_own_date(text: str) -> bool:
+    """Whether ``text`` is an ISO 8601 date or time that is not that of a template."""
     try:
-        moment = datetime.fromisoformat(text)
+        return text not in _TEMPLATE_DATES and datetime.fromisoformat(text).year >= 1970
     except ValueError:
         return False
-    return moment.year >= 1970

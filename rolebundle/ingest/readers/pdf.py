@@ -10,6 +10,7 @@ import io
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from math import hypot
 from typing import Any
 
 import pypdf
@@ -17,58 +18,48 @@ import pypdf.errors
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions, block_of, damaged, runs
-from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_groups, page_text
-from rolebundle.ingest.readers.pdf_title import declared_title, shown_title
-from rolebundle.scan.finding import HiddenPart
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, damaged, runs
+from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_layers, page_text
+from rolebundle.ingest.readers.titles import is_own_title
 from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
-# A small file can declare a huge page tree or expand to a huge stream.
-_MAX_PAGES = 5_000
-_MAX_CHARS = 50_000_000
-# A book of a thousand pages has a few million; each takes some 50 microseconds.
-_MAX_OPERATORS = 20_000_000
+_MAX_TITLE_CHARS = 200
+_MIN_TITLE_LETTERS = 4
+_MAX_LINE_HEIGHT = 1.45
+"""Of the lines of one title, in font sizes."""
 
 # pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-class PdfReader:
-    """Reads ``.pdf``."""
+def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file.
 
-    name = "pdf"
-    suffixes = suffixes_of("pdf")
-    version = 4
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file.
-
-        Raises:
-            DocumentError: ``encrypted_pdf``, ``no_text_layer``, ``pdf_too_large`` or
-                ``unreadable_pdf``.
-        """
-        inferred, pages, hidden = _extract(data, path)
-        text, replaced = clean("\n".join("\n".join(split_lines(page)) for page in pages))
-        if not text or text.isspace():
-            raise DocumentError(
-                "no_text_layer",
-                f"{path}: no text in its {counted(len(pages), 'page')}",
-                "run it through OCR (ocrmypdf), or exclude it",
-            )
-        lines = split_lines(text)
-        yield ParsedDocument(
-            blocks=tuple(_blocks(lines, pages)),
-            inferred=inferred,
-            lines=lines,
-            notes=cleaned_note(replaced),
-            hidden=hidden,
+    Raises:
+        DocumentError: ``encrypted_pdf``, ``no_text_layer`` or ``unreadable_pdf``.
+    """
+    inferred, pages = _extract(data, path)
+    texts = [split_lines(page.visible) for page in pages]
+    text, replaced = clean("\n".join("\n".join(lines) for lines in texts))
+    if not text or text.isspace():
+        raise DocumentError(
+            "no_text_layer",
+            f"{path}: no text in its {counted(len(pages), 'page')}",
+            "run it through OCR (ocrmypdf), or exclude it",
         )
+    lines = split_lines(text)
+    yield ParsedDocument(
+        blocks=tuple(_blocks(lines, texts)),
+        inferred=inferred,
+        lines=lines,
+        notes=cleaned_note(replaced),
+        hidden=tuple(part for page in pages for part in page.hidden),
+    )
 
 
-def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[str], tuple[HiddenPart, ...]]:
-    """Title and date, the visible text of each page, and the hidden texts."""
+def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]:
+    """Title and date, and the text of each page."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not _opens_without_password(reader):
@@ -77,17 +68,9 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[str], tupl
                 f"{path}: the PDF is encrypted and requires a password",
                 "save a copy without a password, or exclude it",
             )
-        if len(reader.pages) > _MAX_PAGES:
-            raise _too_large(path, f"more than {_MAX_PAGES} pages")
-        pages = list(_page_texts(reader, path))
-        hidden = [
-            HiddenPart(kind, " ".join(text.split()), is_kept=is_kept)
-            for page in pages
-            for parts, is_kept in ((page.removed, False), (page.labelled, True))
-            for kind, text in parts
-        ]
-        visible = [page.visible for page in pages]
-        return _metadata(reader, visible), visible, tuple(hidden)
+        layers = hidden_layers(reader)
+        pages = [page_text(page, layers) for page in reader.pages]
+        return _metadata(reader, pages), pages
     except DocumentError:
         raise
     except Exception as error:
@@ -102,54 +85,76 @@ def _opens_without_password(reader: pypdf.PdfReader) -> bool:
         return False
 
 
-def _page_texts(reader: pypdf.PdfReader, path: str) -> Iterator[PageText]:
-    characters = operators = 0
-    groups = hidden_groups(reader)
-    for page in reader.pages:
-        text = page_text(page, groups)
-        characters += len(text.visible)
-        if characters > _MAX_CHARS:
-            raise _too_large(path, f"more than {_MAX_CHARS:,} characters of text")
-        operators += text.operators
-        if operators > _MAX_OPERATORS:
-            raise _too_large(path, f"more than {_MAX_OPERATORS:,} instructions draw its pages")
-        yield text
-
-
-def _too_large(path: str, reason: str) -> DocumentError:
-    return DocumentError("pdf_too_large", f"{path}: {reason}", "split it, or exclude it")
-
-
-def _metadata(reader: pypdf.PdfReader, visible: list[str]) -> dict[str, object]:
+def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
     information: Any = None
-    metadata: dict[str, object] = {}
+    title, date = "", None
     with suppress(Exception):  # bad metadata must not prevent reading the text
         information = reader.metadata
-    title = date = None
     with suppress(Exception):
         title = declared_title(information.title)
     with suppress(Exception):
-        title = title or shown_title(reader.pages[0], visible[0])
+        title = title or _shown_title(reader.pages[0], pages[0].visible)
     with suppress(Exception):
         date = information.modification_date
     with suppress(Exception):
         date = date or information.creation_date
-    if title:
-        metadata["title"] = title
-    if date:
-        metadata["updated_at"] = date.isoformat()
-    return metadata
+    metadata = {"title": title, "updated_at": date.isoformat() if date else ""}
+    return {key: value for key, value in metadata.items() if value}
 
 
-def _blocks(lines: list[str], pages: list[str]) -> Iterator[Block]:
+def declared_title(value: object) -> str:
+    """The title in the metadata, on one line; empty if no person wrote it."""
+    title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
+    return title if is_own_title(title) and _is_sensible(title) else ""
+
+
+def _shown_title(page: pypdf.PageObject, visible: str) -> str:
+    """The largest text of the first page that may be a title, else its first line.
+
+    ``visible`` is the text of the page without hidden parts.
+    """
+    texts: list[tuple[float, list[str]]] = []
+    above = 0.0  # the height of the line above
+
+    def add(text: str, cm: Any, tm: Any, _font: Any, font_size: float) -> None:
+        nonlocal above
+        if not text.strip():
+            return
+        scale = hypot(float(cm[1]), float(cm[3]))
+        size = round(abs(font_size * hypot(float(tm[1]), float(tm[3])) * scale), 1)
+        height = float(tm[5]) * scale + float(cm[5])
+        is_next_line = abs(above - height) <= _MAX_LINE_HEIGHT * size
+        if not (texts and texts[-1][0] == size and is_next_line):
+            texts.append((size, []))
+        texts[-1][1].append(text)
+        above = height
+
+    page.extract_text(visitor_text=add)
+    letters = "".join(visible.split())
+    # Text of the smallest size is no title. The first of several texts of one size is.
+    smallest = min((size for size, _ in texts), default=0.0)
+    for size, pieces in sorted(texts, key=lambda text: -text[0]):
+        title = " ".join("".join(pieces).split())
+        is_shown = size > smallest and "".join(title.split()) in letters
+        if is_shown and _is_sensible(title) and len(title) <= _MAX_TITLE_CHARS:
+            return clean(title)[0]
+    line = next(filter(_is_sensible, visible.split("\n")), "")
+    return clean(" ".join(line.split())[:_MAX_TITLE_CHARS])[0]
+
+
+def _is_sensible(text: str) -> bool:
+    return sum(map(str.isalpha, text)) >= _MIN_TITLE_LETTERS
+
+
+def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
     start = 0
     for number, page in enumerate(pages, 1):
         # In the joined text a page without text is one empty line.
-        end = min(start + max(1, len(split_lines(page))), len(lines))
+        end = min(start + max(1, len(page)), len(lines))
         for first, last in runs(lines, start, end):
             yield block_of(lines, "paragraph", first, last)._replace(page=number)
         start = end
 
 
-READER = PdfReader()
+READER = Reader("pdf", 4, _read)

@@ -1,161 +1,126 @@
-"""One file with several documents, split at a declared separator line."""
+"""One file with several documents, split at a declared separator line.
+
+The rest of a separator line is the title. A title that stands alone between two separator lines
+belongs to the text after it. The content is read as Markdown.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions, TextFile, is_blank, open_text
-from rolebundle.ingest.readers.markdown import first_heading, read_markdown
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank, open_text
+from rolebundle.ingest.readers.markdown import markdown_document
 
 _MAX_TITLE_CHARS = 100
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The lines between two separator lines, as indexes."""
+class _Part(NamedTuple):
+    """The lines between two separator lines, and their indexes."""
 
     title: str
     ordinal: int
     start: int
-    end: int
+    lines: Sequence[str]
+
+    @property
+    def filled(self) -> list[str]:
+        """The lines that are not blank."""
+        return [line.strip() for line in self.lines if not is_blank(line)]
 
 
-class SeparatedReader:
-    """Reads a file with a separator line before, or between, its documents.
+def _read(
+    data: bytes, path: str, options: ReaderOptions
+) -> Iterable[ParsedDocument | DocumentError]:
+    """One document per part. Text before the first separator is a document as well.
 
-    The rest of a separator line is the title. A title that stands alone between two separator lines
-    belongs to the text after it. The content is read as Markdown.
+    A part with bad front matter yields its error, and the other parts follow.
+
+    Raises:
+        DocumentError: ``no_separator``, ``undecodable``.
     """
+    if not options.separator:
+        raise DocumentError(
+            "no_separator",
+            f"{path}: the reader `separated` requires a separator",
+            "set `separator` in rolebundle.toml, or --separator",
+        )
+    file = open_text(data, path)
+    keys: set[str] = set()
+    for part in _with_titles(_boxed(list(_parts(file.lines, options.separator)))):
+        slug = _NOT_WORD.sub("-", part.title.lower()).strip("-") or str(part.ordinal)
+        key, number = slug, 1
+        while key in keys:
+            number += 1
+            key = f"{slug}-{number}"
+        keys.add(key)
+        end = part.start + len(part.lines)
+        try:
+            yield _titled(markdown_document(file, path, part.start, end, key=key), part.title)
+        except DocumentError as error:
+            yield error
 
-    name = "separated"
-    suffixes = suffixes_of("separated")
-    version = 3
 
-    def read(
-        self, data: bytes, path: str, options: ReaderOptions
-    ) -> Iterable[ParsedDocument | DocumentError]:
-        """One document per part. Text before the first separator is a document as well.
-
-        A part with bad front matter yields its error, and the other parts follow.
-
-        Raises:
-            DocumentError: ``no_separator``, ``undecodable``.
-        """
-        if not options.separator:
-            raise DocumentError(
-                "no_separator",
-                f"{path}: the reader `separated` requires a separator",
-                "set `separator` in rolebundle.toml",
-            )
-        file = open_text(data, path)
-        used_keys: set[str] = set()
-        parts = [*_parts(file.lines, options.separator)]
-        for part in _with_titles(_boxed(parts, file.lines), file.lines):
-            try:
-                yield _document(file, part, path, _key(part, used_keys))
-            except DocumentError as error:
-                yield error
+def _titled(document: ParsedDocument, title: str) -> ParsedDocument:
+    """The document with its title: without a heading it is the first line of several, if short."""
+    if not title and document.blocks and not document.inferred:
+        lines = [line.strip() for block in document.blocks for line in block.text.split("\n")]
+        lines = [line for line in lines if line]
+        title = lines[0] if len(lines) > 1 and len(lines[0]) <= _MAX_TITLE_CHARS else ""
+    return replace(document, inferred={"title": title}) if title else document
 
 
 def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
     mark = re.escape(separator[0])
     # As in "=== Title ===", or in a separator line that is longer than declared.
     closing = re.compile("$" if separator[0].isalnum() else rf"(?:^|\s){mark}+$|{mark}{{2,}}$")
-    title, ordinal, start = "", 0, 0
-    for i, line in enumerate(lines):
-        if line.startswith(separator):
-            yield _Part(title, ordinal, start, i)
-            title = closing.sub("", line[len(separator) :].strip()).strip()
-            ordinal, start = ordinal + 1, i + 1
-    yield _Part(title, ordinal, start, len(lines))
+    title, start = "", 0
+    ends = [i for i, line in enumerate(lines) if line.startswith(separator)]
+    for ordinal, end in enumerate([*ends, len(lines)]):
+        yield _Part(title, ordinal, start, lines[start:end])
+        if end < len(lines):
+            title = closing.sub("", lines[end][len(separator) :].strip()).strip()
+            start = end + 1
 
 
-def _boxed(parts: Sequence[_Part], lines: Sequence[str]) -> Sequence[_Part]:
+def _boxed(parts: list[_Part]) -> list[_Part]:
     """The parts, with titles that all stand alone between two separator lines in their places."""
-    first = parts[0]
     boxes, bodies = parts[1::2], parts[2::2]
     is_boxed = (
-        _is_empty(first, lines)
+        not parts[0].filled
         and len(boxes) == len(bodies) > 0
         and not any(part.title for part in parts)
-        and all(box.end - box.start == 1 and not _is_empty(box, lines) for box in boxes)
-        and any(body.end - body.start > 1 for body in bodies)
+        and all(len(box.lines) == len(box.filled) == 1 for box in boxes)
+        and any(len(body.lines) > 1 for body in bodies)
     )
     if not is_boxed:
         return parts
     return [
-        replace(part, title=lines[part.start].strip(), start=part.end) if i % 2 else part
-        for i, part in enumerate(parts)
+        body._replace(title=box.filled[0], ordinal=box.ordinal)
+        for box, body in zip(boxes, bodies, strict=True)
     ]
 
 
-def _with_titles(parts: Sequence[_Part], lines: Sequence[str]) -> Iterator[_Part]:
+def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
     """The parts with a title or text. A title without text is that of the untitled text below."""
     waiting: _Part | None = None
     for part in parts:
-        if _is_empty(part, lines):
-            if part.title:
-                if waiting:
-                    yield waiting
-                waiting = part
-        elif waiting and not part.title:
-            yield replace(part, title=waiting.title, ordinal=waiting.ordinal)
+        if waiting and part.filled and not part.title:
+            yield part._replace(title=waiting.title, ordinal=waiting.ordinal)
             waiting = None
-        else:
+        elif part.filled or part.title:
             if waiting:
                 yield waiting
-            yield part
-            waiting = None
+            waiting = None if part.filled else part
+            if part.filled:
+                yield part
     if waiting:
         yield waiting
 
 
-def _is_empty(part: _Part, lines: Sequence[str]) -> bool:
-    return all(is_blank(line) for line in lines[part.start : part.end])
-
-
-def _key(part: _Part, used_keys: set[str]) -> str:
-    slug = _NOT_WORD.sub("-", part.title.lower()).strip("-") or str(part.ordinal)
-    key, n = slug, 1
-    while key in used_keys:
-        n += 1
-        key = f"{slug}-{n}"
-    used_keys.add(key)
-    return key
-
-
-def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocument:
-    front = read_front_matter(file.lines, path, part.start, part.end)
-    start = front.body_index if front else part.start
-    lines, hidden, blocks = read_markdown(file.lines, start, part.end)
-    title = part.title or first_heading(blocks) or _first_line(lines[start : part.end])
-    return ParsedDocument(
-        blocks=blocks,
-        declared=front.declared if front else {},
-        declared_at=front.declared_at if front else part.start + 1,
-        inferred={"title": title} if title else {},
-        key=key,
-        lines=lines,
-        notes=(*file.notes, *(front.notes if front else ())),
-        hidden=hidden,
-    )
-
-
-def _first_line(lines: Sequence[str]) -> str:
-    """The first line of a text of several lines, if it is short enough for a title."""
-    filled_lines = [line.strip() for line in lines if not is_blank(line)][:2]
-    return (
-        filled_lines[0]
-        if len(filled_lines) == 2 and len(filled_lines[0]) <= _MAX_TITLE_CHARS
-        else ""
-    )
-
-
-READER = SeparatedReader()
+READER = Reader("separated", 3, _read)

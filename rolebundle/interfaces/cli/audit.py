@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.audit import collect_audits, set_audit
 from rolebundle.contracts.audit import (
     AUDIT_MODES,
     QUERY_MODES,
@@ -218,7 +219,7 @@ def set_command(
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
     with admin_for(db) as admin:
-        settings = admin.audit.set(mode, query)
+        settings = set_audit(admin.workspace, mode, query)
     if as_json:
         _print_contract(settings)
     else:
@@ -254,7 +255,7 @@ def collect_command(sources: tuple[Path, ...], db: str | None, as_json: bool) ->
     path = corpus_path(db)
     if sources:
         with admin_for(db) as admin:
-            collection = admin.audit.collect(sources)
+            collection = collect_audits(admin.workspace, sources)
     else:
         open_reader(path).close()
         collection = CollectedAudits(logs=collected_logs(path))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin.backups import create_backup, rotate_backups
 from rolebundle.contracts.base import writable
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import print_answer
@@ -46,9 +47,9 @@ def backup(
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
         if file is not None and folder is None:
-            report = admin.backups.create(file, folders)
+            report = create_backup(admin.workspace, file, folders)
         elif folder is not None and file is None:
-            report = admin.backups.rotate(folder, folders)
+            report = rotate_backups(admin.workspace, folder, folders)
         else:
             raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     manifest = report.manifest

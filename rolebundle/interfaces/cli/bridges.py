@@ -7,6 +7,7 @@ import click
 from rolebundle.contracts.scopes import BridgePair, BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_answer, progress_bar
+from rolebundle.policy.bridges import find_bridges
 from rolebundle.text.counts import counted
 
 _THRESHOLD = 0.6
@@ -31,7 +32,9 @@ def bridges(limit: int, db: str | None, as_json: bool) -> None:
     rolebundle policy bridges --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
-        report = admin.policy.find_bridges(_THRESHOLD, limit, progress=progress)
+        corpus = admin.workspace.answering_corpus
+        report = find_bridges(corpus, _THRESHOLD, limit, progress)
+        admin.workspace.recorder.note(corpus, "bridges", allowed=len(report.bridges))
     lines = [_lines(bridge) for bridge in report.bridges]
     if report.below:
         lines += [f"under the threshold of {report.threshold}:", *map(_lines, report.below)]

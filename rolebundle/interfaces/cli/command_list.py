@@ -65,7 +65,6 @@ OVERLAY = {"Commands": {"demo": "Show what three roles get from a sample corpus"
 POLICY = {
     "Commands": {
         "audit": "Set, read and verify who asked what",
-        "trust": "Approve a rolebundle.toml that needs an approval",
         "bridges": "Find close passages in different scopes",
     }
 }
@@ -86,7 +85,6 @@ MOVED = {
     "restore": "corpus restore",
     "roots": "corpus roots",
     "scopes": "policy",
-    "trust": "policy trust",
     "update": "ingest",
 }
 """Former commands → what to type instead."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import all_decisions, end_decision, record_decision
 from rolebundle.contracts.decisions import DecisionEnd, DecisionList, DecisionRecord, NewDecision
 from rolebundle.interfaces.cli.options import admin_for, db_option, engine_for, json_option
 from rolebundle.interfaces.cli.output import print_answer
@@ -73,7 +74,7 @@ def add_command(db: str | None, as_json: bool, about: tuple[str, ...], **values:
     fields = {key: value for key, value in values.items() if value is not None}
     new = parsed(NewDecision, {**fields, "about": words})
     with admin_for(db) as admin:
-        show_decision(admin.decisions.record(new), as_json)
+        show_decision(record_decision(admin.workspace, new), as_json)
 
 
 @decisions.command("list")
@@ -93,7 +94,7 @@ def list_command(
     """
     if agent is None:
         with admin_for(db) as admin:
-            records = admin.decisions.all()
+            records = all_decisions(admin.workspace)
     else:
         with engine_for(db) as engine:
             records = engine.decisions(agent)
@@ -143,7 +144,7 @@ def end_command(
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
     with admin_for(db) as admin:
-        show_decision(admin.decisions.end(decision_id, end.ended_by, end.reason), as_json)
+        show_decision(end_decision(admin.workspace, decision_id, end.ended_by, end.reason), as_json)
 
 
 def show_decision(record: DecisionRecord, as_json: bool) -> None:

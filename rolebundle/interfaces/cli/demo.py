@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from rolebundle.admin import Admin
+from rolebundle.admin.indexes import embed
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
@@ -151,7 +152,7 @@ def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestR
         if not is_cached or error.code != "model_mismatch":
             raise
     # The cached corpus is of an earlier version and has the vectors of another model.
-    admin.indexes.embed(ProviderSpec("static"))
+    embed(admin.workspace, ProviderSpec("static"))
     return admin.ingest(folders, options)
 
 

@@ -79,9 +79,8 @@ def _repair_lines(report: RepairReport) -> Iterator[str]:
     yield f"the damaged file is kept: {report.kept}"
     for lost in report.lost[:_MAX_LISTED]:
         yield f"lost: {one_line(lost.document_id) or 'documents of'} ({one_line(lost.path) or '?'})"
-    more = max(0, len(report.lost) - _MAX_LISTED) + report.unnamed
-    if more:
-        yield f"lost: {more} more; --json lists those with a name"
+    if report.lost[_MAX_LISTED:]:
+        yield f"lost: {len(report.lost) - _MAX_LISTED} more; see --json"
     yield from (f"note: {note}" for note in report.notes)
     folders = " ".join(shlex.quote(root) for root in report.roots) or "PATH"
     yield f"next: rolebundle ingest --reread {folders}, with the options of the first time"

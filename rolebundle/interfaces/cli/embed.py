@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from rolebundle.admin import Admin
+from rolebundle.admin import Admin, indexes
 from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
@@ -69,8 +69,8 @@ def embed(
         _show_plan(admin, spec, as_json)
         return
     with progress_bar() as progress:
-        report = admin.indexes.embed(spec, progress=progress)
-    optimized = admin.indexes.optimize() if optimize and not report.waiting else None
+        report = indexes.embed(admin.workspace, spec, progress=progress)
+    optimized = indexes.optimize(admin.workspace) if optimize and not report.waiting else None
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
     if optimized:
         outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
@@ -117,10 +117,10 @@ def list_indexes(db: str | None, as_json: bool) -> None:
     from rolebundle.status import owner_status
 
     with admin_for(db) as admin:
-        indexes = owner_status(admin.workspace.corpus).indexes
+        stored = owner_status(admin.workspace.corpus).indexes
     empty = "no embedding index yet: run `rolebundle corpus embed`"
-    answer = EmbeddingIndexes(indexes=indexes)
-    print_answer(answer, map(_line, indexes), as_json=as_json, empty=empty)
+    answer = EmbeddingIndexes(indexes=stored)
+    print_answer(answer, map(_line, stored), as_json=as_json, empty=empty)
 
 
 @embed.command("use")
@@ -132,7 +132,7 @@ def use_index(index: str, db: str | None) -> None:
     \b
     rolebundle corpus embed use 2
     """
-    admin_for(db).indexes.use(index)
+    indexes.use_index(admin_for(db).workspace, index)
     click.echo(f"{index} is active now", err=True)
 
 
@@ -145,7 +145,7 @@ def drop_index(index: str, db: str | None) -> None:
     \b
     rolebundle corpus embed drop 1
     """
-    admin_for(db).indexes.drop(index)
+    indexes.drop_index(admin_for(db).workspace, index)
     click.echo(f"{index} was removed", err=True)
 
 
@@ -157,11 +157,12 @@ def clear_cache(db: str | None) -> None:
     \b
     rolebundle corpus embed clear-cache
     """
-    click.echo(f"{counted(admin_for(db).indexes.clear_vector_cache(), 'vector')} deleted", err=True)
+    deleted = indexes.clear_vector_cache(admin_for(db).workspace)
+    click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
 
 
 def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
-    plan = admin.indexes.estimate(spec)
+    plan = indexes.estimate(admin.workspace, spec)
     line = (
         f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
         f"about {duration(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"

@@ -37,7 +37,6 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     engine_options,
-    html_option,
     json_option,
     request_options,
     setting,
@@ -76,7 +75,6 @@ _WIDTH = 160
     metavar="METRIC=VALUE",
     help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
-@html_option
 @json_option
 @click.pass_context
 def eval(  # the name of the command
@@ -87,7 +85,6 @@ def eval(  # the name of the command
     harm: bool,
     fields: dict[str, Any],
     fail_under: tuple[str, ...],
-    html_file: Path | None,
     options: EngineOptions,
     as_json: bool,
 ) -> None:
@@ -106,18 +103,18 @@ def eval(  # the name of the command
     reports of --json the changes are tested for significance, and a threshold is that of a change.
 
     \b
-    rolebundle eval ../shared/eval/cranfield --html cranfield.html
+    rolebundle eval ../shared/eval/cranfield
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
-    rolebundle eval before.json after.json --html change.html
+    rolebundle eval before.json after.json
     rolebundle eval before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
     if len(paths) > 2:
         raise click.UsageError("name one PATH, or two reports to compare")
     if len(paths) == 2:
-        ctx.exit(_compare(paths[0], paths[1], thresholds, html_file, as_json))
+        ctx.exit(_compare(paths[0], paths[1], thresholds, as_json))
     path = paths[0] if paths else None
     folders = overlay_folders(options.overlay_dirs, corpus_path(options.db))
     if path is None and role is None:
@@ -153,11 +150,6 @@ def eval(  # the name of the command
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
     _print(report, tables(report), as_json)
-    if html_file is not None:
-        from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.evaluation import evaluation_page
-
-        write_page(html_file, evaluation_page(report))
     ctx.exit(0 if report.passed else EXIT_FAILED)
 
 
@@ -165,7 +157,6 @@ def _compare(
     before_path: Path,
     after_path: Path,
     thresholds: Mapping[str, float],
-    html_file: Path | None,
     as_json: bool,
 ) -> int:
     """Print the comparison of two reports, and return the exit code."""
@@ -173,11 +164,6 @@ def _compare(
     comparison = compare(before, after, (str(before_path), str(after_path)))
     comparison = with_change_thresholds(comparison, after, thresholds)
     _print(comparison, comparison_tables(comparison), as_json)
-    if html_file is not None:
-        from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.evaluation_change import evaluation_change_page
-
-        write_page(html_file, evaluation_change_page(comparison, before, after))
     return 0 if comparison.passed else EXIT_FAILED
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -23,6 +25,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.storage.records.approvals import approvals
 from rolebundle.text.counts import counted
 from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
@@ -68,7 +71,7 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
     rolebundle gate start report.gate.toml --yes
     """
     with admin_for(db) as admin:
-        started = admin.gates.start(contract, restart=restart)
+        started = start_gate(admin.workspace, contract, restart=restart)
     restarts = f", restart {started.restarts}" if started.restarts else ""
     line = (
         f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
@@ -126,26 +129,44 @@ def facts_command(
 
 
 @gate.command("approve")
-@_contract
+@click.argument("contract", required=False, type=click.Path(path_type=Path))
 @click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
 @click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
 @db_option
-def approve_command(contract: Path, revoke: bool, inline_code: bool, db: str | None) -> None:
+@json_option
+def approve_command(
+    contract: Path | None, revoke: bool, inline_code: bool, db: str | None, as_json: bool
+) -> None:
     """Allow the commands of CONTRACT until its content changes. It prints them.
 
     A command that starts a shell, or an interpreter with code in an argument, needs --inline-code.
+
+    Without CONTRACT, list what is approved.
 
     \b
     rolebundle gate approve report.gate.toml
     rolebundle gate approve report.gate.toml --inline-code
     rolebundle gate approve report.gate.toml --undo
+    rolebundle gate approve
     """
+    if contract is None and revoke:
+        raise click.UsageError("--undo: name the contract")
     with admin_for(db) as admin:
-        if revoke:
-            click.echo(f"{one_line(admin.approvals.revoke_contract(contract))}: not approved")
+        if contract is None:
+            stored = approvals(admin.workspace.corpus)
+            answer = ApprovedContracts(
+                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
+            )
+            lines = (
+                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
+                for file in answer.contracts
+            )
+            print_answer(answer, lines, as_json=as_json, empty="no contract is approved")
+        elif revoke:
+            click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
         else:
-            approved = admin.approvals.approve_contract(contract, inline_code=inline_code)
-            click.echo(f"{one_line(approved.location)}: approved until its content changes")
+            location = approve_contract(admin.workspace, contract, inline_code=inline_code)
+            click.echo(f"{one_line(location)}: approved until its content changes")
             commands = load_contract(contract).commands
             click.echo(writable(_lines([f"- {shlex.join(command)}" for command in commands])))
 
@@ -227,7 +248,7 @@ def hook_command(
         click.echo(writable(_lines(report.facts)))
         if event.is_prompt and report.blocks:
             with admin_for(db) as admin:
-                admin.gates.count_blocks(contract, 0)
+                count_blocks(admin.workspace, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -239,7 +260,7 @@ def hook_command(
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
         with admin_for(db) as admin:
-            admin.gates.count_blocks(contract, answer.blocks)
+            count_blocks(admin.workspace, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:

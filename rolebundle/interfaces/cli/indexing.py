@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rolebundle.admin.indexes import complete
 from rolebundle.contracts.base import writable
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.output import duration, progress_bar
@@ -41,7 +42,7 @@ def complete_index(admin: Admin) -> None:
 
     try:
         with progress_bar() as progress:
-            report = admin.indexes.complete(progress=show_progress, is_patient=False)
+            report = complete(admin.workspace, progress=show_progress, is_patient=False)
     except RolebundleError as error:
         _print(f"warning: the contextual index is not complete: {error}")
         return

@@ -12,7 +12,6 @@ import click
 
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
-    NonEmptyPath,
     engine_options,
     html_option,
 )
@@ -31,26 +30,17 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
     show_default="any free one",
     help="The port of the application.",
 )
-@click.option(
-    "--report",
-    "reports",
-    metavar="FILE",
-    multiple=True,
-    type=NonEmptyPath(),
-    help="A report of `eval --json` to look at. May be repeated.",
-)
 def inspect(
     bundle_file: BinaryIO | None,
     html_file: Path | None,
     agent: str | None,
     port: int,
-    reports: tuple[Path, ...],
     options: EngineOptions,
 ) -> None:
     """Show answers, roles, documents and the corpus in a browser.
 
     Starts an application for this machine only, prints its address and opens it. It changes
-    nothing, except that you can save an overlay. It ends with Ctrl-C.
+    nothing. It ends with Ctrl-C.
 
     With a BUNDLE.json, which `retrieve --format json` prints, it writes a page of that answer into
     the file of --html, without a corpus.
@@ -58,13 +48,10 @@ def inspect(
     \b
     rolebundle inspect
     rolebundle inspect --db team.db --agent review-bot
-    rolebundle inspect --report before.json --report after.json
     rolebundle inspect bundle.json --html answer.html
     """
     if (bundle_file is None) != (html_file is None):
         raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
-    if reports and agent is not None:
-        raise click.UsageError("--report is for the owner; give no --agent with it")
     if bundle_file is not None and html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
         from rolebundle.interfaces.pages.answer import answer_page
@@ -73,21 +60,17 @@ def inspect(
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.
-    from rolebundle.evaluation.comparison import load_report
     from rolebundle.interfaces.inspector.application import Inspector, Parameters
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-    from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+    from rolebundle.interfaces.inspector.views import VIEWS
     from rolebundle.interfaces.servers.loopback import listen
 
     engine = options.engine(agent=agent)
     with engine, listen(port) as listener:
-        # An unusable report is an error of the command.
-        for report in reports:
-            load_report(report)
         token = new_token()
         address = address_of(listener, token)
-        app = Inspector(engine, f"/{token}/", VIEWS, FORMS, reports)
-        # So is an unusable corpus, or an agent that sees nothing.
+        app = Inspector(engine, f"/{token}/", VIEWS)
+        # An unusable corpus, or an agent that sees nothing, is an error of the command.
         app.status(Parameters([]))
         server = InspectServer(app, listener, token)
         click.echo(address)

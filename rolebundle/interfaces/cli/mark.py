@@ -6,6 +6,7 @@ from typing import Any, cast, get_args
 
 import click
 
+from rolebundle.admin.records import all_marks, put_mark, remove_mark
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import (
@@ -67,7 +68,9 @@ def set_command(
         raise click.UsageError("say who marks it: --by NAME")
     else:
         with admin_for(db) as admin:
-            record = admin.marks.put(request.id, cast(MarkState, state), by, request.reason)
+            record = put_mark(
+                admin.workspace, request.id, cast(MarkState, state), by, request.reason
+            )
     print_answer(record, [_line(record)], as_json=as_json)
 
 
@@ -82,7 +85,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle mark list --json
     """
     with admin_for(db) as admin:
-        marks = admin.marks.all()
+        marks = all_marks(admin.workspace)
     answer = MarkList(marks=marks)
     print_answer(answer, map(_line, marks), as_json=as_json, empty="nothing is marked")
 
@@ -98,7 +101,7 @@ def remove_command(target: str, db: str | None, as_json: bool) -> None:
     rolebundle mark remove wiki/limits.md
     """
     with admin_for(db) as admin:
-        record = admin.marks.remove(target)
+        record = remove_mark(admin.workspace, target)
     print_answer(record, [_line(record)], as_json=as_json)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.lint import LintProblem, PolicyLint
 from rolebundle.contracts.scopes import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError
@@ -64,7 +65,7 @@ def set_command(
     content, kind, location = _read(file, kind)
     parsed = parse_policy(content, kind, file)
     with admin_for(db) as admin:
-        moved = admin.policy.set(content, kind, location)
+        moved = set_policy(admin.workspace, content, kind, location)
         findings = lint_policy(
             parsed, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin.replicas import forget_target, publish_replica
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.errors import RolebundleError, UsageError
@@ -132,8 +133,8 @@ def to(
             grace,
             overlay_folders(overlay_dirs, admin.workspace.path),
         )
-        report = admin.replicas.publish(
-            transport, key, options, agent=agent, scopes=chosen, level=level
+        report = publish_replica(
+            admin.workspace, transport, key, options, agent=agent, scopes=chosen, level=level
         )
     print_answer(report, map(harmless, _lines(report)), as_json=as_json)
     if as_json:
@@ -206,5 +207,5 @@ def forget(target: str, db: str | None, yes: bool) -> None:
     with suppress(RolebundleError):
         target = open_transport(target).target
     with admin_for(db) as admin:
-        admin.replicas.forget_target(target, confirmed=yes)
+        forget_target(admin.workspace, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))

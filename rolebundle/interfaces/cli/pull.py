@@ -10,6 +10,7 @@ from threading import Event
 
 import click
 
+from rolebundle.admin.replicas import pull_replica
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PullReport
@@ -76,7 +77,7 @@ def pull(
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
 
         def pull_once() -> PullReport:
-            return admin.replicas.pull(transport, key, folders)
+            return pull_replica(admin.workspace, transport, key, folders)
 
         if every is not None:
             _repeat(pull_once, every.total_seconds())

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin.purges import (
+    PurgePlan,
+    PurgeSelection,
+    finish_pending,
+    plan_of,
+    purge_documents,
+)
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.purge import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, RolebundleError, StorageError, UsageError
@@ -22,7 +29,6 @@ from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.admin.purges import PurgePlan, PurgeSelection
     from rolebundle.contracts.purge import PublishedCopy, Receipt, StoreHistory
 
 
@@ -85,14 +91,13 @@ def purge(
     rolebundle corpus purge
     rolebundle corpus purge --erase-published --dry-run
     """
-    from rolebundle.admin.purges import PurgeSelection
     from rolebundle.replication.erasure import visit_stores
 
     selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or decisions)
     with admin_for(db) as admin:
         if dry_run:
-            plan = admin.purges.plan(selection) if chosen else None
+            plan = plan_of(admin.workspace, selection) if chosen else None
             stores = visit_stores(admin.workspace.corpus, erase=False) if erase_published else None
             _show_plan(plan, backups_of(admin.workspace.path), stores, as_json)
             return
@@ -104,7 +109,7 @@ def purge(
             if also and not yes:
                 question = " and ".join(also)
                 _confirm(f"{question[0].upper()}{question[1:]}?")
-            receipts = admin.purges.finish()
+            receipts = finish_pending(admin.workspace)
         deleted = delete_backups(admin.workspace.path) if backups else 0
         result = PurgeResult(
             receipts=receipts,
@@ -144,10 +149,10 @@ def _erase(
     admin: Admin, selection: PurgeSelection, yes: bool, also: Sequence[str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = admin.purges.plan(selection)
+        plan = plan_of(admin.workspace, selection)
     except UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
-        pending = admin.purges.finish() if error.code == "nothing_to_purge" else []
+        pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
         if not pending:
             raise
         click.echo(
@@ -165,7 +170,7 @@ def _erase(
             + "".join(f", and {part}" for part in also)
             + "?"
         )
-    return [admin.purges.purge(selection)], plan.returning
+    return [purge_documents(admin.workspace, selection)], plan.returning
 
 
 def _confirm(question: str) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import drop_document, release_document
 from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_answer
-from rolebundle.storage.content.quarantine import Flagged
+from rolebundle.scan.quarantine import flagged_document
+from rolebundle.storage.content.quarantine import Flagged, flagged_documents
 
 
 @click.group()
@@ -39,7 +41,9 @@ def list_command(include_all: bool, db: str | None, as_json: bool) -> None:
     rolebundle corpus quarantine list --all --json
     """
     with admin_for(db) as admin:
-        documents = admin.quarantine.documents("" if include_all else "quarantine")
+        documents = flagged_documents(
+            admin.workspace.answering_corpus, "" if include_all else "quarantine"
+        )
     summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
     lines = (f"{item.document_id}  {item.verdict}  {', '.join(item.kinds)}" for item in summaries)
     empty = "no document has findings" if include_all else "no document is quarantined"
@@ -60,7 +64,7 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
     rolebundle corpus quarantine show wiki/notes.md --json
     """
     with admin_for(db) as admin:
-        flagged = admin.quarantine.find(document)
+        flagged = flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
     lines = [f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}"]
     lines += [
@@ -82,7 +86,7 @@ def release_command(document: str, db: str | None) -> None:
     rolebundle corpus quarantine release wiki/notes.md
     """
     with admin_for(db) as admin:
-        admin.quarantine.release(document)
+        release_document(admin.workspace, document)
     click.echo(f"{document}: released")
 
 
@@ -96,7 +100,7 @@ def drop_command(document: str, db: str | None) -> None:
     rolebundle corpus quarantine drop wiki/notes.md
     """
     with admin_for(db) as admin:
-        admin.quarantine.drop(document)
+        drop_document(admin.workspace, document)
     click.echo(f"{document}: dropped")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rolebundle.admin.records import all_facts, file_fact, forget_fact, promote_fact
 from rolebundle.contracts.facts import (
     FactList,
     FactRecord,
@@ -96,7 +97,7 @@ def add_command(
         raise click.UsageError("say who files it: --by NAME")
     else:
         with admin_for(db) as admin:
-            filed = admin.facts.remember(request, by)
+            filed = file_fact(admin.workspace, request, by)
     print_answer(filed, [_line(filed)], as_json=as_json)
 
 
@@ -111,7 +112,7 @@ def list_command(db: str | None, as_json: bool) -> None:
     rolebundle remember list --json
     """
     with admin_for(db) as admin:
-        facts = admin.facts.all()
+        facts = all_facts(admin.workspace)
     answer = FactList(facts=facts)
     print_answer(answer, map(_line, facts), as_json=as_json, empty="nothing is remembered")
 
@@ -130,7 +131,7 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        record = admin.facts.promote(fact, by)
+        record = promote_fact(admin.workspace, fact, by)
     print_answer(record, [f"promoted: {_line(record)}"], as_json=as_json)
 
 
@@ -146,7 +147,7 @@ def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
     with admin_for(db) as admin:
-        record = admin.facts.forget(fact, by)
+        record = forget_fact(admin.workspace, fact, by)
     print_answer(record, [f"forgotten: {_line(record)}"], as_json=as_json)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin.backups import restore_backup
 from rolebundle.contracts.backup import RestoreReport
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
@@ -42,7 +43,7 @@ def restore(
     """
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)
-        report = admin.backups.restore(file, folders, confirmed=yes)
+        report = restore_backup(admin.workspace, file, folders, confirmed=yes)
     print_answer(report, _lines(report), as_json=as_json)
     if report.purges_undone:
         click.echo(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin.records import move_root, remove_root
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
@@ -76,7 +77,7 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
     rolebundle corpus roots move notes /media/disk/notes
     """
     with admin_for(db) as admin:
-        change = admin.roots.move(old, new)
+        change = move_root(admin.workspace, old, new)
     moved = counted(change.documents, "document")
     line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
     print_answer(change, [line], as_json=as_json)
@@ -97,7 +98,7 @@ def remove_command(path: Path, yes: bool, db: str | None, as_json: bool) -> None
     rolebundle corpus roots remove old-project --yes
     """
     with admin_for(db) as admin:
-        change = admin.roots.remove(path, confirmed=yes)
+        change = remove_root(admin.workspace, path, confirmed=yes)
     verb = "removed" if yes else "would be removed"
     line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
     print_answer(change, [line], as_json=as_json)

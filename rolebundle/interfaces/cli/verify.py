@@ -22,7 +22,6 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     db_option,
-    html_option,
     json_option,
     overlay_dir_option,
     overlay_option,
@@ -32,7 +31,7 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape_verification import shaped_verification
+from rolebundle.interfaces.shape_lookup import shaped_verification
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -55,7 +54,6 @@ _LOCATOR_CHARS = 1_000
 @request_options(VerifyRequest, without=["draft", "bundle"])
 @overlay_option
 @overlay_dir_option
-@html_option
 @json_option
 @click.pass_context
 def verify(
@@ -66,7 +64,6 @@ def verify(
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
-    html_file: Path | None,
     as_json: bool,
 ) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
@@ -78,7 +75,6 @@ def verify(
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
-    rolebundle verify answer.md --bundle bundle.json --html verified.html
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     if "role" in fields and overlay_file is not None:
@@ -90,22 +86,12 @@ def verify(
     with options.engine(judging=True) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
-        if html_file is not None:
-            from rolebundle.interfaces.checked_passages import passage_texts
-            from rolebundle.interfaces.pages.draft import draft_page
-
-            texts = passage_texts(engine, answer, request.agent)
-            page = draft_page(answer, draft, texts)
     if as_json:
         shaped = shaped_verification(answer, request.detail or "full")
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
         for line in _lines(answer, draft, redacted=request.redact):
             click.echo(line)
-    if html_file is not None:
-        from rolebundle.interfaces.cli.page_file import write_page
-
-        write_page(html_file, page)
     if answer.verdict != "nothing_wrong_found":
         ctx.exit(1)
 

@@ -62,7 +62,7 @@ def why(
 
     PASSAGE|DOCUMENT is a chunk_id, a document_id, a path or path:start-end. If it names several
     passages, the best ranked one is explained: lanes, filter, score and selection, the passages
-    that ranked above it, and what would have to be different.
+    that ranked above it, and the score to beat.
 
     \b
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
@@ -112,7 +112,7 @@ def _owners_text(answer: WhyAsAgent) -> str:
 
 
 def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
-    """The answer for a person: the verdict, each step, and what would have to be different."""
+    """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
@@ -152,8 +152,6 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         )
     ]
     lines += _labelled("lost to", passages, style)
-    needs = (f"- {one_line(need, 10 * _WIDTH)}" for need in why.needs)
-    lines += _labelled("needs", _folded(needs, width), style)
     return "\n".join(lines)
 
 
@@ -261,7 +259,8 @@ def _place(why: Why) -> str:
         if score.rank is not None
         else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
     )
-    return f"{would}{score.place} of {score.of} by final score: {result}"
+    beat = f", to beat: {score.to_beat:.3f}" if score.to_beat is not None else ""
+    return f"{would}{score.place} of {score.of} by final score: {result}{beat}"
 
 
 def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:

@@ -1,1 +1,1 @@
-"""`rolebundle inspect`: the pages as a local application that only reads, with one exception."""
+"""`rolebundle inspect`: the pages as a local application that only reads."""

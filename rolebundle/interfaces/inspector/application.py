@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from pathlib import Path
 from threading import Lock
 from traceback import print_exc
 from typing import NamedTuple
@@ -67,7 +66,7 @@ class Response(NamedTuple):
 
 
 class Parameters:
-    """The parameters of a view's address, or the fields of a form.
+    """The parameters of a view's address.
 
     Args:
         pairs: names and values, in their order; a name can come several times.
@@ -120,43 +119,29 @@ class Inspector:
         engine: answers for its agent, or for the owner of the corpus.
         base: the path that all views share, with the token and a slash at its end.
         views: the views by name.
-        forms: the views that take a POST.
-        reports: files of evaluation reports that the owner can look at.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        base: str,
-        views: Mapping[str, View],
-        forms: Mapping[str, View],
-        reports: Sequence[Path] = (),
-    ) -> None:
+    def __init__(self, engine: Engine, base: str, views: Mapping[str, View]) -> None:
         self.engine = engine
         self.admin = Admin(engine.workspace) if engine.agent is None else None
-        self.reports = tuple(reports)
         self._views = views
-        self._forms = forms
         self._base = base
         self._lock = Lock()
         self._is_closed = False
 
-    def answer(
-        self, name: str, parameters: Parameters, *, form: Parameters | None = None
-    ) -> Response:
+    def answer(self, name: str, parameters: Parameters) -> Response:
         """The page of a view, or of the error that happened.
 
         Args:
             name: of the view.
             parameters: the parameters of its address.
-            form: what a form sent, if the request is a POST.
         """
         with self._lock:
             try:
                 if self._is_closed:
                     raise server_is_ending()
                 self.engine.refresh()
-                return Response(HTTPStatus.OK, self._page(name, parameters, form))
+                return Response(HTTPStatus.OK, self._page(name, parameters))
             except RolebundleError as error:
                 return self._error(error)
             except Exception as error:
@@ -164,12 +149,12 @@ class Inspector:
                     print_exc()
                 return self._error(internal_error(error), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    def _page(self, name: str, parameters: Parameters, form: Parameters | None) -> str:
-        view = (self._views if form is None else self._forms).get(name)
+    def _page(self, name: str, parameters: Parameters) -> str:
+        view = self._views.get(name)
         if view is None:
             raise UsageError("no_view", "there is no such view", "use the links of the pages")
-        with self.engine.access.call((form or parameters).get("agent") or None):
-            return view(self, form or parameters)
+        with self.engine.access.call(parameters.get("agent") or None):
+            return view(self, parameters)
 
     def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Response:
         if status is None:
@@ -179,20 +164,6 @@ class Inspector:
             status = HTTPStatus.NOT_FOUND
         site = Site(base=self._base, is_owner=self.admin is not None)
         return Response(status, render("error", site, error=error))
-
-    def owner(self) -> Admin:
-        """What the owner of the corpus may do.
-
-        Raises:
-            AccessDenied: the application is for an agent.
-        """
-        if self.admin is None:
-            raise AccessDenied(
-                "owner_only",
-                "this view is for the owner of the corpus",
-                "start `rolebundle inspect` without --agent",
-            )
-        return self.admin
 
     def agent_of(self, parameters: Parameters) -> str | None:
         """The agent in whose name a view is shown; ``None`` for the owner.

@@ -7,7 +7,6 @@ with the command, and each start has another token.
 from __future__ import annotations
 
 import hmac
-import re
 import secrets
 import socket
 import sys
@@ -25,20 +24,17 @@ from rolebundle.interfaces.servers.loopback import ADDRESS, Guard
 from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.signals import on_end
 
-MAX_FORM_BYTES = 1 << 20
 MAX_FIELDS = 200
 MAX_CONNECTIONS = 32
 PATIENCE_SECONDS = 2.0
 """How long one more connection waits until another one ends. Ctrl-C may wait as long."""
 IDLE_SECONDS = 10.0
 """How long a connection may be silent before it is closed."""
-_FORM = "application/x-www-form-urlencoded"
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # With `no-referrer` the browser would send `Origin: null` with our own form.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -141,20 +137,6 @@ class _Handler(BaseHTTPRequestHandler):
         if request := self._view_and_parameters():
             self._send(self.server.app.answer(*request))
 
-    def do_POST(self) -> None:
-        """Take a form, if the view has one."""
-        request = self._view_and_parameters()
-        if request is None:
-            return
-        try:
-            form = self._form()
-        except AccessDenied as error:
-            self._refuse(HTTPStatus.FORBIDDEN, error)
-        except UsageError as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, error)
-        else:
-            self._send(self.server.app.answer(*request, form=form))
-
     def refuse_method(self) -> None:
         """Refuse a method that no view has."""
         if self._view_and_parameters() is not None:
@@ -198,33 +180,6 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return view, Parameters(pairs)
 
-    def _form(self) -> Parameters:
-        """The fields of a form.
-
-        Raises:
-            UsageError: ``form_too_long``, or ``bad_form``: it is no form of our own pages.
-            AccessDenied: ``no_origin``: it does not come from our own pages.
-        """
-        if not self.headers.get("Origin"):
-            raise AccessDenied("no_origin", "the form has no origin", "send it from the page")
-        lengths = self.headers.get_all("Content-Length", [])
-        # `isdigit` is also true of other digits than ASCII, and `int` fails on thousands of them.
-        if len(lengths) != 1 or not re.fullmatch(r"[0-9]{1,18}", lengths[0]):
-            raise UsageError("bad_form", "the form has no valid length", "send it from the page")
-        length = int(lengths[0])
-        if length > MAX_FORM_BYTES:
-            raise UsageError("form_too_long", "the form is too long", "make it shorter")
-        if self.headers.get_content_type() != _FORM:
-            raise UsageError("bad_form", "this is no form", "send the form of the page")
-        body = self.rfile.read(length)
-        try:
-            pairs = parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS
-            )
-        except ValueError:
-            raise UsageError("bad_form", "the form cannot be read", "send it again") from None
-        return Parameters(pairs)
-
     def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
         self._send(Response(status, render("error", error=error)))
 
@@ -243,11 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what is no HTTP request, without repeating any of it."""
         if code == HTTPStatus.REQUEST_URI_TOO_LONG:
-            error = UsageError(
-                "address_too_long",
-                "the address is longer than 64 KB",
-                "for a long draft use `rolebundle verify DRAFT --html FILE`",
-            )
+            error = UsageError("address_too_long", "the address is longer than 64 KB", "shorten it")
         else:
             error = UsageError("bad_request", "this is no request for a page", "use the links")
         self._refuse(HTTPStatus(code), error)
@@ -256,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged: an address has the token."""
 
 
-for _method in ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
+for _method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
     setattr(_Handler, f"do_{_method}", _Handler.refuse_method)
 
 

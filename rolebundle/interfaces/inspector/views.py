@@ -6,24 +6,21 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import all_marks
 from rolebundle.contracts.operation_requests import MAX_ROLES
-from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.run_flags import flags_of
-from rolebundle.interfaces.checked_passages import passage_texts
-from rolebundle.interfaces.inspector import corpus, evaluation, workbench
-from rolebundle.interfaces.inspector.application import DEADLINE_MS, Inspector, Parameters, View
+from rolebundle.interfaces.inspector import corpus
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, View
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.compare import compare_form, compare_page
 from rolebundle.interfaces.pages.document import OwnerFacts, document_page
-from rolebundle.interfaces.pages.draft import draft_page
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.why import why_page
-from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.lookups.inspection import DocumentInspection
-
-MAX_DRAFT_BYTES = 48 << 10
+from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
+from rolebundle.scan.quarantine import flagged_document
 
 
 def ask(app: Inspector, parameters: Parameters) -> str:
@@ -84,63 +81,31 @@ def document(app: Inspector, parameters: Parameters) -> str:
         agent = app.agent_of(parameters)
         inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
         return document_page(inspection, now, site)
-    inspection = admin.documents.inspect(reference, chunk=chunk, first=first)
+    scope = ReferenceScope(absolute=True)
+    with admin.workspace.answering_corpus.reading():
+        inspection = inspect_document(admin.workspace.corpus, reference, chunk, first, scope)
     return document_page(inspection, now, site, _document_facts(admin, inspection))
 
 
 def _document_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
     document_id = inspection.document.document_id
     try:
-        flagged = admin.quarantine.find(document_id)
+        flagged = flagged_document(admin.workspace.answering_corpus, document_id)
     except UsageError:
         flagged = None
     marks = [
         mark
-        for mark in admin.marks.all()
+        for mark in all_marks(admin.workspace)
         if mark.target == document_id or mark.target.startswith(f"{document_id}#")
     ]
     return OwnerFacts(flags_of(admin.workspace.corpus, inspection.location), flagged, marks)
 
 
-def draft(app: Inspector, parameters: Parameters) -> str:
-    """The form for a draft; with a draft, whether it says what the corpus says."""
-    site = app.site(parameters)
-    # A form ends its lines with CR and LF.
-    text = parameters.get("draft").replace("\r\n", "\n")
-    if not text:
-        return render("draft_form", site)
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_DRAFT_BYTES:
-        raise UsageError(
-            "draft_too_long",
-            f"the draft is longer than {MAX_DRAFT_BYTES >> 10} KB",
-            "use `rolebundle verify DRAFT --html FILE`",
-        )
-    fields = {name: parameters.get(name) for name in ("role", "now") if parameters.get(name)}
-    request = parsed(
-        VerifyRequest,
-        {
-            "draft": text,
-            "agent": app.agent_of(parameters),
-            "publish": bool(parameters.get("publish")),
-            "deadline_ms": DEADLINE_MS,
-            **fields,
-        },
-    )
-    verification = app.engine.verify(request)
-    passages = passage_texts(app.engine, verification, request.agent)
-    return draft_page(verification, text, passages, site, publish=request.publish)
-
-
 VIEWS: Mapping[str, View] = {
     "": ask,
     "answer": answer,
-    "draft": draft,
-    "evaluation": evaluation.show,
     "why": why,
     "compare": compare,
     "document": document,
-    "workbench": workbench.show,
     "corpus": corpus.show,
 }
-FORMS: Mapping[str, View] = {"workbench": workbench.submit}
-"""The views that take a POST."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from typing import NamedTuple
 
@@ -27,8 +27,6 @@ from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
 from rolebundle.retrieval.answer.passage_text import limited_use
 
 MAX_NOTES = 3
-MIN_LEAD = 0.0005
-"""A smaller difference is not shown with three decimals."""
 
 
 class ScorePart(NamedTuple):
@@ -55,9 +53,6 @@ class PassageView(NamedTuple):
     Attributes:
         title: of its document, and the headings above it.
         parts: of its score.
-        main_parts: the two largest parts: name, and share of the score.
-        lead: how far its score is above that of the next passage; ``None`` for the last passage.
-        lead_parts: the parts of the lead, as their points; the largest first.
         limited_use: what it may be used for; empty if that is not limited.
     """
 
@@ -65,17 +60,7 @@ class PassageView(NamedTuple):
     title: Markup
     text: Markup
     parts: list[ScorePart]
-    main_parts: list[tuple[str, float]]
-    lead: float | None
-    lead_parts: list[ScorePart]
     limited_use: str
-
-
-class LaneCount(NamedTuple):
-    """How many candidates a lane proposed, and their chunk ids, the selected ones first."""
-
-    lane: Lane
-    chunk_ids: list[str]
 
 
 class RejectedGroup(NamedTuple):
@@ -91,12 +76,13 @@ class Flow(NamedTuple):
     """The way of the candidates from the lanes to the answer.
 
     Attributes:
+        lanes: how many candidates each lane proposed.
         candidates: how many different candidates there are.
         refused: those that a rule of the owner rejected.
         lower: those that others preceded.
     """
 
-    lanes: list[LaneCount]
+    lanes: Mapping[Lane, int]
     candidates: int
     refused: list[RejectedGroup]
     lower: list[RejectedGroup]
@@ -130,23 +116,16 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
 
 
 def _passages(bundle: RetrievalBundle, terms: Terms) -> list[PassageView]:
-    parts = [score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected]
-    views = []
-    for place, chunk in enumerate(bundle.selected):
-        following = bundle.selected[place + 1] if place + 1 < len(parts) else None
-        views.append(
-            PassageView(
-                chunk,
-                marked_text(_title(chunk), terms),
-                marked_text(chunk.content, terms),
-                parts[place],
-                _main_parts(parts[place]),
-                chunk.scores.final - following.scores.final if following else None,
-                _lead_parts(parts[place], parts[place + 1]) if following else [],
-                limited_use(chunk.allowed_actions),
-            )
+    return [
+        PassageView(
+            chunk,
+            marked_text(_title(chunk), terms),
+            marked_text(chunk.content, terms),
+            score_parts(chunk.scores, bundle.weights),
+            limited_use(chunk.allowed_actions),
         )
-    return views
+        for chunk in bundle.selected
+    ]
 
 
 def _title(chunk: SelectedChunk) -> str:
@@ -174,26 +153,6 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]
     return parts
 
 
-def _main_parts(parts: Sequence[ScorePart]) -> list[tuple[str, float]]:
-    """The two largest parts of the score: the name, and the share of the whole."""
-    total = sum(part.points for part in parts)
-    largest = sorted(parts, key=lambda part: -part.points)[:2]
-    return [(part.name, part.points / total) for part in largest] if total > 0 else []
-
-
-def _lead_parts(parts: Sequence[ScorePart], of_next: Sequence[ScorePart]) -> list[ScorePart]:
-    """What each part adds more than that of the next passage, as its points; the largest first."""
-    kinds = {part.kind: part for part in (*parts, *of_next)}
-    own = {part.kind: part.points for part in parts}
-    points_of_next = {part.kind: part.points for part in of_next}
-    differences = [
-        part._replace(points=own.get(kind, 0.0) - points_of_next.get(kind, 0.0))
-        for kind, part in kinds.items()
-    ]
-    large_parts = [part for part in differences if abs(part.points) >= MIN_LEAD]
-    return sorted(large_parts, key=lambda part: -part.points)
-
-
 def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
     """The words of the task that no selected passage has, as they are searched for."""
     present = {
@@ -219,18 +178,17 @@ def flow_of(bundle: RetrievalBundle) -> Flow:
         if code not in listed
     ]
     return Flow(
-        [LaneCount(lane, _proposed_by(lane, bundle)) for lane in LANES],
+        {lane: _proposed_by(lane, bundle) for lane in LANES},
         bundle.summary.total_candidates,
         [group for group in groups if words.is_rule(group.code)],
         [group for group in groups if not words.is_rule(group.code)],
     )
 
 
-def _proposed_by(lane: Lane, bundle: RetrievalBundle) -> list[str]:
-    return [
-        *(chunk.chunk_id for chunk in bundle.selected if lane in chunk.lanes),
-        *(rejection.chunk_id for rejection in bundle.rejected if lane in (rejection.lanes or ())),
-    ]
+def _proposed_by(lane: Lane, bundle: RetrievalBundle) -> int:
+    lanes = [chunk.lanes for chunk in bundle.selected]
+    lanes += [rejection.lanes or [] for rejection in bundle.rejected]
+    return sum(lane in proposing for proposing in lanes)
 
 
 def _group(code: RejectionCode, rejections: list[Rejection]) -> RejectedGroup:

@@ -1,4 +1,4 @@
-"""Roles side by side: what each gets for one task, what the rules moved, and the harm."""
+"""Roles side by side: what each gets for one task, what the rules moved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 from rolebundle.contracts.comparison import (
     ComparedPassage,
     Comparison,
-    Overlap,
     RoleView,
     Standing,
 )
@@ -32,26 +31,6 @@ class RoleAnswer(NamedTuple):
     own: int
     refused: int
     lower: int
-
-
-class Change(NamedTuple):
-    """What a role does to the passages that are selected without a role.
-
-    Attributes:
-        view: the answer for the role.
-        overlap: with the answer without a role.
-        up: how many stand higher with the role.
-        down: how many stand lower, but are selected.
-        lower: how many are not selected, because others precede them or no lane proposes them.
-        refused: how many a rule rejects.
-    """
-
-    view: RoleView
-    overlap: Overlap
-    up: int
-    down: int
-    lower: int
-    refused: int
 
 
 class Cell(NamedTuple):
@@ -86,15 +65,13 @@ class Group(NamedTuple):
 
 
 def compare_page(comparison: Comparison, site: Site = FILE) -> str:
-    """The page of a comparison. If its first role is none, the others are measured against it."""
+    """The page of a comparison. If its first role is none, moves are measured against it."""
     roles = _roles(comparison)
     return render(
         "compare",
         site,
         comparison=comparison,
         answers=[_answer(view, comparison) for view in roles],
-        changes=_changes(comparison),
-        overlaps=[overlap for overlap in comparison.overlaps if overlap.first],
         groups=_groups(comparison),
         chosen=[view.role_id for view in roles],
     )
@@ -127,40 +104,6 @@ def _answer(view: RoleView, comparison: Comparison) -> RoleAnswer:
         own=sum(chunk_id not in chunks_of_others for chunk_id in view.selected),
         refused=sum(count for code, count in counts if words.is_rule(code)),
         lower=sum(count for code, count in counts if not words.is_rule(code)),
-    )
-
-
-def _changes(comparison: Comparison) -> list[Change]:
-    overlaps = {overlap.second: overlap for overlap in comparison.overlaps if not overlap.first}
-    return [
-        _change(view, place, comparison.passages, overlaps[view.role_id])
-        for place, view in enumerate(comparison.roles)
-        if view.role_id in overlaps
-    ]
-
-
-def _change(
-    view: RoleView, place: int, passages: Sequence[ComparedPassage], overlap: Overlap
-) -> Change:
-    pairs = [(passage.standings[0], passage.standings[place]) for passage in passages]
-    moves = [
-        with_role.rank - without.rank
-        for without, with_role in pairs
-        if with_role.rank is not None and without.rank is not None
-    ]
-    lost = [
-        with_role.reason
-        for without, with_role in pairs
-        if without.state == "selected" != with_role.state
-    ]
-    refused = sum(code is not None and words.is_rule(code) for code in lost)
-    return Change(
-        view,
-        overlap,
-        up=sum(move < 0 for move in moves),
-        down=sum(move > 0 for move in moves),
-        lower=len(lost) - refused,
-        refused=refused,
     )
 
 

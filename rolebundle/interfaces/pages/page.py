@@ -6,7 +6,6 @@ are replaced by their names, and the Content-Security-Policy allows no script an
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from functools import cache
@@ -53,11 +52,6 @@ def render(template: str, site: Site = FILE, **values: Any) -> str:
 def visible(text: str) -> str:
     """The text with the names of characters that hide or reorder text: ``⟦U+202E⟧``."""
     return _UNSAFE.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text)
-
-
-def escaped_json(text: str) -> str:
-    """JSON with these characters as escapes of JSON, so that a form sends it back unchanged."""
-    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 @cache

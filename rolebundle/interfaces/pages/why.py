@@ -1,4 +1,4 @@
-"""The page of `why`: one passage through every step, and what would have to be different."""
+"""The page of `why`: one passage through every step, and the score to beat."""
 
 from __future__ import annotations
 

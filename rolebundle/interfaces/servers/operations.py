@@ -41,8 +41,11 @@ from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.parse import bundle_from, parsed
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
-from rolebundle.interfaces.shape_verification import shaped_verification
+from rolebundle.interfaces.shape_lookup import (
+    shaped_lookup,
+    shaped_lookups,
+    shaped_verification,
+)
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.text.references import is_glob
 

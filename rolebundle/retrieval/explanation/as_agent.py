@@ -34,6 +34,12 @@ RULES: dict[str, HidingRule] = {
     "stale": "validity",
 }
 """The rules that reject what an agent sees, by the code of the rejection."""
+_NEXT: dict[HidingRule, str] = {
+    "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
+    "mark": "`rolebundle mark list`",
+    "trust": "raise its trust tier, or the policy's trust table, or approve the action",
+    "validity": "change its dates, or what the overlay does with stale documents",
+}
 
 
 def why_hidden(corpus: Corpus, reference: str, scope: ReferenceScope, agent: str) -> WhyAsAgent:
@@ -71,7 +77,8 @@ def with_answer(why: WhyAsAgent, answer: Why | AccessDenied) -> WhyAsAgent:
     hidden = []
     if answer.code in RULES:
         note = f"{answer.code}: {answer.notes}"
-        hidden = [Hidden(rule=RULES[answer.code], note=note, next="; ".join(answer.needs))]
+        rule = RULES[answer.code]
+        hidden = [Hidden(rule=rule, note=note, next=_NEXT[rule])]
     update = {"hidden": hidden, "locator": answer.locator, "why": answer}
     return why.model_copy(update=update)
 

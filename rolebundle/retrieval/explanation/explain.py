@@ -1,8 +1,7 @@
-"""Explain why a passage is in the answer to a request or not, and which changes would select it.
+"""Explain why a passage is in the answer to a request or not: its row of every step.
 
-The request is answered as usual. Then the pure steps run again on the same pool with one change:
-the passage is proposed and allowed, or it has a higher score, or the limit or the token budget is
-larger, or the minimum score is lower.
+The request is answered as usual. If the passage was not ranked, the pure steps run again on the
+same pool as if it had been proposed and allowed.
 """
 
 from __future__ import annotations
@@ -37,13 +36,6 @@ from rolebundle.retrieval.answer.selected_chunk import (
 )
 from rolebundle.retrieval.bundle import overlay_ref
 from rolebundle.retrieval.candidate import Candidate, LexicalHit, RejectedCandidate
-from rolebundle.retrieval.explanation.needed_changes import (
-    lane_changes,
-    policy_changes,
-    seen_changes,
-    selection_changes,
-    where_changes,
-)
 from rolebundle.retrieval.explanation.placement import Execution, Placement, positions
 from rolebundle.retrieval.filter import (
     as_valid,
@@ -148,8 +140,6 @@ def _why(
     if unmet_conditions:
         placement = replace(placement, is_hypothetical=True)
     score = _score_trace(execution, placement, before)
-    words = _words_trace(execution, passage)
-    lanes = _lane_traces(execution, passage)
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
     return Why(
         reference=reference,
@@ -172,8 +162,8 @@ def _why(
         step=step,
         code=code,
         notes=notes,
-        words=words,
-        lanes=lanes,
+        words=_words_trace(execution, passage),
+        lanes=_lane_traces(execution, passage),
         pool=PoolTrace(
             candidates=len(retrieval.candidates),
             depth=retrieval.pool.depth,
@@ -185,13 +175,6 @@ def _why(
         min_score=request.min_score,
         selected_count=selected_count,
         lost_to=_rivals(placement),
-        needs=[
-            *where_changes(passage, unmet_conditions),
-            *lane_changes(execution, passage, lanes, words),
-            *policy_changes(passage, request),
-            *seen_changes(passage, retrieval),
-            *selection_changes(execution, placement),
-        ],
         fusion=request.fusion,
         request=request.echo,
         overlay=overlay_ref(request),
@@ -359,8 +342,19 @@ def _score_trace(execution: Execution, placement: Placement, before: int) -> Sco
         of=len(placement.ranked),
         rank=before + placement.rank if placement.rank else None,
         code=placement.code,
+        to_beat=_score_to_beat(placement),
         supposed=placement.is_hypothetical,
     )
+
+
+def _score_to_beat(placement: Placement) -> float | None:
+    """The final score that the passage lacks; ``None`` if it lacks none."""
+    if placement.code not in ("low_score", "budget_cut"):
+        return None
+    selected, request = placement.selection.selected, placement.request
+    is_full = placement.code == "budget_cut" or len(selected) >= request.limit
+    last = selected[-1].score.final if selected and is_full else 0.0
+    return rounded(max(last, request.min_score))
 
 
 def _rivals(placement: Placement) -> list[Rival]:

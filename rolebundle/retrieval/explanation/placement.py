@@ -18,7 +18,7 @@ from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.outcome import Retrieval, Selection
 from rolebundle.retrieval.pipeline import plain_candidates
-from rolebundle.retrieval.rank import rank, ranking_order
+from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import select
 
@@ -93,7 +93,6 @@ class Placement:
         rank: its rank in the selection, from 1; ``None`` if it is rejected.
         code: the code of its rejection; ``None`` if it is selected.
         is_hypothetical: whether the candidate was not ranked when the request was answered.
-        withheld: why nothing is selected; empty if something is.
     """
 
     own: Candidate
@@ -104,7 +103,6 @@ class Placement:
     rank: int | None
     code: RejectionCode | None
     is_hypothetical: bool
-    withheld: str = ""
 
     @classmethod
     def of(
@@ -129,34 +127,7 @@ class Placement:
             rank=positions(selection.selected).get(chunk_id),
             code=codes.get(chunk_id),
             is_hypothetical=is_hypothetical,
-            withheld=withheld,
         )
-
-    def is_selected_with(
-        self, *, final: float | None = None, min_score: float | None = None
-    ) -> bool:
-        """Whether it would be selected with this final score, or with this minimum score."""
-        own, request = self.own, self.request
-        if final is not None:
-            own = own.with_score(own.score._replace(final=final))
-        if min_score is not None:
-            request = request._replace(min_score=min_score)
-        other_candidates = (candidate for candidate in self.ranked if candidate is not self.own)
-        ranked = sorted([own, *other_candidates], key=ranking_order)
-        return any(
-            candidate is own for candidate in select(ranked, request, self.withheld).selected
-        )
-
-    def selected_up_to_own(
-        self, limit: int | None, token_budget: int | None
-    ) -> Sequence[Candidate]:
-        """What would be selected from the ranking up to this candidate, under other limits.
-
-        Empty if the candidate would not be selected. ``None``: no limit.
-        """
-        request = self.request._replace(limit=limit or self.position, token_budget=token_budget)
-        selected = select(self.ranked[: self.position], request, self.withheld).selected
-        return selected if selected and selected[-1] is self.own else ()
 
 
 def positions(candidates: Iterable[Candidate]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, create_file
-from rolebundle.storage.files.stored_values import check_types
+from rolebundle.storage.files.stored_values import typed
 from rolebundle.storage.location import is_there
 
 VERSION = 1
@@ -464,7 +464,7 @@ def schema_problem(log: SqliteFile, schema: tuple[str, ...] = SCHEMA) -> str:
 
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
     try:
-        check_types(values, _TYPES, "a row of the audit")
+        typed([values], *_TYPES)
         fields = dict(zip(COLUMNS.split(", "), values, strict=True))
         for name in ("blocked", "details"):
             stored, fields[name] = fields[name], json.loads(fields[name])

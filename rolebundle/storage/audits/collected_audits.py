@@ -13,7 +13,7 @@ from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageE
 from rolebundle.storage.audits.audit import COLUMNS, SCHEMA, file_problem, stored_values
 from rolebundle.storage.files.file_format import FileFormat
 from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
-from rolebundle.storage.files.stored_values import check_rows
+from rolebundle.storage.files.stored_values import records
 from rolebundle.storage.location import is_there
 
 VERSION = 1
@@ -167,8 +167,7 @@ COLLECTION_FORMAT = FileFormat(
 def logs(collection: SqliteFile) -> list[StoredLog]:
     """Every collected log, ordered by id."""
     rows = collection.rows(f"SELECT {', '.join(StoredLog._fields)} FROM log ORDER BY log_id")
-    check_rows(rows, (str,) * len(StoredLog._fields), "a log of the collection")
-    return [StoredLog(*row) for row in rows]
+    return records(StoredLog, rows)
 
 
 def save_log(collection: SqliteFile, log: StoredLog) -> None:

@@ -6,7 +6,6 @@ its place in the lexical index and its vector.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from rolebundle.contracts.document import DocumentMetadata, attribute_texts
@@ -129,7 +128,7 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
     _remove_vectors(corpus, rowids)
     corpus.run(
         "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
     corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
 

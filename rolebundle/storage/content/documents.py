@@ -5,34 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
-from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, attribute_lines
+from rolebundle.contracts.document import (
+    REMEMBERED_KIND,
+    Attributes,
+    DocumentMetadata,
+    attribute_lines,
+)
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.digests import OWN_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import (
-    check_rows,
-    check_types,
-    damaged,
-    parse_attributes,
-    parse_strings,
-)
+from rolebundle.storage.files.stored_values import damaged, records, typed
 from rolebundle.storage.records.replica import PUBLISHED
 
-METADATA_COLUMNS = (
-    "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
-    "d.updated_at, d.inferred_at, d.valid_from, d.valid_until, d.language, d.source_kind, "
-    "d.sensitivity, d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, "
-    "d.retrieval_hints, d.supersedes, d.contradicts, d.self_declared, d.refused_claims, "
-    "d.attributes"
-)
-_FIRST_LIST = 16
-_TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 11
-_TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 21
-"""Without the times, which may be missing."""
-
+METADATA_COLUMNS = f"d.document_id, s.source_id, d.{OWN_COLUMNS.replace(', ', ', d.')}"
 DocumentField = Literal[
     "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
 ]
@@ -47,15 +35,15 @@ _VALUES: dict[DocumentField, tuple[str, str]] = {
     "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
     "attributes": ("attributes", "document d WHERE attributes <> '{}'"),
 }
+_TYPES: dict[str, tuple[object, ...]] = {"tags": (tuple[str, ...],), "attributes": (Attributes,)}
 
 
 def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     """The rowids of the documents of these chunks."""
-    rows = corpus.rows(
+    return corpus.column(
         "SELECT DISTINCT document FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
-    return [document for (document,) in rows]
 
 
 class DocumentName(NamedTuple):
@@ -85,13 +73,12 @@ def document_names(
         limit: at most so many; ``None`` for all.
         facts: whether remembered facts are among them.
     """
-    return _names(
-        corpus.rows(
-            f"{_NAMES} WHERE d.document_id > ? AND (? OR d.source_kind <> ?) "
-            "ORDER BY d.document_id LIMIT ?",
-            (after, facts, REMEMBERED_KIND, -1 if limit is None else limit),
-        )
+    rows = corpus.rows(
+        f"{_NAMES} WHERE d.document_id > ? AND (? OR d.source_kind <> ?) "
+        "ORDER BY d.document_id LIMIT ?",
+        (after, facts, REMEMBERED_KIND, -1 if limit is None else limit),
     )
+    return records(DocumentName, rows)
 
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
@@ -104,9 +91,9 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
         ("f.path", [name]),
     ):
         condition = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY d.document_id"
-        rows = corpus.rows(f"{_NAMES} WHERE {condition}", (json.dumps([*names]),)) if names else []
+        rows = corpus.rows(f"{_NAMES} WHERE {condition}", ([*names],)) if names else []
         if rows:
-            return _names(rows)
+            return records(DocumentName, rows)
     return []
 
 
@@ -131,10 +118,10 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
         "JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
         "WHERE c.chunk_id IN (SELECT value FROM json_each(?)) "
         "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY c.chunk_id",
-        (json.dumps([*chunk_ids]),),
+        ([*chunk_ids],),
     )
-    check_rows(rows, (str, str, str, str, int, int), "a file")
-    return [SourceFile(*row) for row in rows if not row[1].startswith(PUBLISHED)]
+    files = records(SourceFile, rows)
+    return [file for file in files if not file.location.startswith(PUBLISHED)]
 
 
 def listed_documents(
@@ -146,14 +133,11 @@ def listed_documents(
         f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {METADATA_COLUMNS} "
         "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
         "WHERE d.id IN (SELECT value FROM json_each(?)) ORDER BY d.document_id",
-        (json.dumps([*rowids]),),
+        ([*rowids],),
     )
-    return [(_names([row[:5]])[0], parse_metadata(row[6:]), row[5]) for row in rows]
-
-
-def _names(rows: Sequence[Row]) -> list[DocumentName]:
-    check_rows(rows, (int, str, str, str, str), "a document")
-    return [DocumentName(*row) for row in rows]
+    names = records(DocumentName, (row[:5] for row in rows))
+    documents = metadata_of(row[6:] for row in rows)
+    return list(zip(names, documents, (row[5] for row in rows), strict=True))
 
 
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
@@ -162,7 +146,7 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
         f"SELECT d.id, {METADATA_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
-    return [(rowid, parse_metadata(columns)) for rowid, *columns in rows]
+    return list(zip((row[0] for row in rows), metadata_of(row[1:] for row in rows), strict=True))
 
 
 class DocumentKind(NamedTuple):
@@ -183,8 +167,7 @@ _KIND_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id 
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """What the rules of overlays look at in the documents, sorted, without repeats."""
     rows = corpus.rows(f"SELECT DISTINCT {_KIND} FROM {_KIND_TABLES} ORDER BY 1, 2, 3, 4, 5, 6")
-    check_rows(rows, [str] * 6, "a document")
-    return [DocumentKind(*row) for row in rows]
+    return records(DocumentKind, rows)
 
 
 class KindCount(NamedTuple):
@@ -201,8 +184,7 @@ def kind_counts(corpus: Corpus) -> list[KindCount]:
         f"SELECT {_KIND}, count(*), min(d.document_id) FROM {_KIND_TABLES} "
         "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
     )
-    check_rows(rows, (*[str] * 6, int, str), "a document")
-    return [KindCount(DocumentKind(*row[:6]), *row[6:]) for row in rows]
+    return records(KindCount, rows)
 
 
 class DocumentGroup(NamedTuple):
@@ -266,15 +248,11 @@ def document_groups(
         f"LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) AS kind "
         "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
     )
+    lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
+    documents = metadata_of(row[3:] for row in rows)
     groups = [
-        DocumentGroup(
-            parse_metadata(columns),
-            "",
-            parse_strings(str(roles), "a list of a chunk"),
-            parse_strings(str(kinds), "a list of a chunk"),
-            json.loads(rowids),
-        )
-        for rowids, roles, kinds, *columns in rows
+        DocumentGroup(document, "", roles, kinds, json.loads(row[0]))
+        for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
     ]
     return _divided(corpus, groups, by_path) if by_path else groups
 
@@ -285,10 +263,8 @@ def _divided(
     kind_of: Callable[[DocumentMetadata, str], Hashable],
 ) -> list[DocumentGroup]:
     """The groups, divided by the kind of their documents' paths."""
-    paths: dict[int, str] = {}
-    for row in corpus.rows("SELECT d.id, f.path FROM document d JOIN file f ON f.id = d.file"):
-        check_types(row, (int, str), "the path of a document")
-        paths[row[0]] = row[1]
+    rows = corpus.rows("SELECT d.id, f.path FROM document d JOIN file f ON f.id = d.file")
+    paths: dict[int, str] = dict(typed(rows, int, str))
     divided: list[DocumentGroup] = []
     for group in groups:
         parts: dict[Hashable, DocumentGroup] = {}
@@ -311,7 +287,7 @@ def documents_with(
     ``updated_at`` and are left out. Values of attributes come after their key, as ``key: value``.
     """
     columns, tables = _VALUES[field]
-    types = [str] * (1 + columns.count(","))
+    types = _TYPES.get(field, (str,)) * (1 + columns.count(","))
     answers: dict[Row, bool] = {}
     rowids = set()
     for rowid, *row in corpus.rows(f"SELECT d.id, {columns} FROM {tables}"):
@@ -319,13 +295,12 @@ def documents_with(
         values = tuple(row)
         answer = answers.get(values)
         if answer is None:
-            check_types(values, types, "a document")
+            [read] = typed([values], *types)
             if field == "tags":
-                answer = holds(parse_strings(row[0], "a list of a document"))
+                read = read[0]
             elif field == "attributes":
-                answer = holds(attribute_lines(parse_attributes(row[0])))
-            else:
-                answer = holds(values)
+                read = attribute_lines(read[0])
+            answer = holds(read)
             answers[values] = answer
         if answer:
             rowids.add(rowid)
@@ -344,31 +319,28 @@ def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
     return sorted(present)
 
 
-def parse_metadata(columns: Sequence[object]) -> DocumentMetadata:
-    """The metadata of a document as it is stored.
-
-    Args:
-        columns: the values of ``METADATA_COLUMNS``.
+def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
+    """The metadata of documents, each from the values of ``METADATA_COLUMNS``.
 
     Raises:
         CorpusCorrupt: they are something else.
     """
-    moments = columns[_FIRST_MOMENT:_AFTER_MOMENTS]
-    other_columns = (*columns[:_FIRST_MOMENT], *columns[_AFTER_MOMENTS:])
-    check_types(other_columns, _DOCUMENT_TYPES, "a document")
-    if columns[_TRUST_TIER] not in _TRUST_TIERS or not all(map(_is_moment_or_none, moments)):
-        raise damaged(f"the document {columns[0]!r}")
-    plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:-1]
-    tuples = (parse_strings(str(text), "a list of a document") for text in lists)
-    attributes = parse_attributes(str(columns[-1]))
-    return DocumentMetadata(*plain, *tuples, attributes)  # type: ignore[arg-type, call-arg]
+    documents = records(DocumentMetadata, ((*row, "source") for row in rows))
+    for document in documents:
+        moments = (
+            document.updated_at,
+            document.inferred_at,
+            document.valid_from,
+            document.valid_until,
+        )
+        if not all(moment is None or _is_moment(moment) for moment in moments):
+            raise damaged(f"the document {document.document_id!r}")
+    return documents
 
 
-def _is_moment_or_none(value: object) -> bool:
-    if value is None:
-        return True
+def _is_moment(text: str) -> bool:
     try:
-        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+        return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
 
@@ -390,8 +362,7 @@ def source_sizes(corpus: Corpus) -> list[SourceSize]:
         "JOIN document d ON d.source = s.id "
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
-    check_rows(rows, (str, str, int, int), "a source")
-    return [SourceSize(*row) for row in rows]
+    return records(SourceSize, rows)
 
 
 _FROM_TRUSTED = "FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
@@ -405,40 +376,6 @@ def count_trusted(corpus: Corpus) -> int:
 def has_trusted(corpus: Corpus) -> bool:
     """Whether a document is preferred or authoritative."""
     return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
-
-
-class SourceDates(NamedTuple):
-    """The dates of one source's documents, ISO 8601; empty if none has a date.
-
-    The date of a document is the declared one, or else that of its file.
-    """
-
-    source_id: str
-    oldest: str
-    newest: str
-    undated: int
-
-
-def source_dates(corpus: Corpus) -> list[SourceDates]:
-    """The dates of all sources, ordered by source."""
-    rows = corpus.rows(
-        "SELECT s.source_id, coalesce(min(date), ''), coalesce(max(date), ''), "
-        "count(*) - count(date) FROM "
-        "(SELECT source, coalesce(updated_at, inferred_at) AS date FROM document) "
-        "JOIN source s ON s.id = source GROUP BY s.source_id ORDER BY s.source_id"
-    )
-    check_rows(rows, (str, str, str, int), "a source")
-    return [SourceDates(*row) for row in rows]
-
-
-def documents_by_month(corpus: Corpus) -> dict[str, int]:
-    """Month, as ``2026-03`` → number of documents of that date; empty for those without a date."""
-    rows = corpus.rows(
-        "SELECT substr(coalesce(updated_at, inferred_at, ''), 1, 7) AS month, count(*) "
-        "FROM document GROUP BY month ORDER BY month"
-    )
-    check_rows(rows, (str, int), "the date of a document")
-    return dict(rows)
 
 
 class SelfDeclared(NamedTuple):
@@ -461,9 +398,10 @@ def self_declared(corpus: Corpus) -> list[SelfDeclared]:
         "ORDER BY d.document_id"
     )
     documents = []
-    for document_id, path, trust_tier, declared, supersedes in rows:
-        check_types((document_id, path, declared, supersedes), [str] * 4, "a document")
-        keys = set(parse_strings(declared, "a list of a document"))
+    for document_id, path, trust_tier, declared, supersedes in typed(
+        rows, str, str, TrustTier, tuple[str, ...], str
+    ):
+        keys = set(declared)
         if trust_tier not in ("authoritative", "preferred"):
             keys.discard("trust_tier")
         if supersedes == "[]":
@@ -489,5 +427,4 @@ def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
         "SELECT DISTINCT d.scope, d.sensitivity, f.path, f.location FROM document d "
         "JOIN file f ON f.id = d.file"
     )
-    check_rows(rows, (str, str, str, str), "a document")
-    return [AccessAttributes(*row) for row in rows]
+    return records(AccessAttributes, rows)

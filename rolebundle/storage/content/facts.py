@@ -7,7 +7,6 @@ with the location of the source. So deny patterns that match the source also mat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,8 +15,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_types, parse_strings
+from rolebundle.storage.files.stored_values import records, typed
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
@@ -31,9 +29,6 @@ _COLUMNS = (
     "coalesce(scanned.verdict, ''), coalesce(scanned.kinds, '[]'), "
     "c.id, c.chunk_id, c.content, f.path || ':' || c.start_line || '-' || c.end_line"
 )
-_TYPES = [int, str, str, str, int, str, str, str, *[str] * 7, int, str, str, str]
-_FLAGS = 6
-"""The place of the flags after those of the record."""
 _FACTS = (
     f"SELECT {_COLUMNS} FROM remembered r JOIN document d ON d.id = r.document "
     "JOIN file f ON f.id = d.file JOIN chunk c ON c.document = d.id "
@@ -91,12 +86,12 @@ class Fact(NamedTuple):
 
 def all_facts(corpus: Corpus) -> list[Fact]:
     """Every fact, the last filed first."""
-    return _facts(corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
+    return records(Fact, corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
 
 
 def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
     """The fact with this document id, or ``None``."""
-    facts = _facts(corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
+    facts = records(Fact, corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
     return facts[0] if facts else None
 
 
@@ -123,8 +118,7 @@ def location_of(corpus: Corpus, chunk: int) -> str:
         "JOIN file f ON f.id = d.file WHERE c.id = ?",
         (chunk,),
     )
-    check_types((location,), (str,), "a file")
-    return str(location)
+    return typed([(location,)], str)[0][0]  # type: ignore[no-any-return]
 
 
 def put_fact(
@@ -156,7 +150,7 @@ def put_fact(
     )
     _put_record(corpus, row, record)
     increment_generation(corpus)
-    [fact] = _facts(corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
+    [fact] = records(Fact, corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
     return fact
 
 
@@ -202,30 +196,29 @@ def forget(corpus: Corpus, fact: Fact) -> None:
 
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
     """The rows of the facts whose source is one of these documents."""
-    rows = corpus.rows(
-        "SELECT document FROM remembered WHERE source_document IN (SELECT value FROM json_each(?))",
-        (json.dumps([name for name in document_ids if name]),),
-    )
-    return {row for (row,) in rows}
+    chosen = "source_document IN (SELECT value FROM json_each(?)) AND source_document <> ''"
+    return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", ([*document_ids],)))
 
 
 def missing_sources(corpus: Corpus) -> set[str]:
     """The ids of documents that facts cite and that the corpus has no more."""
-    rows = corpus.rows(
-        "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
-        "AND source_document NOT IN (SELECT document_id FROM document)"
+    return set(
+        corpus.column(
+            "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
+            "AND source_document NOT IN (SELECT document_id FROM document)"
+        )
     )
-    return {name for (name,) in rows}
 
 
 def without_record(corpus: Corpus) -> set[int]:
     """The rows of documents that are facts, and of which nothing else is known."""
-    rows = corpus.rows(
-        "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
-        "AND d.id NOT IN (SELECT document FROM remembered)",
-        (f"{REMEMBERED}%",),
+    return set(
+        corpus.column(
+            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
+            "AND d.id NOT IN (SELECT document FROM remembered)",
+            (f"{REMEMBERED}%",),
+        )
     )
-    return {row for (row,) in rows}
 
 
 def _put_record(corpus: Corpus, row: int, record: Record) -> None:
@@ -234,13 +227,3 @@ def _put_record(corpus: Corpus, row: int, record: Record) -> None:
         f"REPLACE INTO remembered ({_RECORD}, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*values, row_digest(values)),
     )
-
-
-def _facts(rows: Sequence[Row]) -> list[Fact]:
-    facts = []
-    for row in rows:
-        check_types(row, _TYPES, "a remembered fact")
-        number, record, values = row[0], Record(*row[1:8]), list(row[8:])
-        values[_FLAGS] = parse_strings(values[_FLAGS], "a fact's flags")
-        facts.append(Fact(number, record, *values))
-    return facts

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.terms import ContentType
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import METADATA_COLUMNS, parse_metadata
+from rolebundle.storage.content.documents import METADATA_COLUMNS, metadata_of
 from rolebundle.storage.content.supersession import superseders
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, check_types, parse_strings
+from rolebundle.storage.files.stored_values import records, typed
 from rolebundle.storage.records import marks
 
 _CHUNK_COLUMNS = (
@@ -19,7 +19,6 @@ _CHUNK_COLUMNS = (
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
     "coalesce(scanned.kinds, '[]'), c.anchor, c.ordinal"
 )
-_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str, int]
 _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
     "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
@@ -36,9 +35,7 @@ def passages_sql(condition: str) -> str:
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    rows = corpus.rows(
-        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
-    )
+    rows = corpus.rows(passages_sql("c.id IN (SELECT value FROM json_each(?))"), ([*rowids],))
     return {passage.rowid: passage for passage in _passages(corpus, rows)}
 
 
@@ -47,10 +44,9 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     rows = corpus.rows(
         "SELECT chunk_id, content_hash FROM chunk "
         "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        (json.dumps(list(chunk_ids)),),
+        ([*chunk_ids],),
     )
-    check_rows(rows, (str, str), "a chunk")
-    return dict(rows)
+    return dict(typed(rows, str, str))
 
 
 class ChunkText(NamedTuple):
@@ -67,10 +63,9 @@ def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, 
     """Rowid → the words under which a chunk is found besides its text; they are not shown."""
     rows = corpus.rows(
         "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
-    check_rows(rows, (int, str), "the hints of a chunk")
-    return {rowid: parse_strings(hints, "the hints of a chunk") for rowid, hints in rows}
+    return dict(typed(rows, int, tuple[str, ...]))
 
 
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
@@ -78,19 +73,9 @@ def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     rows = corpus.rows(
         "SELECT id, title, headings, content, tags FROM chunk "
         "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
-    check_rows(rows, (int, str, str, str, str), "a chunk")
-    return [
-        ChunkText(
-            rowid,
-            title,
-            parse_strings(headings, "the headings of a chunk"),
-            content,
-            parse_strings(tags, "the tags of a chunk"),
-        )
-        for rowid, title, headings, content, tags in rows
-    ]
+    return records(ChunkText, rows)
 
 
 def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
@@ -111,7 +96,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
     """The chunks with these ids, by document and place; only those that the corpus has."""
     condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
-    return _passages(corpus, corpus.rows(passages_sql(condition), (json.dumps(list(chunk_ids)),)))
+    return _passages(corpus, corpus.rows(passages_sql(condition), ([*chunk_ids],)))
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
@@ -147,11 +132,10 @@ def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[Pla
     rows = corpus.rows(
         "SELECT document, id, start_line, end_line, content FROM chunk "
         "WHERE document IN (SELECT value FROM json_each(?)) ORDER BY document, ordinal",
-        (json.dumps([*documents]),),
+        ([*documents],),
     )
-    check_rows(rows, (int, int, int, int, str), "a chunk")
     texts: dict[int, list[PlacedText]] = {}
-    for document, *placed in rows:
+    for document, *placed in typed(rows, int, int, int, int, str):
         texts.setdefault(document, []).append(PlacedText(*placed))
     return texts
 
@@ -160,10 +144,9 @@ def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
     """Rowid → position of the chunk in its document, counted from 1."""
     rows = corpus.rows(
         "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     )
-    check_rows(rows, (int, int), "the position of a chunk")
-    return {row[0]: row[1] for row in rows}
+    return dict(typed(rows, int, int))
 
 
 def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
@@ -183,44 +166,47 @@ def passages_of_documents(
         passages_sql(
             "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
         ),
-        (json.dumps([*rowids]), end_line, start_line),
+        ([*rowids], end_line, start_line),
     )
     return _passages(corpus, rows)
 
 
+class _Chunk(NamedTuple):
+    """The columns of a chunk, as :class:`Passage` describes them."""
+
+    rowid: int
+    chunk_id: str
+    path: str
+    headings: tuple[str, ...]
+    content: str
+    content_type: ContentType
+    content_hash: str
+    start_line: int
+    end_line: int
+    page: int
+    tags: tuple[str, ...]
+    applicable_roles: tuple[str, ...]
+    excluded_roles: tuple[str, ...]
+    flags: tuple[str, ...]
+    anchor: str
+    ordinal: int
+
+
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
-    width = len(_CHUNK_TYPES)
-    newer, ignored = superseders(corpus, {row[width] for row in rows})
+    width = len(_Chunk._fields)
+    chunks = records(_Chunk, (row[:width] for row in rows))
+    numbers = [row[width] for row in rows]
+    newer, ignored = superseders(corpus, set(numbers))
     marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
-    documents: dict[int, DocumentMetadata] = {}
-    passages = []
-    for row in rows:
-        document = row[width]
-        check_types(row[:width], _CHUNK_TYPES, "a chunk")
-        if document not in documents:
-            documents[document] = parse_metadata(row[width + 1 :])
-        passages.append(
-            Passage(
-                rowid=row[0],
-                chunk_id=row[1],
-                path=row[2],
-                headings=parse_strings(row[3], "a list of a chunk"),
-                content=row[4],
-                content_type=row[5],
-                content_hash=row[6],
-                start_line=row[7],
-                end_line=row[8],
-                page=row[9],
-                tags=parse_strings(row[10], "a list of a chunk"),
-                applicable_roles=parse_strings(row[11], "a list of a chunk"),
-                excluded_roles=parse_strings(row[12], "a list of a chunk"),
-                flags=parse_strings(row[13], "a list of a chunk"),
-                document=documents[document],
-                superseded_by=newer.get(document, ()),
-                ignored_claims=ignored.get(document, ()),
-                mark=marked.get(row[1]),
-                anchor=row[14],
-                ordinal=row[15],
-            )
+    columns = {row[width]: row[width + 1 :] for row in rows}
+    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
+    return [
+        Passage(
+            **chunk._asdict(),
+            document=documents[number],
+            superseded_by=newer.get(number, ()),
+            ignored_claims=ignored.get(number, ()),
+            mark=marked.get(chunk.chunk_id),
         )
-    return passages
+        for chunk, number in zip(chunks, numbers, strict=True)
+    ]

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, check_types
+from rolebundle.storage.files.stored_values import records
 from rolebundle.storage.indexes import compartments, partition
 
 
@@ -49,7 +48,7 @@ def flagged_documents(corpus: Corpus, verdict: str = "") -> list[Flagged]:
     rows = corpus.rows(
         f"SELECT {_COLUMNS} WHERE ? IN ('', s.verdict) ORDER BY d.document_id", (verdict,)
     )
-    return [_flagged(row) for row in rows]
+    return records(Flagged, rows)
 
 
 class FlaggedName(NamedTuple):
@@ -68,8 +67,7 @@ def flagged_names(corpus: Corpus, verdict: str, limit: int) -> list[FlaggedName]
         "JOIN document d ON d.id = s.document WHERE s.verdict = ? ORDER BY d.document_id LIMIT ?",
         (verdict, limit),
     )
-    check_rows(rows, (str, str, str, str), "what was found in a document")
-    return [FlaggedName(*row) for row in rows]
+    return records(FlaggedName, rows)
 
 
 def count_flagged(corpus: Corpus) -> dict[str, int]:
@@ -84,7 +82,7 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged | None:
     """
     by_id = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (name,))
     rows = by_id or corpus.rows(f"SELECT {_COLUMNS} WHERE f.path = ? LIMIT 2", (name,))
-    return _flagged(rows[0]) if len(rows) == 1 else None
+    return records(Flagged, rows)[0] if len(rows) == 1 else None
 
 
 def quarantined_named(
@@ -98,9 +96,9 @@ def quarantined_named(
         f"SELECT {_COLUMNS} WHERE s.verdict = 'quarantine' AND (d.document_id = ? OR f.path = ? OR "
         "f.location IN (SELECT value FROM json_each(?)) OR "
         "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?)) ORDER BY d.document_id LIMIT 1",
-        (document, document, json.dumps([*locations]), reference),
+        (document, document, [*locations], reference),
     )
-    return _flagged(rows[0]) if rows else None
+    return next(iter(records(Flagged, rows)), None)
 
 
 def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagged]:
@@ -117,13 +115,7 @@ def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagge
         "GROUP BY d.id ORDER BY max(scored.value) DESC, d.document_id",
         (json.dumps(scores),),
     )
-    return [_flagged(row) for row in rows]
-
-
-def _flagged(row: Row) -> Flagged:
-    check_types(row, (int, str, str, str, str, str, str, str, str), "what was found in a document")
-    number, document_id, title, path, *scanned = row
-    return Flagged(number, document_id, title, path, Scanned(*scanned))
+    return records(Flagged, rows)
 
 
 def is_released(corpus: Corpus, document: int, scanned: Scanned) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +23,7 @@ from rolebundle.storage.content.stored_document import (
 )
 from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_digest, file_digest
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, json_array, json_object
+from rolebundle.storage.files.stored_values import json_array, json_object, typed
 from rolebundle.storage.indexes import compartments, partition
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
@@ -39,37 +38,44 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
         "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
         (f"{REMEMBERED}%",),
     )
-    check_rows(rows, (str, str, str, str), "a file")
-    return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
+    files = typed(rows, str, str, str, str)
+    return {location: (path, digest, recipe) for location, path, digest, recipe in files}
 
 
 def put_files(
     corpus: Corpus,
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
     denied: DeniedPatterns = no_denied_patterns,
-    renamed: list[identifiers.Renamed] | None = None,
+    displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing its earlier version.
+
+    A file that declares an id which belongs to another document is refused, and removed if it is
+    stored.
 
     Args:
         corpus: a corpus open for writing.
         files: each file with its documents.
         denied: the deny patterns of the policy that match a file.
-        renamed: gets what declares an id that belongs to another document.
+        displaced: gets the path of each stored file that was removed, with the reason.
 
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
     files = list(files)
     batch = _Batch(corpus, files, denied)
+    refused: dict[str, str] = {}
     if batch.has_contested_ids(files):
-        files, contested = identifiers.settle(corpus, files)
-        if renamed is not None:
-            renamed += contested
+        refused, removed = identifiers.contested(corpus, files)
+        remove_files(corpus, removed)
+        if displaced is not None:
+            displaced += [(path, _taken(name)) for path, name in removed.values()]
         batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         try:
+            if file.location in refused:
+                raise _taken(refused[file.location])
             batch.put(file, documents)
             problems.append(None)
         except DocumentError as problem:
@@ -77,6 +83,14 @@ def put_files(
     batch.insert_new_rows()
     partition.remove_empty(corpus)
     return problems
+
+
+def _taken(name: str) -> DocumentError:
+    return DocumentError(
+        "duplicate_document_id",
+        f"the id {name!r}, which it declares, belongs to another document",
+        "declare another id",
+    )
 
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
@@ -316,21 +330,11 @@ class _Batch:
 def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
     """The rows of ``select`` whose first column is among ``names``."""
     column = select.split()[1].rstrip(",")
-    return corpus.rows(
-        f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
-    )
+    return corpus.rows(f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", ([*names],))
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
-    values = (
-        row,
-        file.location,
-        file.path,
-        file.content_hash,
-        file.recipe,
-        file.size,
-        file.modified_ns,
-    )
+    values = (row, *file)
     return (*values, file_digest(values))
 
 
@@ -341,41 +345,16 @@ def _with_digest(row: Row) -> Row:
 def _document_columns(
     file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
 ) -> Row:
-    return (
-        file_row,
-        source_row,
-        metadata.title,
-        metadata.uri,
-        metadata.document_type,
-        metadata.domain,
-        metadata.trust_tier,
-        metadata.updated_at,
-        metadata.inferred_at,
-        metadata.valid_from,
-        metadata.valid_until,
-        metadata.language,
-        metadata.source_kind,
-        metadata.sensitivity,
-        metadata.origin,
-        metadata.scope,
-        json_array(metadata.tags),
-        json_array(metadata.applicable_roles),
-        json_array(metadata.excluded_roles),
-        json_array(metadata.retrieval_hints),
-        json_array(metadata.supersedes),
-        json_array(metadata.contradicts),
-        json_array(metadata.self_declared),
-        json_array(metadata.refused_claims),
-        json_object(metadata.attributes),
-        compartment,
-    )
+    values = (json_array(value) if isinstance(value, tuple) else value for value in metadata[2:-2])
+    attributes = json_object(metadata.attributes)
+    return (file_row, source_row, *values, attributes, compartment)
 
 
 def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     """Remove documents with their chunks; their files stay."""
     if not document_rows:
         return
-    chosen = json.dumps(list(document_rows))
+    chosen = [*document_rows]
     chunk_rows = corpus.rows(
         "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
     )

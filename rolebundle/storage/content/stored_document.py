@@ -34,8 +34,7 @@ class StoredChunk(NamedTuple):
     """Further word forms for the index (``rolebundle/text/forms.py``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder.
 
     ``size`` in bytes and ``modified_ns``, the time of its last change, are 0 if unknown.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows
+from rolebundle.storage.files.stored_values import records
 
 
 def superseders(
@@ -34,7 +33,7 @@ def superseders(
         f"WHERE {_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
         "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
-        (json.dumps(sorted(documents)),),
+        (sorted(documents),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, tuple[str, ...]] = {}
@@ -64,8 +63,7 @@ def claims_of(corpus: Corpus, document: int) -> list[Claim]:
         "WHERE claim.newer = ? ORDER BY old.document_id",
         (document,),
     )
-    check_rows(rows, (int, str, str), "a supersession")
-    return [Claim(*row) for row in rows]
+    return records(Claim, rows)
 
 
 def _counts(claim: str, new: str, old: str) -> str:

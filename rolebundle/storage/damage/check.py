@@ -11,10 +11,10 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
-from rolebundle.storage.damage.schema import schema_differences
+from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import approximate_index, lexical_index, vector_index
 from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
-from rolebundle.storage.indexes.compartments import visible_compartments, wrong_counts
+from rolebundle.storage.indexes.compartments import visible_compartments
 from rolebundle.storage.indexes.partition import DeniedPatterns, labels_of
 
 
@@ -36,7 +36,6 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
     """
     checks: Sequence[Callable[[Corpus], Iterable[Problem]]] = (
         _file_problems,
-        _schema_problems,
         _seal_problems,
         _count_problems,
         _row_problems,
@@ -51,10 +50,10 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
             problems.append(Problem("unreadable", error.message))
-        except (TypeError, ValueError, struct.error) as error:
+        except (AttributeError, TypeError, ValueError, struct.error) as error:
             # A damaged page may return any type.
             problems.append(Problem("unreadable", f"a value cannot be what was stored ({error})"))
-        if check in (_file_problems, _schema_problems) and problems:
+        if {problem.code for problem in problems} & {"file_damaged", "orphan", "schema_changed"}:
             # The other checks rely on sound pages and on the tables' form.
             break
     return problems
@@ -68,48 +67,40 @@ def _file_problems(corpus: Corpus) -> Iterator[Problem]:
         yield Problem("orphan", f"row {rowid} of {table} points to a missing {parent}")
 
 
-def _schema_problems(corpus: Corpus) -> Iterator[Problem]:
-    for difference in schema_differences(corpus):
-        yield Problem("schema_changed", difference)
-
-
 def _seal_problems(corpus: Corpus) -> Iterator[Problem]:
-    intact = seal.compare(corpus)
-    if not intact.tables:
-        yield Problem("seal_broken", "the corpus's own records are not what was stored")
-    if not intact.indexes:
-        yield Problem("seal_broken", "the records of the indexes are not what was stored")
+    for name in sorted(seal.broken(corpus)):
+        code = "schema_changed" if name == "sqlite_schema" else "seal_broken"
+        yield Problem(code, f"the records in {name} are not what was stored")
+
+
+_COUNTS = (
+    "SELECT 'the corpus', documents, chunks, (SELECT count(*) FROM document), "
+    "(SELECT count(*) FROM chunk) FROM corpus_state UNION ALL "
+    "SELECT 'compartment ' || id, documents, chunks, "
+    "(SELECT count(*) FROM document d WHERE d.compartment = k.id), "
+    "(SELECT count(*) FROM document d JOIN chunk c ON c.document = d.id "
+    "WHERE d.compartment = k.id) FROM compartment k"
+)
 
 
 def _count_problems(corpus: Corpus) -> Iterator[Problem]:
-    for table, column in (("document", "documents"), ("chunk", "chunks")):
-        recorded = corpus.value(f"SELECT {column} FROM corpus_state")
-        actual = corpus.value(f"SELECT count(*) FROM {table}")
+    for name, *counts in corpus.rows(_COUNTS):
+        recorded, actual = counts[:2], counts[2:]
         if recorded != actual:
-            yield Problem("miscounted", f"the corpus records {recorded} {column}, and has {actual}")
-    for wrong in wrong_counts(corpus):
-        yield Problem(
-            "miscounted",
-            f"compartment {wrong.compartment} records {wrong.recorded} {wrong.name}, "
-            f"and has {wrong.actual}",
-        )
+            yield Problem(
+                "miscounted",
+                f"{name} records {recorded} documents and chunks, and has {actual}",
+            )
 
 
 def _row_problems(corpus: Corpus) -> Iterator[Problem]:
-    for row in digests.checked_chunks(corpus):
-        if row.expected is None:
-            yield Problem("content_damaged", f"{row.name}: its text does not match its hash")
-        elif not row.is_intact:
-            yield Problem("row_damaged", f"the chunk {row.name} does not match its digest")
-    for row in digests.checked_documents(corpus):
-        if not row.is_intact:
-            yield Problem("row_damaged", f"the document {row.name} does not match its digest")
-    for table in ("file", "scanned", "embedding_cache", "remembered"):
-        for row in digests.checked_rows(corpus, table):
+    for table in digests.DIGESTED:
+        for row in digests.checked(corpus, table):
             if not row.is_intact:
-                yield Problem(
-                    "row_damaged", f"row {row.rowid} of {table} does not match its digest"
-                )
+                is_text = table == "chunk" and row.expected is None
+                code, digest = ("content_damaged", "hash") if is_text else ("row_damaged", "digest")
+                name = row.name or f"row {row.rowid}"
+                yield Problem(code, f"{name} of {table} does not match its {digest}")
     for number in facts.without_record(corpus):
         yield Problem("row_damaged", f"row {number} of document is a fact without its record")
 
@@ -136,41 +127,38 @@ def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterat
 
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
     for compartment in visible_compartments(corpus):
-        drift = _lexical_drift(corpus, compartment.id)
-        if drift:
-            yield Problem("lexical_drift", f"the lexical index differs from the chunks ({drift})")
-
-
-def _lexical_drift(corpus: Corpus, compartment: int) -> str:
-    try:
-        lexical_index.check(corpus, compartment)
-    except CorpusCorrupt as error:
-        return error.message
-    return ""
-
-
-def _parts(corpus: Corpus) -> list[IndexPart]:
-    return [part for index in vector_index.all_indexes(corpus) for part in index.parts]
+        try:
+            lexical_index.check(corpus, compartment.id)
+        except CorpusCorrupt as error:
+            yield Problem(
+                "lexical_drift", f"the lexical index differs from the chunks ({error.message})"
+            )
 
 
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
-    for part in _parts(corpus):
-        if _is_malformed(corpus, part):
-            yield Problem("vectors_damaged", f"{part.table}: its own tables are damaged")
-            continue
+    for part in (part for index in vector_index.all_indexes(corpus) for part in index.parts):
         stored = corpus.value(f"SELECT count(*) FROM {part.table}_rowids")
-        recorded = _count_records(corpus, part)
+        recorded = corpus.value(
+            "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
+            "CROSS JOIN document d ON d.id = c.document "
+            "WHERE e.index_id = ? AND d.compartment = ?",
+            (part.index_id, part.compartment),
+        )
         if not stored == recorded == part.vectors:
             yield Problem(
                 "vectors_miscounted",
                 f"{part.table}: {stored} vectors, {recorded} records, {part.vectors} counted",
             )
-        corpus.load_vectors()
-        bad = _bad_vectors(corpus, part)
-        if bad:
-            yield Problem("vectors_damaged", f"{part.table}: {len(bad)} do not match their hash")
-        elif _has_wrong_places(corpus, part):
-            yield Problem("vectors_damaged", f"{part.table}: its own tables disagree")
+        # Its blocks are read as they are stored: sqlite-vec 0.1.9 does not check their form, and a
+        # scan of damaged ones can end the process.
+        blocks = corpus.iterate(
+            "SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors "
+            f"FROM {part.table}_chunks c LEFT JOIN {part.table}_vector_chunks00 v "
+            "ON v.rowid = c.chunk_id"
+        )
+        counts = [_intact_vectors(corpus, part, *block) for block in blocks]
+        if None in counts or sum(filter(None, counts)) != stored:
+            yield Problem("vectors_damaged", f"{part.table}: it is not what was stored")
         if part.approximate and _is_approximate_damaged(corpus, part):
             yield Problem(
                 "approximate_index_damaged",
@@ -178,67 +166,50 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
             )
 
 
-def _bad_vectors(corpus: Corpus, part: IndexPart) -> list[int]:
-    corpus.load_vectors()
-    pairs = corpus.iterate(
-        f"SELECT v.rowid, v.embedding, e.input_hash, e.vector, e.vector_hash FROM {part.table} v "
-        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
-        (part.index_id,),
-    )
-    return [
-        rowid
-        for rowid, indexed, input_hash, stored, expected in pairs
-        if not isinstance(stored, bytes)
-        or indexed != stored
-        or vector_index.vector_hash(input_hash, stored) != expected
-    ]
-
-
-# -- the tables of a part ------------------------------------------------------------------------
-
-
-def _is_malformed(corpus: Corpus, part: IndexPart) -> bool:
-    """Whether vec0's own tables do not have the form that sqlite-vec relies on.
-
-    sqlite-vec 0.1.9 does not check them. A full scan of damaged tables can end the process.
-    """
-    table = part.table
-    flaws = (
-        f"SELECT count(*) FROM {table}_chunks WHERE typeof(size) <> 'integer' OR size <= 0 "
-        "OR typeof(validity) <> 'blob' OR length(validity) * 8 <> size "
-        "OR typeof(rowids) <> 'blob' OR length(rowids) <> size * 8",
-        f"SELECT count(*) FROM {table}_rowids r LEFT JOIN {table}_chunks c "
-        "ON c.chunk_id = r.chunk_id WHERE typeof(r.chunk_id) <> 'integer' OR c.chunk_id IS NULL "
-        "OR typeof(r.chunk_offset) <> 'integer' OR r.chunk_offset NOT BETWEEN 0 AND c.size - 1",
-        f"SELECT count(*) FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v "
-        "ON v.rowid = c.chunk_id WHERE typeof(v.vectors) <> 'blob' "
-        f"OR length(v.vectors) <> c.size * {int(part.dimensions) * 4}",
-    )
-    return any(corpus.value(flaw) for flaw in flaws)
-
-
-def _has_wrong_places(corpus: Corpus, part: IndexPart) -> bool:
-    """Whether vec0's record of where each vector is differs from its blocks."""
-    places = {
-        rowid: (block, offset)
-        for rowid, name, block, offset in corpus.iterate(
-            f"SELECT rowid, id, chunk_id, chunk_offset FROM {part.table}_rowids"
-        )
-        if name is None
-    }
-    width = 4 * part.dimensions
-    for block, size, validity, rowids, vectors in corpus.iterate(
-        f"SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors FROM {part.table}_chunks c "
-        f"JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id"
+def _intact_vectors(
+    corpus: Corpus,
+    part: IndexPart,
+    block: int,
+    size: object,
+    validity: object,
+    rowids: object,
+    vectors: object,
+) -> int | None:
+    """How many vectors a block of vec0 has; ``None`` if one is not what was stored."""
+    if not (
+        isinstance(size, int)
+        and isinstance(validity, bytes)
+        and isinstance(rowids, bytes)
+        and isinstance(vectors, bytes)
+        and (len(validity) * 8, len(rowids), len(vectors))
+        == (size, size * 8, size * 4 * part.dimensions)
     ):
-        numbers = struct.unpack(f"<{size}q", rowids)
-        for place, rowid in enumerate(numbers):
-            if validity[place // 8] >> place % 8 & 1:
-                if places.pop(rowid, None) != (block, place):
-                    return True
-            elif rowid or any(vectors[place * width : (place + 1) * width]):
-                return True  # sqlite-vec writes zeroes to a place that it frees.
-    return bool(places)
+        return None
+    numbers = struct.unpack(f"<{size}q", rowids)
+    width = 4 * part.dimensions
+    expected: dict[int, Row] = {
+        rowid: tuple(row)
+        for rowid, *row in corpus.rows(
+            "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, e.vector, e.input_hash, "
+            f"e.vector_hash FROM {part.table}_rowids r JOIN embedded e ON e.index_id = ? "
+            "AND e.chunk = r.rowid WHERE r.rowid IN (SELECT value FROM json_each(?))",
+            (part.index_id, [*numbers]),
+        )
+    }
+    count = 0
+    for place, rowid in enumerate(numbers):
+        vector = vectors[place * width : (place + 1) * width]
+        if validity[place // 8] >> place % 8 & 1:
+            count += 1
+            *found, input_hash, vector_hash = expected.get(rowid, (None,) * 6)
+            if (
+                found != [None, block, place, vector]
+                or vector_index.vector_hash(input_hash, vector) != vector_hash
+            ):
+                return None
+        elif rowid or any(vector):
+            return None  # sqlite-vec writes zeroes to a place that it frees.
+    return count
 
 
 def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
@@ -286,16 +257,4 @@ def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
         not all(is_whole)
         or any(order not in orders for order, *_ in heads)
         or sum(vectors - deleted for _, vectors, deleted, _ in heads) != count
-    )
-
-
-def _count_records(corpus: Corpus, part: IndexPart) -> int:
-    """How many chunks of a part have a record of their vector, counted one by one."""
-    return int(
-        corpus.value(
-            "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
-            "CROSS JOIN document d ON d.id = c.document "
-            "WHERE e.index_id = ? AND d.compartment = ?",
-            (part.index_id, part.compartment),
-        )
     )

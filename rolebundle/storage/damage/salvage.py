@@ -1,92 +1,40 @@
 """Saving what can be trusted of a damaged corpus into a new one.
 
-Every row that SQLite can still read is copied. Then a document stays if its digest, its file, its
-findings and all of its chunks are what was stored. All else is derived from the documents that
-stay. Rows of the small tables decide who may see what: they stay only if their seal is intact.
+A document stays if its digest, its file, its findings and all of its chunks are what was stored.
+The small tables decide who may see what, and have what people added: each stays if its seal is
+intact. All else is derived from the documents that stay.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
-from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
+from rolebundle.errors import RolebundleError
 from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import facts
-from rolebundle.storage.files.sqlite_file import Row, SqliteFile, harden
-from rolebundle.storage.indexes import partition, vector_index
+from rolebundle.storage.files.sqlite_file import Row, SqliteFile, harden, is_missing_or_empty
+from rolebundle.storage.indexes import partition
 from rolebundle.storage.indexes.partition import DeniedPatterns
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.opening import APPLICATION_ID, corpus_format
+from rolebundle.storage.opening import APPLICATION_ID, corpus_format, latest_version
 from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.stored_policy import policy_digest
 
-_BY_NUMBER = {
-    "source": "id",
-    "file": "id",
-    "document": "id",
-    "chunk": "id",
-    "scanned": "document",
-    "embedding_cache": "id",
-    "remembered": "document",
-}
-"""Tables whose rows are proven by digests, each with the number of its rows."""
-_SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "only_row"}
-_SEALED_BY_NAME = ("purge", "approved_manifest", "path_flags", "root", "publication")
-_OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
-_TRACE = b"CREATE TABLE corpus_state ("
+_CONTENT = ("source", "supersession", *digests.DIGESTED)
+"""What belongs to documents; their digests prove it."""
+_DERIVED = {"corpus_state", "compartment", "embedding_share", "replica"}
 _TRACE_OF_REPLICA = b'{"manifest":{"version":1,"publisher":'
-_HEADER_BYTES = 100
-_BLOCK_BYTES = 1 << 20
-_MAX_GAP = 10_000
-"""How many numbers after a row are tried to find the next one that can be read."""
-_TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-_MAX_ROWS_BY_NAME = 1_000_000
-_CORPUS_ID = re.compile(r"[0-9a-f]{32}")
+_MAX_ROWS = 10_000_000
+"""Of a table. A damaged tree may lead back to where it came from."""
 UNTRUSTED_POLICY = "the policy could not be read from a damaged corpus"
 
 
-class LostDocument(NamedTuple):
-    """A document that was not saved. Damage may have changed its names; ``""`` if unknown."""
-
-    document_id: str
-    path: str
-
-
-class Salvaged(NamedTuple):
-    """What was saved.
-
-    Attributes:
-        lost: documents that were not saved, as far as their names are known.
-        unnamed: how many more documents the damaged corpus had; 0 also if that is unknown.
-        is_sealed: whether the small tables were what was stored. If not, policy, approvals,
-            flags of paths, receipts and embedding indexes were not taken over.
-        had_policy: whether the policy table had a row, or could not be read.
-        indexes: ``provider:model`` of the embedding indexes that were lost.
-        is_required: whether records in the audit are required, as far as that can be read.
-    """
-
-    lost: list[LostDocument]
-    unnamed: int
-    is_sealed: bool
-    had_policy: bool
-    indexes: list[str]
-    is_required: bool
-
-
 def open_damaged(path: Path) -> SqliteFile | None:
-    """Open a file for reading, however damaged it is; ``None`` if nothing can be read from it.
-
-    Raises:
-        WrongFile: it is of another application.
-    """
+    """Open a corpus for reading, however damaged it is; ``None`` if nothing can be read from it."""
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
@@ -96,41 +44,21 @@ def open_damaged(path: Path) -> SqliteFile | None:
         # Also a schema that is not complete. The connection cannot write.
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         db.pragma("writable_schema", True)
-        is_corpus = db.pragma("application_id") == APPLICATION_ID
-        tables = _tables(db)
-    except (apsw.Error, UnicodeDecodeError):
-        db.close()
-        return None
-    if not (is_corpus or tables >= _OWN_TABLES):
-        db.close()
-        raise WrongFile(
-            "foreign_file",
-            f"{path}: is an SQLite file, but not a corpus; it was not changed",
-            "name another file with --db",
-        )
-    return SqliteFile(path, db, False, corpus_format())
+        identity = (db.pragma("application_id"), db.pragma("user_version"))
+        if identity == (APPLICATION_ID, latest_version()):
+            return SqliteFile(path, db, False, corpus_format())
+    except apsw.Error:
+        pass
+    db.close()
+    return None
 
 
-def _tables(db: apsw.Connection) -> set[str]:
-    """The names of the tables, up to the first damage of the schema."""
-    names = set()
-    with suppress(apsw.CorruptError, UnicodeDecodeError):
-        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
-            names.add(str(name))
-    return names
-
-
-def shows_a_corpus(path: Path) -> bool:
-    """Whether anything in a file, or beside it, shows that it was a corpus.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    if is_there(audit_path(path)):
-        return True
-    with path.open("rb") as stream:
-        header = stream.read(_HEADER_BYTES)
-    return header[68:72] == APPLICATION_ID.to_bytes(4, "big") or _contains(path, _TRACE)
+def _readable_rows(old: SqliteFile, select: str) -> Iterator[Row]:
+    """The rows from the first one up to a damage, and then those from the last one back to it."""
+    for order in ("ASC", "DESC"):
+        with suppress(apsw.Error, UnicodeDecodeError):
+            yield from old.db.execute(f"{select} ORDER BY 1 {order} LIMIT {_MAX_ROWS}")
+            break
 
 
 def is_replica(path: Path) -> bool:
@@ -139,38 +67,15 @@ def is_replica(path: Path) -> bool:
     Raises:
         OSError: it cannot be read.
     """
+    if is_missing_or_empty(path):
+        return False
     with suppress(RolebundleError):
         old = open_damaged(path)
         if old is not None:
             with old:
                 return bool(old.rows("SELECT 1 FROM main.replica"))
-    return _contains(path, _TRACE_OF_REPLICA)
-
-
-def _contains(path: Path, trace: bytes) -> bool:
-    with path.open("rb") as stream:
-        end = b""
-        while block := stream.read(_BLOCK_BYTES):
-            if trace in end + block:
-                return True
-            end = block[-len(trace) :]
-    return False
-
-
-def has_own_schema(path: Path, new: Corpus) -> bool:
-    """Whether a file has exactly the tables of a new corpus, whatever its header says.
-
-    Raises:
-        WrongFile: it is of another application.
-    """
-    old = open_damaged(path)
-    if old is None:
-        return False
-    with old:
-        try:
-            return set(new.rows(_TABLES)) <= set(old.rows(_TABLES))
-        except CorpusCorrupt:
-            return False
+    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(_TRACE_OF_REPLICA) >= 0
 
 
 @contextmanager
@@ -181,153 +86,50 @@ def copying(new: Corpus) -> Iterator[None]:
         yield
 
 
-def copy_rows(old: SqliteFile, new: Corpus) -> bool:
-    """Copy the rows that can be read into an empty corpus, inside a write transaction.
+def copy_rows(old: SqliteFile, new: Corpus) -> set[str]:
+    """Copy what can be read and trusted into an empty corpus, inside a write transaction.
+
+    Rows of documents are copied as they are; :func:`remove_unproven` then looks at them.
 
     Returns:
-        Whether the small tables were sealed, and so copied, too.
+        The small tables that were not copied, because they are not what was stored.
     """
-    is_sealed = _is_sealed(old)
-    by_number = _BY_NUMBER | (_SEALED_BY_NUMBER if is_sealed else {})
-    for table, key in by_number.items():
-        _copy(new, table, _columns(old, new, table), _rows_by_number(old, table, key, new))
-    for table in ("supersession", *(_SEALED_BY_NAME if is_sealed else ())):
-        columns = _columns(old, new, table)
-        for order in ("ASC", "DESC"):
-            _copy(new, table, columns, _rows_by_name(old, table, columns, order))
-    return is_sealed
+    distrusted = {name for name in seal.TABLES if not _is_intact(old, name)}
+    if "decision" in distrusted:
+        distrusted.add("decision_end")
+    for table in (*_CONTENT, *sorted({*seal.TABLES} - distrusted - _DERIVED)):
+        for row in _readable_rows(old, f"SELECT * FROM main.{table}"):
+            # A damaged row may have a value that its column does not allow, or more values.
+            with suppress(
+                apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, UnicodeEncodeError
+            ):
+                places = ", ".join("?" * len(row))
+                new.db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row)
+    if "corpus_state" not in distrusted:
+        [state] = old.rows("SELECT corpus_id, generation + 1 FROM main.corpus_state")
+        new.run("UPDATE corpus_state SET corpus_id = ?, generation = ?", state)
+    return distrusted - {"compartment", "embedding_share", "replica"}
 
 
-def _is_sealed(old: SqliteFile) -> bool:
+def _is_intact(old: SqliteFile, table: str) -> bool:
     try:
-        seal.verify(old)
+        return seal.is_intact(old, table)
     except (RolebundleError, TypeError, ValueError):
         return False
-    return True
 
 
-def _columns(old: SqliteFile, new: Corpus, table: str) -> str:
-    """The columns that both have. An older schema has fewer."""
-    new_columns = [name for _, name, *_ in new.rows(f"PRAGMA table_info({table})")]
-    try:
-        old_columns = {name for _, name, *_ in old.db.execute(f"PRAGMA table_info({table})")}
-    except (apsw.Error, UnicodeDecodeError):
-        return ""
-    return ", ".join(name for name in new_columns if name in old_columns)
+def remove_unproven(new: Corpus) -> list[tuple[str, str]]:
+    """Remove the documents that are not what was stored, and what belongs to no document.
 
-
-def _rows_by_number(old: SqliteFile, table: str, key: str, new: Corpus) -> Iterator[Row]:
-    """The rows of a table, by their number. Damaged places are skipped."""
-    columns = _columns(old, new, table)
-    if not columns:
-        return
-    select = f"SELECT {key}, {columns} FROM main.{table} WHERE {key}"
-    last = -(2**63)
-    while True:
-        try:
-            for number, *row in old.db.execute(f"{select} > ? ORDER BY {key}", (last,)):
-                if not isinstance(number, int) or number <= last:
-                    raise apsw.CorruptError  # A damaged tree may lead back to where it came from.
-                yield tuple(row)
-                last = number
-        except apsw.SQLError:
-            return
-        except (apsw.Error, UnicodeDecodeError):
-            readable = _next_readable(old, select, table, key, max(last, 0))
-            if readable is None:
-                return
-            last = readable[0]
-            yield readable[1:]
-        else:
-            return
-
-
-def _next_readable(old: SqliteFile, select: str, table: str, key: str, last: int) -> Row | None:
-    """The next row after ``last`` that can be read alone, with its number before it."""
-    end = last + _MAX_GAP
-    with suppress(apsw.Error):
-        highest = old.db.execute(f"SELECT max({key}) FROM main.{table}").get
-        end = min(highest, end) if isinstance(highest, int) else end
-    for number in range(last + 1, end + 1):
-        with suppress(apsw.Error, UnicodeDecodeError):
-            rows = old.db.execute(f"{select} = ?", (number,)).fetchall()
-            if rows and rows[0][0] == number:
-                return tuple(rows[0])
-    return None
-
-
-def _rows_by_name(old: SqliteFile, table: str, columns: str, order: str) -> Iterator[Row]:
-    """The rows of a table without numbers, from one end up to the first damage."""
-    if not columns:
-        return
-    first = columns.split(", ", maxsplit=1)[0]
-    # A damaged tree may lead back to where it came from; no such table is large.
-    sql = f"SELECT {columns} FROM main.{table} ORDER BY {first} {order} LIMIT {_MAX_ROWS_BY_NAME}"
-    with suppress(apsw.Error, UnicodeDecodeError):
-        yield from old.db.execute(sql)
-
-
-def _copy(new: Corpus, table: str, columns: str, rows: Iterator[Row]) -> None:
-    places = ", ".join("?" * len(columns.split(", ")))
-    sql = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({places})"
-    for row in rows:
-        # A damaged row may have a value that its column does not allow.
-        with suppress(apsw.ConstraintError, apsw.MismatchError, UnicodeEncodeError):
-            new.db.execute(sql, row)
-
-
-# -- what stays ------------------------------------------------------------------------------------
-
-
-def keep_proven_rows(old: SqliteFile | None, new: Corpus, is_sealed: bool) -> Salvaged:
-    """Remove what is not what was stored from copied rows, inside a write transaction."""
-    recorded, corpus_id, generation = _state(old)
-    lost = _remove_unproven(new)
-    documents = int(new.value("SELECT count(*) FROM document"))
-    chunks = int(new.value("SELECT count(*) FROM chunk"))
-    new.run(
-        "UPDATE corpus_state SET documents = ?, chunks = ?, generation = ?",
-        (documents, chunks, generation + 1),
-    )
-    if corpus_id:
-        new.run("UPDATE corpus_state SET corpus_id = ?", (corpus_id,))
-    unnamed = max(0, recorded - documents - len(lost))
-    if unnamed:
-        # One of them may be of a file that has no other document.
-        lost += [
-            LostDocument("", path)
-            for (path,) in new.rows(
-                "SELECT path FROM file WHERE id NOT IN (SELECT file FROM document) ORDER BY path"
-            )
-        ]
-    return Salvaged(
-        lost,
-        max(0, recorded - documents - len(lost)),
-        is_sealed,
-        (is_sealed and stored_policy.has_policy(new)) or (not is_sealed and _had_policy(old)),
-        [] if is_sealed else _names_of_indexes(old),
-        _is_audit_required(old),
-    )
-
-
-def _remove_unproven(new: Corpus) -> list[LostDocument]:
-    """Remove documents that are not what was stored, and what belongs to no document."""
-    paths: dict[int, str] = dict(new.rows("SELECT id, path FROM file"))
-    bad_files = {row.rowid for row in digests.checked_rows(new, "file") if not row.is_intact}
-    bad = {row.rowid for row in digests.checked_documents(new) if not row.is_intact}
-    for table in ("scanned", "remembered"):
-        bad |= {row.rowid for row in digests.checked_rows(new, table) if not row.is_intact}
-    bad |= facts.without_record(new)
-    damaged = [row.rowid for row in digests.checked_chunks(new) if not row.is_intact]
-    owners: dict[int, int] = dict(new.rows("SELECT id, document FROM chunk"))
-    bad |= {owners[row] for row in damaged}
-    documents = new.rows("SELECT id, document_id, file FROM document ORDER BY document_id")
-    bad |= {row for row, _, file in documents if file in bad_files or file not in paths}
-    lost = [
-        LostDocument(name, str(paths.get(file, ""))) for row, name, file in documents if row in bad
-    ]
-    new.run_many("DELETE FROM document WHERE id = ?", ((row,) for row in sorted(bad)))
-    new.run_many("DELETE FROM file WHERE id = ?", ((row,) for row in sorted(bad_files)))
+    Returns:
+        The id of each such document and the path of its file; ``""`` if that is unknown.
+    """
+    select = "SELECT d.id, d.document_id, f.path FROM document d LEFT JOIN file f ON f.id = d.file"
+    before = new.rows(f"{select} ORDER BY d.document_id")
+    # The documents come last: their digests also cover that they have all that belongs to them.
+    for table in digests.DIGESTED:
+        digests.remove_damaged(new, table)
+    new.run_many("DELETE FROM document WHERE id = ?", ((row,) for row in facts.without_record(new)))
     for table, column in (
         ("chunk", "document"),
         ("scanned", "document"),
@@ -337,34 +139,15 @@ def _remove_unproven(new: Corpus) -> list[LostDocument]:
         new.run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM document)")
     new.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
     new.run(
-        "DELETE FROM embedded WHERE chunk NOT IN (SELECT id FROM chunk) "
-        "OR length(vector) IS NOT "
-        "(SELECT 4 * dimensions FROM embedding_index i WHERE i.id = embedded.index_id)"
+        "UPDATE corpus_state SET documents = (SELECT count(*) FROM document), "
+        "chunks = (SELECT count(*) FROM chunk)"
     )
-    vectors = new.iterate("SELECT rowid, input_hash, vector_hash, vector FROM embedded")
-    bad_rows = [
-        rowid
-        for rowid, input_hash, expected, vector in vectors
-        if vector_index.vector_hash(input_hash, vector) != expected
-    ]
-    new.run_many("DELETE FROM embedded WHERE rowid = ?", ((row,) for row in bad_rows))
-    bad_cached = [
-        row.rowid for row in digests.checked_rows(new, "embedding_cache") if not row.is_intact
-    ]
-    new.run_many("DELETE FROM embedding_cache WHERE id = ?", ((row,) for row in bad_cached))
-    return lost
-
-
-def remove_vectors(new: Corpus, index: EmbeddingIndex, chunks: Sequence[int]) -> None:
-    """Remove the vectors of these chunks from an index that has no tables yet."""
-    new.run_many(
-        "DELETE FROM embedded WHERE index_id = ? AND chunk = ?",
-        ((index.id, chunk) for chunk in chunks),
-    )
+    kept = {row for (row,) in new.rows("SELECT id FROM document")}
+    return [(name, path or "") for row, name, path in before if row not in kept]
 
 
 def derive(new: Corpus, denied: DeniedPatterns) -> None:
-    """Build compartments and indexes, and let the next ingest read every file again.
+    """Build compartments and lexical indexes, and let the next ingest read every file again.
 
     Call it inside a write transaction.
     """
@@ -375,64 +158,20 @@ def derive(new: Corpus, denied: DeniedPatterns) -> None:
     digests.write_all(new)
 
 
+def stored_vectors(old: SqliteFile, index: int) -> Iterator[Row]:
+    """Chunk, input hash, vector hash and vector: the records of an index that can be read."""
+    select = "SELECT rowid, index_id, chunk, input_hash, vector_hash, vector FROM main.embedded"
+    return (tuple(row) for _, number, *row in _readable_rows(old, select) if number == index)
+
+
 def deny_everyone(new: Corpus, set_at: str) -> None:
     """Store a policy that denies every agent until another one is set."""
     stored_policy.save_policy(new, UNTRUSTED_POLICY, "toml", "", set_at)
     new.run("UPDATE policy SET digest = ''")
 
 
-# -- the small tables of a damaged file ------------------------------------------------------------
-
-
-def _state(old: SqliteFile | None) -> tuple[int, str, int]:
-    """The recorded number of documents, the corpus's id and the generation; 0 and "" if unknown."""
-    row = _first_row(old, "SELECT documents, corpus_id, generation FROM main.corpus_state")
-    documents, corpus_id, generation = row or (0, "", 0)
-    return (
-        documents if isinstance(documents, int) else 0,
-        corpus_id if _CORPUS_ID.fullmatch(str(corpus_id)) else "",
-        generation if isinstance(generation, int) and 0 <= generation < 2**53 else 0,
-    )
-
-
-def policy_of(old: SqliteFile) -> Row | None:
-    """Content, format, location and time of a policy whose text is what was stored."""
-    row = _first_row(old, "SELECT content, format, location, set_at, digest FROM main.policy")
-    if row is None or not all(isinstance(value, str) for value in row):
-        return None
-    return row[:4] if policy_digest(row[0]) == row[4] else None
-
-
-def _had_policy(old: SqliteFile | None) -> bool:
-    if old is None:
-        return True
-    try:
-        is_sound = old.value("PRAGMA integrity_check(policy)") == "ok"
-        return not is_sound or bool(old.value("SELECT count(*) FROM main.policy"))
-    except RolebundleError:
-        return True
-
-
-def _names_of_indexes(old: SqliteFile | None) -> list[str]:
-    if old is None:
-        return []
-    try:
-        rows = old.rows("SELECT provider, model FROM main.embedding_index ORDER BY id")
-    except RolebundleError:
-        return []
-    return [f"{provider}:{model}" for provider, model in rows]
-
-
-def _is_audit_required(old: SqliteFile | None) -> bool:
-    row = _first_row(old, "SELECT required FROM main.audit_state")
-    return row is not None and row[0] != 0
-
-
-def _first_row(old: SqliteFile | None, sql: str) -> Row | None:
-    if old is None:
-        return None
-    try:
-        rows = old.rows(sql)
-    except RolebundleError:
-        return None
-    return rows[0] if rows else None
+def required_records(old: SqliteFile) -> bool:
+    """Whether records in the audit were required, as far as that can be read."""
+    with suppress(RolebundleError):
+        return bool(old.value("SELECT required FROM main.audit_state"))
+    return False

@@ -5,6 +5,7 @@ The corpus and the audit are such files. Each kind has a `FileFormat`.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +27,8 @@ _READER_CACHE_KIB = 16_384
 """Pages that a reader caches: an OR query reads the same ones several times."""
 
 Row = tuple[Any, ...]
-Binding = str | int | float | bytes | None
+Binding = str | int | float | bytes | list[Any] | None
+"""A list is bound as a JSON array, for ``IN (SELECT value FROM json_each(?))``."""
 
 _NO_SHARED_MEMORY = (
     apsw.SQLITE_IOERR_SHMOPEN,
@@ -149,22 +151,26 @@ class SqliteFile:
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """Run one statement and fetch all of its rows."""
         with self._mapped_errors():
-            return self.db.execute(sql, tuple(bindings)).fetchall()
+            return self.db.execute(sql, _bound(bindings)).fetchall()
+
+    def column(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Any]:
+        """The only column of all rows of one statement."""
+        return [value for (value,) in self.rows(sql, bindings)]
 
     def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
         """Run one statement and yield its rows one by one, if they may not fit into memory."""
         with self._mapped_errors():
-            yield from self.db.execute(sql, tuple(bindings))
+            yield from self.db.execute(sql, _bound(bindings))
 
     def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
         """The first column of the first row, or ``None``."""
         with self._mapped_errors():
-            return self.db.execute(sql, tuple(bindings)).get
+            return self.db.execute(sql, _bound(bindings)).get
 
     def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
         """Run one statement for its effect."""
         with self._mapped_errors():
-            self.db.execute(sql, tuple(bindings))
+            self.db.execute(sql, _bound(bindings))
 
     def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
         """Run one statement for each set of bindings."""
@@ -235,6 +241,12 @@ class SqliteFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
+    if list not in map(type, bindings):
+        return tuple(bindings)
+    return tuple(json.dumps(value) if type(value) is list else value for value in bindings)
 
 
 # -- before and while a file is opened ---------------------------------------------------------

@@ -1,14 +1,15 @@
-"""Encodes values of columns, and checks those that are read.
+"""Encodes values of columns, and reads rows as typed values.
 
-A damaged page may return what was never stored.
+STRICT tables check what is written, not what a damaged page returns.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from json.encoder import encode_basestring
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from rolebundle.contracts.document import Attributes
 from rolebundle.errors import CorpusCorrupt
@@ -17,6 +18,8 @@ DAMAGE_HINT = (
     "run `rolebundle corpus doctor`, then `rolebundle corpus doctor --repair` or "
     "`rolebundle corpus restore BACKUP`"
 )
+
+R = TypeVar("R", bound=tuple[Any, ...])
 
 
 def damaged(subject: str) -> CorpusCorrupt:
@@ -28,56 +31,120 @@ def damaged(subject: str) -> CorpusCorrupt:
     )
 
 
-def check_types(row: Sequence[object], types: Sequence[type], subject: str) -> None:
-    """Check a row's types. STRICT tables check what is written, not what a damaged page returns.
+def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
+    """Rows as values of a NamedTuple. Its annotations say what each column holds.
+
+    They are a simple type; ``bool``, stored as 0 or 1; a Literal; ``tuple[str, ...]``, a JSON array
+    of strings; ``tuple[int, ...]``, one of numbers as strings; :data:`Attributes`, a JSON object of
+    arrays of strings; one of these or None; or another NamedTuple, which takes several columns.
 
     Raises:
-        CorpusCorrupt: they are not what the columns hold.
+        CorpusCorrupt: a row holds something else.
     """
-    if [type(column) for column in row] != list(types):
-        raise damaged(subject)
+    named: Any = kind
+    columns = _columns(named)
+    if len(columns) == len(named._fields):
+        return list(map(named._make, typed(rows, *columns)))
+    return [_build(named, iter(row)) for row in typed(rows, *columns)]
 
 
-def check_rows(rows: Iterable[Sequence[object]], types: Sequence[type], subject: str) -> None:
-    """Check the types of rows, as :func:`check_types` does of one."""
-    for row in rows:
-        check_types(row, types, subject)
-
-
-def parse_strings(text: str, subject: str) -> tuple[str, ...]:
-    """A JSON array of strings as it is stored.
+def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[Any, ...]]:
+    """Rows whose columns hold what these annotations say; see :func:`records`.
 
     Raises:
-        CorpusCorrupt: it is something else.
+        CorpusCorrupt: a row holds something else.
     """
+    columns = [_column(annotation) for annotation in annotations]
+    conversions = [(n, column.convert) for n, column in enumerate(columns) if column.convert]
+    # Most rows have the same types, so they are looked at once.
+    accepted: set[tuple[type, ...]] = set()
+    result = []
+    try:
+        for row in rows:
+            found = tuple(map(type, row))
+            if found not in accepted:
+                for kind, column in zip(found, columns, strict=True):
+                    if kind not in column.types:
+                        raise TypeError(kind.__name__)
+                accepted.add(found)
+            values = list(row)
+            for number, convert in conversions:
+                values[number] = convert(values[number])
+            result.append(tuple(values))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise damaged("a stored value") from error
+    return result
+
+
+class _Column(NamedTuple):
+    """The types that a column has in SQLite, and how its values are converted, if they are."""
+
+    types: tuple[type, ...]
+    convert: Callable[[Any], Any] | None = None
+
+
+def _is_record(annotation: object) -> bool:
+    return hasattr(annotation, "_fields")
+
+
+@cache
+def _columns(kind: type[Any]) -> tuple[object, ...]:
+    columns: list[object] = []
+    for annotation in get_type_hints(kind).values():
+        columns += _columns(annotation) if _is_record(annotation) else (annotation,)
+    return tuple(columns)
+
+
+def _build(kind: type[Any], values: Iterator[object]) -> Any:
+    return kind._make(
+        _build(annotation, values) if _is_record(annotation) else next(values)
+        for annotation in get_type_hints(kind).values()
+    )
+
+
+@cache
+def _column(annotation: Any) -> _Column:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if annotation == Attributes:
+        return _Column((str,), _attributes)
+    if origin is tuple:
+        return _Column((str,), _strings if inner[0] is str else _numbers)
+    if origin is Literal:
+        return _Column((str,), {word: word for word in inner}.__getitem__)
+    if origin is not None:  # or None
+        [column] = [_column(other) for other in inner if other is not type(None)]
+        convert = column.convert
+        either = (lambda value: None if value is None else convert(value)) if convert else None
+        return _Column((*column.types, type(None)), either)
+    return (
+        _Column((int,), {0: False, 1: True}.__getitem__)
+        if annotation is bool
+        else _Column((annotation,))
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, _strings(text)))
+
+
+def _strings(text: str) -> tuple[str, ...]:
     if text == "[]":
         return ()
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
+    values = json.loads(text)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise damaged(subject)
+        raise TypeError("no array of strings")
     return tuple(values)
 
 
-def parse_attributes(text: str) -> Attributes:
-    """A document's attributes as they are stored: a JSON object of arrays of strings.
-
-    Raises:
-        CorpusCorrupt: it is something else.
-    """
+def _attributes(text: str) -> Attributes:
     if text == "{}":
         return ()
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict) or not all(
+    values = json.loads(text)
+    if not all(
         isinstance(texts, list) and all(isinstance(item, str) for item in texts)
         for texts in values.values()
     ):
-        raise damaged("the attributes of a document")
+        raise TypeError("no object of arrays of strings")
     return tuple((key, tuple(texts)) for key, texts in values.items())
 
 

@@ -8,12 +8,11 @@ Remembered facts have compartments of their own, so that no score of a document 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows, parse_strings
+from rolebundle.storage.files.stored_values import records
 
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
@@ -77,19 +76,7 @@ def _read(corpus: Corpus, table: str) -> list[Compartment]:
         "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
         f"FROM {table} ORDER BY id"
     )
-    check_rows(rows, (int, str, str, str, int, int, int), "a compartment")
-    return [
-        Compartment(
-            number,
-            scope,
-            sensitivity,
-            parse_strings(denied, "a compartment's patterns"),
-            bool(quarantined),
-            documents,
-            chunks,
-        )
-        for number, scope, sensitivity, denied, quarantined, documents, chunks in rows
-    ]
+    return records(Compartment, rows)
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
@@ -98,7 +85,7 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
     for rowid, compartment in corpus.rows(
         "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
         "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id",
-        (json.dumps(list(rowids)),),
+        ([*rowids],),
     ):
         by_compartment.setdefault(compartment, []).append(rowid)
     return by_compartment
@@ -121,32 +108,3 @@ def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunk
         "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?",
         (documents, chunks, compartment),
     )
-
-
-class WrongCount(NamedTuple):
-    """A recorded number that differs from what a compartment has."""
-
-    compartment: int
-    name: str
-    recorded: int
-    actual: int
-
-
-def wrong_counts(corpus: Corpus) -> list[WrongCount]:
-    """The recorded numbers that are wrong."""
-    actual: dict[int, tuple[int, int]] = {
-        number: (documents, chunks)
-        for number, documents, chunks in corpus.rows(
-            "SELECT d.compartment, count(DISTINCT d.id), count(c.id) FROM document d "
-            "LEFT JOIN chunk c ON c.document = d.id GROUP BY d.compartment"
-        )
-    }
-    wrong = []
-    for compartment in visible_compartments(corpus):
-        documents, chunks = actual.pop(compartment.id, (0, 0))
-        if compartment.documents != documents:
-            wrong.append(WrongCount(compartment.id, "documents", compartment.documents, documents))
-        if compartment.chunks != chunks:
-            wrong.append(WrongCount(compartment.id, "chunks", compartment.chunks, chunks))
-    unknown = [WrongCount(number, "documents", 0, counts[0]) for number, counts in actual.items()]
-    return wrong + unknown

@@ -115,7 +115,7 @@ def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int
 
 
 def _move(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
-    chosen = json.dumps(list(rows))
+    chosen = [*rows]
     chunks = [
         row
         for (row,) in corpus.rows(

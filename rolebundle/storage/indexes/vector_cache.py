@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -54,7 +53,7 @@ def cached_vectors(
     rows = corpus.rows(
         "SELECT input_hash, vector, digest FROM embedding_cache WHERE model = ? "
         "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-        (key, 4 * model.dimensions, json.dumps(list(input_hashes))),
+        (key, 4 * model.dimensions, [*input_hashes]),
     )
     return {
         input_hash: vector

@@ -6,7 +6,6 @@ little-endian float32 blobs of unit length.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -16,7 +15,7 @@ from typing import NamedTuple
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_rows, check_types
+from rolebundle.storage.files.stored_values import records, typed
 from rolebundle.storage.indexes import approximate_index, compartments
 from rolebundle.storage.indexes.approximate_index import IndexPart
 
@@ -24,8 +23,7 @@ _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
     "normalization, active, reach, started_at, noise_floor, related_cosine"
 )
-_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
-_NOISE_TYPES = (float, float)
+_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +74,18 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    columns, noise = row[: len(_INDEX_TYPES)], row[len(_INDEX_TYPES) :]
-    check_types(columns, _INDEX_TYPES, "the embedding index")
-    if noise != (None, None):
-        check_types(noise, _NOISE_TYPES, "the embedding index")
+    [columns] = typed([row[:-2]], *_INDEX_TYPES)
     index_id, *model, chunker, normalization, active, connection, started_at = columns
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
+    noise = row[-2:]
     return EmbeddingIndex(
         index_id,
         identity,
         _parts(corpus, index_id, identity.model.dimensions),
-        bool(active),
+        active,
         connection,
         started_at,
-        None if noise == (None, None) else Noise(*noise),
+        None if noise == (None, None) else records(Noise, [noise])[0],
     )
 
 
@@ -99,10 +95,9 @@ def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, .
         "ORDER BY compartment",
         (index_id,),
     )
-    check_rows(rows, (int, int, str), "the embedding index")
     return tuple(
         IndexPart(index_id, compartment, dimensions, vectors, approximate)
-        for compartment, vectors, approximate in rows
+        for compartment, vectors, approximate in typed(rows, int, int, str)
     )
 
 
@@ -216,10 +211,9 @@ def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> 
     rows = corpus.rows(
         "SELECT chunk, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
-        (index.id, json.dumps(list(rowids))),
+        (index.id, [*rowids]),
     )
-    check_rows(rows, (int, bytes), "a vector")
-    return dict(rows)
+    return dict(typed(rows, int, bytes))
 
 
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
@@ -263,6 +257,22 @@ def rehash(corpus: Corpus) -> None:
     corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
 
 
+def rebuild(corpus: Corpus) -> None:
+    """Make every vec0 table again: before 0.1.9, sqlite-vec left the bytes of deleted vectors."""
+    for index in all_indexes(corpus):
+        for part in index.parts:
+            corpus.load_vectors()
+            corpus.run(f"DROP TABLE {part.table}")
+            create_table(corpus, part)
+            corpus.run(
+                f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector "
+                "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
+                "CROSS JOIN document d ON d.id = c.document WHERE e.index_id = ? "
+                "AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
+                (part.index_id, part.compartment, 4 * part.dimensions),
+            )
+
+
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
     """Store (chunk rowid, input hash, vector), replacing the vectors that the chunks had."""
     rowids = [rowid for rowid, _, _ in vectors]
@@ -302,7 +312,7 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     # Imported here: readers never need it.
     from rolebundle.storage.indexes.vector_cache import cache_vectors
 
-    chosen = json.dumps(list(rowids))
+    chosen = [*rowids]
     stored = corpus.rows(
         "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
@@ -333,7 +343,7 @@ def move(
     vectors = corpus.rows(
         "SELECT chunk, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk",
-        (index.id, json.dumps(list(rowids))),
+        (index.id, [*rowids]),
     )
     if not vectors:
         return
@@ -359,12 +369,11 @@ def chunks_without_vector(
     corpus: Corpus, index: EmbeddingIndex, after: int, limit: int
 ) -> list[int]:
     """Rowids over ``after`` of chunks that have no vector in this index yet, in order."""
-    rows = corpus.rows(
+    return corpus.column(
         "SELECT id FROM chunk WHERE id > ? AND NOT EXISTS "
         "(SELECT 1 FROM embedded WHERE index_id = ? AND chunk = chunk.id) ORDER BY id LIMIT ?",
         (after, index.id, limit),
     )
-    return [rowid for (rowid,) in rows]
 
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_rows
+from rolebundle.storage.files.stored_values import records
 
 
 class Approval(NamedTuple):
@@ -24,8 +24,7 @@ def approvals(corpus: Corpus) -> list[Approval]:
     rows = corpus.rows(
         "SELECT location, content_hash, approved_at FROM approved_manifest ORDER BY location"
     )
-    check_rows(rows, (str, str, str), "an approval")
-    return [Approval(*row) for row in rows]
+    return records(Approval, rows)
 
 
 def approved_hash(corpus: Corpus, location: str) -> str | None:

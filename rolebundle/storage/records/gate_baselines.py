@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_types
+from rolebundle.storage.files.stored_values import records
 
 
 class StoredBaseline(NamedTuple):
@@ -28,10 +28,7 @@ def load(corpus: Corpus, contract: str) -> StoredBaseline | None:
         "WHERE contract = ?",
         (contract,),
     )
-    if not rows:
-        return None
-    check_types(rows[0], (str, str, str, str), "a baseline")
-    return StoredBaseline(*rows[0])
+    return next(iter(records(StoredBaseline, rows)), None)
 
 
 def save(corpus: Corpus, baseline: StoredBaseline) -> None:

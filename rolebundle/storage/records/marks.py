@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from rolebundle.contracts.document import Mark
-from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import check_types, damaged
+from rolebundle.storage.files.stored_values import records
 
 MarkKind = Literal["chunk", "document"]
 
 _COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
-_STATES, _AUTHORITIES = frozenset(get_args(MarkState)), frozenset(get_args(Authority))
 
 
 class StoredMark(NamedTuple):
@@ -30,13 +26,14 @@ class StoredMark(NamedTuple):
 
 def all_marks(corpus: Corpus) -> list[StoredMark]:
     """Every mark, also those that have ended, ordered by target."""
-    return _stored(corpus.rows(f"SELECT {_COLUMNS} FROM mark ORDER BY target, kind"))
+    return records(StoredMark, corpus.rows(f"SELECT {_COLUMNS} FROM mark ORDER BY target, kind"))
 
 
 def mark_of(corpus: Corpus, kind: MarkKind, target: str) -> StoredMark | None:
     """The mark of a passage or document, or ``None``; it may have ended."""
-    marks = _stored(
-        corpus.rows(f"SELECT {_COLUMNS} FROM mark WHERE kind = ? AND target = ?", (kind, target))
+    marks = records(
+        StoredMark,
+        corpus.rows(f"SELECT {_COLUMNS} FROM mark WHERE kind = ? AND target = ?", (kind, target)),
     )
     return marks[0] if marks else None
 
@@ -67,7 +64,7 @@ def forget_marks(corpus: Corpus, document_ids: Sequence[str]) -> None:
         "EXISTS (SELECT 1 FROM json_each(?1) WHERE substr(target, 1, length(value) + 1) "
         "= value || '#') OR target IN (SELECT c.chunk_id FROM chunk c JOIN document d "
         "ON d.id = c.document WHERE d.document_id IN (SELECT value FROM json_each(?1))))",
-        (json.dumps(document_ids),),
+        ([*document_ids],),
     )
 
 
@@ -126,17 +123,6 @@ def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[st
     rows = corpus.rows(
         f"SELECT {_COLUMNS} FROM mark WHERE kind = ? "
         "AND target IN (SELECT value FROM json_each(?))",
-        (kind, json.dumps(targets)),
+        (kind, [*targets]),
     )
-    return {marked.target: marked for marked in _stored(rows)}
-
-
-def _stored(rows: Sequence[Row]) -> list[StoredMark]:
-    marks = []
-    for row in rows:
-        check_types(row, [str] * 8, "a mark")
-        mark = Mark(*row[3:])
-        if mark.state not in _STATES or mark.authority not in _AUTHORITIES:
-            raise damaged("a mark")
-        marks.append(StoredMark(row[0], row[1], row[2], mark))
-    return marks
+    return {marked.target: marked for marked in records(StoredMark, rows)}

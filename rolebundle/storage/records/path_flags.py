@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import DAMAGE_HINT, check_types
+from rolebundle.storage.files.stored_values import damaged, typed
 
 
 def load(corpus: Corpus) -> dict[str, dict[str, Any]]:
@@ -19,15 +18,13 @@ def load(corpus: Corpus) -> dict[str, dict[str, Any]]:
     """
     rows = corpus.rows("SELECT location, flags FROM path_flags ORDER BY location")
     remembered = {}
-    for row in rows:
-        check_types(row, (str, str), "the flags of a path")
-        location, text = row
+    for location, text in typed(rows, str, str):
         try:
             flags = json.loads(text)
         except ValueError:
             flags = None
         if not isinstance(flags, dict):
-            raise CorpusCorrupt("bad_row", f"{corpus.path}: flags are no JSON object", DAMAGE_HINT)
+            raise damaged("the flags of a path")
         remembered[location] = flags
     return remembered
 

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.files.stored_values import check_rows, damaged
+from rolebundle.storage.files.stored_values import damaged, records
 from rolebundle.storage.records.decisions import DecisionKey
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_COLUMNS = (
-    "target, agent, visibility, publisher, key_id, generation, purge_generation, content_digest, "
-    "file_digest, published_at, refuses_at, published_purges, carried"
-)
-_TYPES = (str, str, str, str, str, int, int, str, str, str, str, int, bytes)
 _HASH_SIZE = 8
 
 
@@ -46,11 +41,13 @@ class Publication(NamedTuple):
         return self.published_purges < self.purge_generation
 
 
+_COLUMNS = ", ".join(Publication._fields)
+
+
 def publications(corpus: Corpus) -> list[Publication]:
     """Every publication, ordered by target."""
     rows = corpus.rows(f"SELECT {_COLUMNS} FROM publication ORDER BY target")
-    check_rows(rows, _TYPES, "a publication")
-    return [Publication(*row) for row in rows]
+    return records(Publication, rows)
 
 
 def find_publication(corpus: Corpus, target: str) -> Publication | None:

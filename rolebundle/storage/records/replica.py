@@ -9,15 +9,13 @@ from typing import NamedTuple
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import SqliteFile
-from rolebundle.storage.files.stored_values import check_types, damaged
+from rolebundle.storage.files.stored_values import damaged, records, typed
 from rolebundle.text.counts import age
 
 PUBLISHED = "published:"
 """How the location of a file in a replica begins. No file of a machine has such a path."""
 PULL = "rolebundle pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
-
-_RECORD_TYPES = (str, str, int, int, int, str, str, str, str)
 
 
 class ReplicaRecord(NamedTuple):
@@ -64,11 +62,8 @@ def _moment(text: str) -> datetime:
 
 def stored_manifest(corpus: SqliteFile) -> str:
     """The signed manifest in a replica, as JSON; empty if the corpus is not a replica."""
-    rows = corpus.rows("SELECT manifest FROM main.replica")
-    if not rows:
-        return ""
-    check_types(rows[0], (str,), "the manifest of the replica")
-    return str(rows[0][0])
+    rows = typed(corpus.rows("SELECT manifest FROM main.replica"), str)
+    return rows[0][0] if rows else ""
 
 
 def save_manifest(corpus: Corpus, manifest: str) -> None:
@@ -90,8 +85,7 @@ def load_record(corpus: SqliteFile) -> ReplicaRecord | None:
     try:
         signed = json.loads(text)
         values = {**signed["manifest"], "key_id": signed["key_id"]}
-        record = ReplicaRecord(*(values[name] for name in ReplicaRecord._fields))
-        check_types(record, _RECORD_TYPES, "the manifest of the replica")
+        [record] = records(ReplicaRecord, [[values[name] for name in ReplicaRecord._fields]])
         for time in (record.published_at, record.expires_at, record.refuses_at):
             _moment(time)
     except (ValueError, TypeError, KeyError, RecursionError) as error:

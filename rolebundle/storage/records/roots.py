@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from rolebundle.contracts.roots import Root, RootOptions
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import DAMAGE_HINT, check_types
+from rolebundle.storage.files.stored_values import damaged, typed
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
@@ -29,14 +28,14 @@ def load(corpus: Corpus) -> list[Root]:
         CorpusCorrupt: a row is not what is stored.
     """
     roots = []
-    for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location"):
-        check_types(row, (str, str, str, str, int, str), "a root")
-        location, prefix, source_id, options, documents, synced_at = row
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
+    for location, prefix, source_id, options, documents, synced_at in typed(
+        rows, str, str, str, str, int, str
+    ):
         try:
             settings = RootOptions.model_validate(json.loads(options))
         except (ValueError, ValidationError) as error:
-            message = f"{corpus.path}: the options of a root are not what is stored"
-            raise CorpusCorrupt("bad_row", message, DAMAGE_HINT) from error
+            raise damaged("the options of a root") from error
         roots.append(
             Root(
                 location=location,
@@ -77,7 +76,7 @@ def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
     above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
     rows = corpus.rows(
         f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
-        (json.dumps(list(locations)), os.sep),
+        ([*locations], os.sep),
     )
     corpus.run_many(
         "DELETE FROM root WHERE location = ?",
@@ -95,8 +94,7 @@ def content_hashes(corpus: Corpus, location: str) -> dict[str, str]:
 
 def files_below(corpus: Corpus, location: str) -> list[str]:
     """The locations of the files at and below a path."""
-    rows = corpus.rows(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
-    return [file for (file,) in rows]
+    return corpus.column(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
 
 
 def count_documents(corpus: Corpus, location: str) -> int:
@@ -115,7 +113,7 @@ def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
         corpus.value(
             "SELECT count(*) FROM file f JOIN document d ON d.file = f.id "
             "WHERE f.location IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(locations)),),
+            ([*locations],),
         )
     )
 
@@ -125,36 +123,31 @@ def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple
     rows = corpus.rows(
         "SELECT location, size, modified_ns FROM file "
         "WHERE location IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(locations)),),
+        ([*locations],),
     )
     return {location: (size, modified_ns) for location, size, modified_ns in rows}
 
 
 def sources_below(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents from files at and below a path, as their owner gave them."""
-    rows = corpus.rows(
-        "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-        f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
-        _bounds(location),
+    return set(
+        corpus.column(
+            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+            f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
+            _bounds(location),
+        )
     )
-    return {source_id for (source_id,) in rows}
 
 
-def sources_outside(corpus: Corpus, location: str, *, with_foreign: bool) -> set[str]:
-    """The sources of documents that do not come from a path, as their owner gave them.
-
-    Args:
-        corpus: the corpus.
-        location: the path.
-        with_foreign: whether untrusted and external documents count.
-    """
-    rows = corpus.rows(
-        "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
-        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE} "
-        "AND (? OR (d.trust_tier <> 'untrusted' AND d.origin = 'internal'))",
-        (*_bounds(location), with_foreign),
+def sources_outside(corpus: Corpus, location: str) -> set[str]:
+    """The sources of documents that do not come from a path, as their owner gave them."""
+    return set(
+        corpus.column(
+            "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
+            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
+            _bounds(location),
+        )
     )
-    return {source_id for (source_id,) in rows}
 
 
 def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
@@ -162,19 +155,17 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
 
     Call it inside a write transaction. No file has one of the new locations.
     """
-    chosen = (json.dumps(sorted(moves)),)
+    chosen = (sorted(moves),)
     is_moved = "f.location IN (SELECT value FROM json_each(?))"
-    files = [row for (row,) in corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)]
+    files = corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)
     documents = corpus.rows(
         f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {is_moved}", chosen
     )
-    intact = [row.rowid for row in digests.checked_rows(corpus, "file", files) if row.is_intact]
-    with digests.renewing(corpus, [row for (row,) in documents]):
+    with digests.renewing(corpus, [row for (row,) in documents], file=[row for (row,) in files]):
         corpus.run_many(
             "UPDATE file SET location = ? WHERE location = ?",
             ((new, old) for old, new in moves.items()),
         )
-        digests.write(corpus, "file", digests.checked_rows(corpus, "file", intact))
 
 
 def _bounds(location: str) -> tuple[str, str, str]:

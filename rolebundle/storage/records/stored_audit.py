@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_types
+from rolebundle.storage.files.stored_values import records
 
 
 class StoredAudit(NamedTuple):
@@ -34,11 +34,7 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
         CorpusCorrupt: its row is damaged.
     """
     rows = corpus.rows("SELECT required, log_id, rows, hash FROM main.audit_state")
-    if not rows:
-        return StoredAudit()
-    check_types(rows[0], (int, str, int, str), "the state of the audit")
-    required, *head = rows[0]
-    return StoredAudit(bool(required), *head)
+    return next(iter(records(StoredAudit, rows)), StoredAudit())
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import check_types
+from rolebundle.storage.files.stored_values import records
 
 
 class StoredPolicy(NamedTuple):
@@ -31,10 +31,7 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
         CorpusCorrupt: its row is damaged.
     """
     rows = corpus.rows("SELECT content, format, location, digest, set_at FROM main.policy")
-    if not rows:
-        return None
-    check_types(rows[0], (str, str, str, str, str), "the policy")
-    return StoredPolicy(*rows[0])
+    return next(iter(records(StoredPolicy, rows)), None)
 
 
 def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:

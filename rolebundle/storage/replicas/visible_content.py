@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.digests import DOCUMENT_COLUMNS, INDEXED_COLUMNS, UNINDEXED_COLUMNS
+from rolebundle.storage.digests import INDEXED_COLUMNS, OWN_COLUMNS, UNINDEXED_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.indexes.compartments import FACTS
@@ -26,9 +26,6 @@ from rolebundle.storage.row_digest import row_digest
 Pseudonym = Callable[[str], str]
 """Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
 
-OWN_COLUMNS = ", ".join(
-    name for name in DOCUMENT_COLUMNS.split(", ") if name not in {"file", "source", "compartment"}
-)
 _PREFIXED = f"d.{OWN_COLUMNS.replace(', ', ', d.')}"
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 # What agents are shown. The other columns have the text that the scan took out of a document: as a

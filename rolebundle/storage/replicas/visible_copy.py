@@ -17,6 +17,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.chunks import insert_chunks, remove_chunks, update_chunks
 from rolebundle.storage.content.rows import assignments
+from rolebundle.storage.digests import OWN_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.indexes import compartments, partition, vector_cache, vector_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
@@ -24,7 +25,6 @@ from rolebundle.storage.replicas.visible_content import (
     CHUNK_COLUMNS,
     IN_LIST,
     MARK_COLUMNS,
-    OWN_COLUMNS,
     REMEMBERED_COLUMNS,
     SCANNED_COLUMNS,
     Pseudonym,
@@ -175,13 +175,10 @@ def _put_documents(
     insert_chunks(replica, new_chunks)
     for number, index in indexes.items():
         _put_vectors(source, replica, rows, number, index)
-    for table in ("scanned", "remembered"):
-        digests.write(replica, table, digests.checked_rows(replica, table, written))
     files = replica.rows(f"SELECT file FROM document WHERE id {IN_LIST}", (json.dumps(written),))
-    digests.write(
-        replica, "file", digests.checked_rows(replica, "file", sorted({file for (file,) in files}))
-    )
-    digests.write(replica, "document", digests.checked_documents(replica, written))
+    digests.write(replica, "file", [file for (file,) in files])
+    for table in ("scanned", "remembered", "document"):
+        digests.write(replica, table, written)
 
 
 def _remove_stale_chunks(

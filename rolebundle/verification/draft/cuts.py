@@ -29,11 +29,11 @@ _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for 
 _LIMITS = frozenset("some few most many several almost nearly less least but within".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
-    "|wrong|incorrect|myth|invalid|impossib|instead|unable|against$|claim|alleg|propos|limit|exce|exclu"
+    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
 )
 _EXCEPTION = re.compile(
-    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)|provid(?:ed|ing)\b"
-    r"|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
+    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
+    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(
@@ -146,9 +146,8 @@ def _governing(before: str) -> list[str]:
     plain = _NO_NEGATION.sub(" ", before)
     clause = _CLAUSE_BEFORE.sub("", plain)
     words = words_of(clause)
-    found = [word for word in words if denies(word)]
+    found = [word for word in words[-_NEAR:] if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(plain[plain.rfind(";") + 1 :]) if word in _CONDITIONS]
-    found += [word for word in words[-_NEAR:] if _DENIED.match(word)]
     found += [word for word in words[-2:] if word in _LIMITS]
     return found + _EXCEPTION.findall(clause)
 

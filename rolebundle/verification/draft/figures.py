@@ -108,8 +108,12 @@ def check_figures(
         elif check.outcome == "unsupported" and own is not everything:
             other = _check(figure, sentence, figures, everything)
             if other and other.outcome == "found":
-                note = "it does not stand in what the sentence cites"
-                check = other._replace(outcome="elsewhere", note=note)
+                note = "it stands in another passage than the sentence's"
+                if own.has_another(figure):
+                    own_text = check.note.rpartition("which has ")[2]
+                    check = check._replace(note=f"{note}, which has {own_text}")
+                else:
+                    check = other._replace(outcome="elsewhere", note=note)
         checks.append(check)
     return sorted(checks)
 
@@ -151,7 +155,7 @@ def _check(
     is_free = not kind or likeness[kind[0]] < _SLOT
     if is_free and (calculation := index.calculation(figure, likeness)):
         return bare._replace(outcome="computed", note=calculation)
-    if figure.unit == "th":  # "The 3rd step" may count what is not numbered.
+    if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
         return None
     names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
     note = "it stands nowhere in the evidence"
@@ -234,6 +238,11 @@ class _Index:
         for number in like:
             like[number] /= (norm * self._norms[number]) ** 0.5
         return like
+
+    def has_another(self, figure: Figure) -> bool:
+        """Whether another figure of the same kind stands in like words."""
+        likeness = self.likeness(figure)
+        return any(likeness[number] > _SLOT for number in self.of_unit[figure.unit])
 
     def equal(self, figure: Figure, in_code: bool) -> set[int]:
         """The figures that have the same value."""

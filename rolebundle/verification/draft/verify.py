@@ -251,7 +251,9 @@ class SentenceCheck:
 
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
-        cited, evidence = ([_text_of(p) for p in passages] for passages in (self._cited, self._all))
+        likely = best_match(self._text, self._all)
+        own = self._cited or ([likely.passage] if likely.passage and likely.is_covered else [])
+        cited, evidence = ([_text_of(p) for p in passages] for passages in (own, self._all))
         for check in check_figures(head + self._prose, cited, evidence):
             if check.start >= len(head):
                 place = self._start - len(head)

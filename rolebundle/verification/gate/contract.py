@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from rolebundle.contracts.gate import GateContract
 from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.manifests import MANIFEST_NAME, check_path
+from rolebundle.ingest.manifests import check_path
 from rolebundle.scan import linear
 from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_regular
 
@@ -60,8 +60,6 @@ def load_contract(path: Path) -> LoadedContract:
             allowed.
     """
     location = location_of(path)
-    if location.name == MANIFEST_NAME:
-        raise bad_contract(location, "is the name of a manifest", "give the contract another name")
     try:
         content = read_regular(location, MAX_CONTRACT_BYTES)
     except NotReadable as error:

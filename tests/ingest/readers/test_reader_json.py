@@ -86,7 +86,7 @@ def test_other_json_is_text():
         ("\n" + "[" * 101 + "]" * 101, 2, "levels"),
         ("[" * 100_000, 1, "levels"),
         ('{"a":' * 50_000, 1, "levels"),
-        ('{"a": 1}\n{"a": 2}', 2, "Extra data"),
+        ('{"a": 1}\n{"a": 2}', 2, "more text"),
         ('{"a"\n 1}', 2, ""),
         ('["\x01"]', 1, "control"),
     ],

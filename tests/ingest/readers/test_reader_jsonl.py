@@ -80,8 +80,8 @@ def test_a_line_that_is_not_utf8_does_not_change_the_others():
     first, *bad, last = read_bytes(b"\n".join(lines))
     assert [first.blocks[0].text, last.blocks[0].text] == ["Füße", "日"]
     assert [error.message for error in bad] == [
-        "a.jsonl: line 2 is not UTF-8",
-        "a.jsonl: line 3 is not UTF-8",
+        "a.jsonl: line 2 is not JSON",
+        "a.jsonl: line 3 is not JSON",
     ]
 
 

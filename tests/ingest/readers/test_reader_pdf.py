@@ -80,19 +80,3 @@ def test_unreadable_pdfs_have_their_codes():
     assert refused(make_pdf([[], []])) == "no_text_layer"
     assert refused(b"%PDF-1.4 nothing") == "unreadable_pdf"
     assert refused(b"") == "unreadable_pdf"
-
-
-def test_too_many_pages_are_an_error(monkeypatch):
-    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_PAGES", 2)
-    assert refused(make_pdf([["x"]] * 3)) == "pdf_too_large"
-
-
-def test_too_much_text_is_an_error(monkeypatch):
-    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_CHARS", 10)
-    assert refused(make_pdf([["more than ten characters"]])) == "pdf_too_large"
-
-
-def test_pages_of_too_many_instructions_are_an_error(monkeypatch):
-    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_OPERATORS", 20)
-    assert read(make_pdf([["x"]] * 3)).lines
-    assert refused(make_pdf([["x"]] * 6)) == "pdf_too_large"

@@ -1,6 +1,6 @@
 import pytest
 
-from rolebundle.ingest.readers.rst import plain_words, rst_blocks
+from rolebundle.ingest.readers.lines import plain_words
 from support.amounts import linear_time
 from support.reading import read_document
 
@@ -159,5 +159,5 @@ def test_targets_without_a_blank_line_take_linear_time():
 
 def test_a_footnote_whose_text_begins_on_the_next_line_is_no_comment():
     lines = ["Notes", "=====", "", ".. [#one]", "    The text of the footnote.", "", "    More."]
-    kinds = [(block.kind, block.start_line) for block in rst_blocks(lines)]
+    kinds = [(block.kind, block.start_line) for block in read("\n".join(lines)).blocks]
     assert kinds == [("heading", 1), ("paragraph", 4), ("paragraph", 7)]

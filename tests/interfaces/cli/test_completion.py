@@ -38,7 +38,7 @@ def completed(*words: str) -> list[str]:
 def test_commands_and_options_are_completed() -> None:
     assert completed("re") == ["retrieve", "replay", "remember"]
     assert completed("retrieve", "--form") == ["--format"]
-    assert completed("retrieve", "--format", "p") == ["prompt", "paths"]
+    assert completed("retrieve", "--format", "p") == ["prompt"]
 
 
 def test_roles_are_those_of_the_folders_that_the_command_uses(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class TestOptimize:
         verdict: str,
     ) -> None:
         optimized = Optimized(is_kept, 0.987, 44, 1.5)
-        monkeypatch.setattr("rolebundle.admin.indexes.Indexes.optimize", lambda _indexes: optimized)
+        monkeypatch.setattr("rolebundle.admin.indexes.optimize", lambda _workspace: optimized)
         out = new(db, server, "--optimize").out
         assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out
         reply = new(db, server, "--optimize", "--json").json()

@@ -36,14 +36,12 @@ def collection(tmp_path: Path) -> Path:
 
 
 def test_a_collection(collection: Path, tmp_path: Path) -> None:
-    html = tmp_path / "page.html"
-    reply = invoke("eval", collection, "--lexical-only", "--html", html)
+    reply = invoke("eval", collection, "--lexical-only")
     assert reply.code == 0, reply.err
     assert reply.out.startswith(
         "tiny: 2 judged questions (1 more not judged), 4 documents, 4 chunks"
     )
     assert "governed │  1.0000" in reply.out
-    assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
 
 
@@ -101,10 +99,8 @@ def test_floors(collection: Path) -> None:
 def test_compare(collection: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(invoke("eval", collection, "--lexical-only", "--json").out, encoding="utf-8")
-    html = tmp_path / "page.html"
-    reply = invoke("eval", path, path, "--html", html)
-    assert (reply.code, reply.err) == (0, f"page: {html}\n")
-    assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
+    reply = invoke("eval", path, path)
+    assert (reply.code, reply.err) == (0, "")
     assert "2 questions in common" in reply.out
     found = invoke("eval", path, path, "--json", "--fail-under", "ndcg@10=0.1")
     assert found.code == 1, "a bound is on the change"

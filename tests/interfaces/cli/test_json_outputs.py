@@ -40,7 +40,7 @@ def db(prepared: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("schema", "command"),
     [
-        ("approved-manifests", "policy trust list"),
+        ("approved-contracts", "gate approve"),
         ("audit-rows", "policy audit list"),
         ("backup-result", "corpus backup BACKUP"),
         ("bridges", "policy bridges"),

@@ -41,15 +41,6 @@ def test_a_person_reads_the_verdict_then_what_fails_and_where(db: Path, draft: P
     assert "checked against 1 passage" in outcome.out
 
 
-def test_a_page_has_the_draft_and_its_passages(db: Path, draft: Path, tmp_path: Path) -> None:
-    page = tmp_path / "draft.html"
-    outcome = invoke("verify", draft, "--chunk", "tokens#0", "--db", db, "--html", page)
-    assert (outcome.code, outcome.err) == (1, f"page: {page}\n")
-    text = page.read_text("utf-8")
-    assert "The draft has errors" in text and "<mark>fifteen minutes</mark>" in text
-    assert 'href="#passage-1"' in text and FALSE[:-1] in text
-
-
 def test_only_a_draft_in_which_nothing_is_wrong_has_the_exit_code_0(
     db: Path, tmp_path: Path
 ) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 
 
 @pytest.fixture
 def app(db: Path) -> Iterator[Inspector]:
     """The views of the corpus that the test's module makes, for its owner."""
     with Engine(db) as engine:
-        yield Inspector(engine, "/token/", VIEWS, FORMS)
+        yield Inspector(engine, "/token/", VIEWS)

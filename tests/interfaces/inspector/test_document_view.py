@@ -11,9 +11,10 @@ import pytest
 from lxml import html
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.retrieval.lookups.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
@@ -57,7 +58,7 @@ DOCUMENTS = [
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = build(tmp_path_factory.mktemp("look"), DOCUMENTS, HashingProvider(), name="team.db")
     with Admin(path) as admin:
-        admin.marks.put("old#1", "disputed", "Ana", "the figures are of 2019")
+        put_mark(admin.workspace, "old#1", "disputed", "Ana", "the figures are of 2019")
     return path
 
 
@@ -152,16 +153,16 @@ def test_a_bad_page_number_is_refused(app: Inspector, first: str) -> None:
 
 def test_without_an_index_the_page_says_so(tmp_path: Path) -> None:
     with Engine(build(tmp_path, DOCUMENTS[:2])) as engine:
-        page = page_of(Inspector(engine, "/token/", VIEWS, FORMS), id="old")
+        page = page_of(Inspector(engine, "/token/", VIEWS), id="old")
     assert "Not searched: there is no embedding index" in section(page, "neighbours")
 
 
 def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:
     path = build(tmp_path, DOCUMENTS)
     with Admin(path) as admin:
-        admin.policy.set('{"ada": {"scopes": [], "access_level": "internal"}}', "json")
+        set_policy(admin.workspace, '{"ada": {"scopes": [], "access_level": "internal"}}', "json")
     with Engine(path) as engine:
-        app = Inspector(engine, "/token/", VIEWS, FORMS)
+        app = Inspector(engine, "/token/", VIEWS)
         assert "/docs/old.md" in section(page_of(app, id="old"), "use")
         assert "/docs/" not in text_of(page_of(app, id="old", agent="ada"))
         refused = app.answer("document", Parameters([("id", "old"), ("agent", "eve")]))

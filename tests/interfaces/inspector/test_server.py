@@ -9,26 +9,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.server import MAX_CONNECTIONS, MAX_FORM_BYTES
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.server import MAX_CONNECTIONS
 from rolebundle.interfaces.servers.loopback import ADDRESS
 from support.inspecting import Inspecting, inspecting
 
 SECONDS = 20.0
 """How long a test waits for an answer."""
-saved: list[str] = []
-
-
-def save(_app: Inspector, form: Parameters) -> str:
-    """Stands for a view that takes a form."""
-    saved.append(form.get("text"))
-    return "saved"
 
 
 @pytest.fixture(scope="module")
 def server(small_db: Path) -> Iterator[Inspecting]:
-    with inspecting(small_db, forms={"save": save}) as running:
+    with inspecting(small_db) as running:
         yield running
 
 
@@ -65,20 +56,6 @@ def status(answer: bytes) -> int:
 
 def get(server: Inspecting, path: str, *headers: str) -> bytes:
     return sent(server, request_of(server, "GET", path, host(server), *headers))
-
-
-def post(server: Inspecting, body: str = "text=hello", *headers: str, origin: str = "own") -> bytes:
-    origins = {"own": [f"Origin: http://{ADDRESS}:{server.port}"], "": []}
-    all_headers = [
-        host(server),
-        *origins.get(origin, [f"Origin: {origin}"]),
-        *(headers or ("Content-Type: application/x-www-form-urlencoded",)),
-    ]
-    if not any(
-        header.startswith(("Content-Length", "Transfer-Encoding")) for header in all_headers
-    ):
-        all_headers.append(f"Content-Length: {len(body)}")
-    return sent(server, request_of(server, "POST", f"{server.path}save", *all_headers, body=body))
 
 
 def test_the_own_address_is_answered(server: Inspecting) -> None:
@@ -177,61 +154,11 @@ def test_an_address_that_cannot_be_read_is_refused(server: Inspecting, path: str
 
 
 def test_methods_that_a_view_does_not_have_are_refused(server: Inspecting) -> None:
-    methods = ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
+    methods = ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
     for method in methods:
         answer = sent(server, request_of(server, method, server.path, host(server)))
         assert status(answer) == 405
     assert status(sent(server, request_of(server, "BREW", server.path, host(server)))) == 501
-    for view in VIEWS:
-        headers = (host(server), f"Origin: http://{ADDRESS}:{server.port}", "Content-Length: 0")
-        form = "Content-Type: application/x-www-form-urlencoded"
-        path = f"{server.path}{view}"
-        answer = sent(server, request_of(server, "POST", path, *headers, form))
-        assert status(answer) == 404
-    assert status(get(server, f"{server.path}save")) == 404
-
-
-def test_a_form_counts_only_from_our_own_page(server: Inspecting) -> None:
-    saved.clear()
-    origins = ("", "null", "http://example.com")
-    assert [status(post(server, origin=origin)) for origin in origins] == [403, 403, 403]
-    assert saved == []
-    assert status(post(server)) == 200
-    assert saved == ["hello"]
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        ["Content-Type: text/plain"],
-        ["Content-Type: multipart/form-data; boundary=x"],
-        ["Content-Type: application/json"],
-        ["Content-Type: application/x-www-form-urlencoded", "Content-Length: \xb2"],
-        ["Content-Type: application/x-www-form-urlencoded", "Content-Length: -1"],
-        ["Content-Type: application/x-www-form-urlencoded", f"Content-Length: {'9' * 5_000}"],
-        [
-            "Content-Type: application/x-www-form-urlencoded",
-            f"Content-Length: {MAX_FORM_BYTES + 1}",
-        ],
-        [
-            "Content-Type: application/x-www-form-urlencoded",
-            "Content-Length: 10",
-            "Content-Length: 9",
-        ],
-        ["Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked"],
-    ],
-)
-def test_a_body_that_is_no_form_is_refused(server: Inspecting, headers: list[str]) -> None:
-    saved.clear()
-    assert status(post(server, "text=hello", *headers)) == 400
-    assert saved == []
-
-
-@pytest.mark.parametrize("body", ["text=\xff", "&" * 500, "a=1&" * 300])
-def test_a_form_that_cannot_be_read_is_refused(server: Inspecting, body: str) -> None:
-    saved.clear()
-    assert status(post(server, body)) == 400
-    assert saved == []
 
 
 @pytest.mark.parametrize(
@@ -271,16 +198,7 @@ def test_connections_that_send_half_a_request_stop_nobody(server: Inspecting) ->
         b"",
         b"GET ",
         f"GET {server.path} HTTP/1.1\r\nHost:".encode(),
-        request_of(
-            server,
-            "POST",
-            f"{server.path}save",
-            host(server),
-            f"Origin: http://{ADDRESS}:{server.port}",
-            "Content-Type: application/x-www-form-urlencoded",
-            "Content-Length: 100",
-            body="text=",
-        ),
+        request_of(server, "POST", server.path, host(server), "Content-Length: 100", body="text="),
     )
     connections = []
     try:

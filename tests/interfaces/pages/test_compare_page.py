@@ -1,4 +1,4 @@
-"""Roles side by side: every standing is on the page, and the numbers against no role add up."""
+"""Roles side by side: every standing is on the page, and is measured against no role."""
 
 from __future__ import annotations
 
@@ -86,32 +86,6 @@ def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison)
     ]
 
 
-def test_what_a_role_changes_adds_up(comparison: Comparison) -> None:
-    page = compare_page(comparison)
-    without = comparison.roles[0].selected
-    changes = rows_of(page, "changes")
-    assert [row[0] for row in changes] == ["strict", "wide", "narrow"]
-    for row, view in zip(changes, comparison.roles[1:], strict=True):
-        share, *numbers = row[1:]
-        assert share == f"{view.role_share:.0%}"
-        unchanged, up, down, new, lower, refused = map(int, numbers)
-        places = [
-            view.selected.index(chunk_id) - rank
-            for rank, chunk_id in enumerate(without)
-            if chunk_id in view.selected
-        ]
-        assert (unchanged, up, down) == (
-            len(places),
-            sum(place < 0 for place in places),
-            sum(place > 0 for place in places),
-        )
-        assert unchanged + lower + refused == len(without)
-        assert unchanged + new == len(view.selected)
-    assert sum(int(row[3]) for row in changes) > 0
-    # The only passages that a rule took from a role.
-    assert [int(row[-1]) for row in changes] == [3, 1, 0]
-
-
 def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
     ranks = {
         passage.locator: [standing.rank for standing in passage.standings]
@@ -141,10 +115,8 @@ def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> 
     for row, view in zip(rows_of(page, "answers"), comparison.roles[1:], strict=True):
         assert row[:2] == [view.role_id, str(len(view.selected))]
         assert int(row[3]) + int(row[4]) == sum(view.rejected_summary.values())
-    named = [overlap for overlap in comparison.overlaps if overlap.first]
-    assert len(named) == 3
-    for row, overlap in zip(rows_of(page, "overlaps"), named, strict=True):
-        assert row[0] == f"{overlap.first} and {overlap.second}"
+    for row, overlap in zip(rows_of(page, "overlaps"), comparison.overlaps, strict=True):
+        assert row[0] == f"{overlap.first or 'no role'} and {overlap.second}"
         assert row[1:3] == [str(overlap.shared_chunks), f"{overlap.chunks:.0%}"]
 
 
@@ -153,7 +125,6 @@ def test_without_an_answer_to_no_role_nothing_is_measured_against_it(tmp_path: P
         bundles = [ask(corpus, role, task="token") for role in (STRICT, WIDE)]
     page = compare_page(compare_roles(bundles))
     assert "no role" not in text_of(page)
-    assert "changes" not in html.fromstring(page).xpath("//section/@aria-labelledby")
 
 
 def test_nothing_is_selected_for_any_role(tmp_path: Path) -> None:
@@ -209,4 +180,4 @@ def test_the_command_writes_the_page_with_the_answer_without_a_role(
     assert [view["role_id"] for view in printed.json()["roles"]] == ["one", "two"]
     written = page.read_text(encoding="utf-8")
     assert is_closed(written)
-    assert [row[0] for row in rows_of(written, "changes")] == ["one", "two"]
+    assert len(rows_of(written, "overlaps")) == 3

@@ -34,7 +34,7 @@ PASSED, STOPPED = "passed", "stopped here"
 WOULD_PASS, WOULD_STOP = "not reached; would pass", "not reached; would stop here, too"
 FREE = {
     "task", "title", "locator", "notes", "reference", "chunk_id", "document_id", "role_id",
-    "needs", "factors", "vocabulary", "task_found", "task_missing", "role_found", "note",
+    "factors", "vocabulary", "task_found", "task_missing", "role_found", "note",
     "source_id", "agent",
 }  # fmt: skip
 """The fields that a document, a rule or a user chose."""
@@ -95,7 +95,6 @@ def test_all_of_the_explanation_is_on_the_page(
     explanation = why(corpus, reference, **fields)
     text = text_of(why_page(explanation))
     expected = [explanation.task, explanation.title, explanation.locator, explanation.chunk_id]
-    expected += explanation.needs
     for lane in explanation.lanes:
         if not lane.ran:
             expected.append(lane.note)
@@ -108,6 +107,8 @@ def test_all_of_the_explanation_is_on_the_page(
     words = explanation.words
     expected += [*words.task_found, *words.task_missing, *words.role_found]
     score = explanation.score
+    if score.to_beat is not None:
+        expected.append(f"The score to beat is {score.to_beat:.3f}.")
     expected += [f"{score.scores.final:.3f}", f"{score.place} of {score.of} ranked"]
     for rival in explanation.lost_to:
         expected += [rival.locator, f"{rival.final:.3f}"]

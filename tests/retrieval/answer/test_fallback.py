@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
@@ -196,7 +197,7 @@ class TestNoDocuments:
         db = build(tmp_path, documents)
         with Admin(db) as admin:
             policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            admin.policy.set(json.dumps(policy), "json")
+            set_policy(admin.workspace, json.dumps(policy), "json")
         assert self.reason(db, "ada") == (
             "this agent sees no document here: ask the owner of the corpus"
         )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -187,7 +188,7 @@ class TestAbsolutePaths:
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
         rule |= {} if shows_paths is None else {"show_paths": shows_paths}
-        Admin(engine.workspace).policy.set(json.dumps({"ada": rule}), "json")
+        set_policy(engine.workspace, json.dumps({"ada": rule}), "json")
         change(folder / "a.md")
         text = engine.retrieve(REQUEST.model_copy(update={"agent": "ada"})).to_json()
         assert (str(folder) in text) == bool(shows_paths)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, UsageError
@@ -65,7 +66,7 @@ def db(tmp_path: Path) -> Path:
     add(db, _hidden())
     with Admin(db) as admin:
         for number in range(PER_RULE):
-            admin.marks.put(f"marked-{number}", "rejected", "Ana", "it is wrong")
+            put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
     set_policy(db, {"ada": RULE, "eve": {**RULE, "scopes": ["none"]}})
     return db
 
@@ -160,7 +161,7 @@ def test_its_rows_do_not_depend_on_what_is_hidden(db: Path, tmp_path: Path) -> N
     add(other, shown)
     with Admin(other) as admin:
         for number in range(PER_RULE):
-            admin.marks.put(f"marked-{number}", "rejected", "Ana", "it is wrong")
+            put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
     set_policy(other, {"ada": RULE, "eve": {**RULE, "scopes": ["none"]}})
     ends = [_what_ada_learns(one) for one in (db, other)]
     blocked = [[row["blocked"] for row in json.loads(end[-1])] for end in ends]

@@ -49,17 +49,18 @@ _TABLE_ROWS = (
     f"<table:table-row><table:table-cell>{_O}</table:table-cell><table:table-cell>{_O}"
     "</table:table-cell></table:table-row>"
 )
+_HIDDEN_SPANS = {
+    "display": 'text:display="none"',
+    "white": 'fo:color="#ffffff"',
+    "same-color": 'fo:color="#ff0000" fo:background-color="#ff0000"',
+    "tiny": 'fo:font-size="1pt"',
+}
 ODT = {
-    "display": opendocument(_O + _SPAN, styles=style('text:display="none"')),
+    **{name: opendocument(_O + _SPAN, styles=style(look)) for name, look in _HIDDEN_SPANS.items()},
     "paragraph-style": opendocument(
         f'{_O}<text:p text:style-name="S">{FACT}</text:p>',
         styles=style('text:display="none"', "paragraph"),
     ),
-    "white": opendocument(_O + _SPAN, styles=style('fo:color="#ffffff"')),
-    "same-color": opendocument(
-        _O + _SPAN, styles=style('fo:color="#ff0000" fo:background-color="#ff0000"')
-    ),
-    "tiny": opendocument(_O + _SPAN, styles=style('fo:font-size="1pt"')),
     "hidden-section": opendocument(
         f'{_O}<text:section text:display="none"><text:p>{FACT}</text:p></text:section>'
     ),

@@ -63,18 +63,21 @@ def _fill(color: str, alpha: str = "") -> str:
 _S = title_shape("Harbour") + shape(DAWN, ">")
 _FAR = '<a:off x="-500000" y="1"/><a:ext cx="99999" cy="99999"/>'
 _GROUP = (
-    '<p:grpSp><p:grpSpPr><a:xfrm><a:off x="5000000" y="0"/><a:ext cx="10" cy="10"/>'
-    '<a:chOff x="0" y="0"/><a:chExt cx="10" cy="10"/></a:xfrm></p:grpSpPr>{}</p:grpSp>'
+    '<p:grpSp><p:grpSpPr><a:xfrm><a:off x="5000000" y="0"/><a:ext cx="99999" cy="99999"/>'
+    '<a:chOff x="0" y="0"/><a:chExt cx="99999" cy="99999"/></a:xfrm></p:grpSpPr>{}</p:grpSp>'
 )
+_HIDDEN_RUNS = {
+    "white": ">" + _fill("FFFFFF"),
+    "transparent": ">" + _fill("000000", "0"),
+    "no-fill": "><a:noFill/>",
+    "tiny": 'sz="100">',
+}
 PPTX = {
+    **{name: pptx(slide(_S + shape(FACT, look))) for name, look in _HIDDEN_RUNS.items()},
     "hidden-slide": pptx(slide(_S), slide(shape(FACT, ">"), 'show="0"')),
     "off-slide": pptx(slide(_S + shape(FACT, ">", _FAR))),
     "off-slide-group": pptx(slide(_S + _GROUP.format(shape(FACT, ">")))),
     "hidden-shape": pptx(slide(_S + shape(FACT, ">", doc='hidden="1"'))),
-    "white": pptx(slide(_S + shape(FACT, ">" + _fill("FFFFFF")))),
-    "transparent": pptx(slide(_S + shape(FACT, ">" + _fill("000000", "0")))),
-    "no-fill": pptx(slide(_S + shape(FACT, "><a:noFill/>"))),
-    "tiny": pptx(slide(_S + shape(FACT, 'sz="100">'))),
     "same-as-shape": pptx(slide(_S + shape(FACT, ">" + _fill("000080"), more=_fill("000080")))),
     "same-as-background": pptx(
         slide(

@@ -72,9 +72,32 @@ _FLAT = '<w:trHeight w:val="1" w:hRule="exact"/>'
 _DELETED = '<w:del w:id="1"/>'
 
 
+_TRANSPARENT = (
+    '<w14:textFill><w14:solidFill><w14:srgbClr w14:val="000000"><w14:alpha w14:val="100000"/>'
+    "</w14:srgbClr></w14:solidFill></w14:textFill>"
+)
+_HIDDEN_RUNS = {
+    "vanish": "<w:vanish/>",
+    "spec-vanish": "<w:specVanish/>",
+    "white": _WHITE_TEXT,
+    "near-white": '<w:color w:val="FEFDFC"/>',
+    "black-on-black": '<w:color w:val="000000"/><w:shd w:fill="000000"/>',
+    "highlight": '<w:color w:val="FFFF00"/><w:highlight w:val="yellow"/>',
+    "tiny": '<w:sz w:val="2"/>',
+    "narrow": '<w:w w:val="1"/>',
+    "transparent": _TRANSPARENT,
+}
+_HIDDEN_PARAGRAPHS = {
+    "line-height": '<w:spacing w:line="1" w:lineRule="exact"/>',
+    "frame": '<w:framePr w:x="-30000" w:y="1"/>',
+    "indent": '<w:ind w:left="-31680"/>',
+}
 DOCX = {
-    "vanish": docx(_D + paragraph(FACT, "<w:vanish/>")),
-    "spec-vanish": docx(_D + paragraph(FACT, "<w:specVanish/>")),
+    **{name: docx(_D + paragraph(FACT, look)) for name, look in _HIDDEN_RUNS.items()},
+    **{
+        name: docx(_D + paragraph(FACT, in_paragraph=look))
+        for name, look in _HIDDEN_PARAGRAPHS.items()
+    },
     "character-style": docx(
         _D + paragraph(FACT, '<w:rStyle w:val="S"/>'), styles=_STYLE.format("character", _VANISH)
     ),
@@ -87,38 +110,15 @@ DOCX = {
         styles=_STYLE.format("character", _VANISH)
         + '<w:style w:type="character" w:styleId="T"><w:basedOn w:val="S"/></w:style>',
     ),
-    "white": docx(_D + paragraph(FACT, '<w:color w:val="FFFFFF"/>')),
-    "near-white": docx(_D + paragraph(FACT, '<w:color w:val="FEFDFC"/>')),
     "white-style": docx(
         _D + paragraph(FACT, '<w:rStyle w:val="S"/>'),
         styles=_STYLE.format("character", '<w:rPr><w:color w:val="ffffff"/></w:rPr>'),
-    ),
-    "black-on-black": docx(
-        _D + paragraph(FACT, '<w:color w:val="000000"/><w:shd w:fill="000000"/>')
-    ),
-    "highlight": docx(
-        _D + paragraph(FACT, '<w:color w:val="FFFF00"/><w:highlight w:val="yellow"/>')
     ),
     "shaded-cell": docx(
         f"{_D}<w:tbl><w:tr><w:tc><w:tcPr><w:shd w:fill='1F3864'/></w:tcPr>"
         f"{paragraph(FACT, _BLUE_TEXT)}</w:tc>"
         f"<w:tc>{_D}</w:tc></w:tr></w:tbl>"
     ),
-    "tiny": docx(_D + paragraph(FACT, '<w:sz w:val="2"/>')),
-    "narrow": docx(_D + paragraph(FACT, '<w:w w:val="1"/>')),
-    "transparent": docx(
-        _D
-        + paragraph(
-            FACT,
-            '<w14:textFill><w14:solidFill><w14:srgbClr w14:val="000000">'
-            '<w14:alpha w14:val="100000"/></w14:srgbClr></w14:solidFill></w14:textFill>',
-        )
-    ),
-    "line-height": docx(
-        _D + paragraph(FACT, in_paragraph='<w:spacing w:line="1" w:lineRule="exact"/>')
-    ),
-    "frame": docx(_D + paragraph(FACT, in_paragraph='<w:framePr w:x="-30000" w:y="1"/>')),
-    "indent": docx(_D + paragraph(FACT, in_paragraph='<w:ind w:left="-31680"/>')),
     "deletion": docx(
         f"{_D}<w:p><w:del w:id='1'><w:r><w:delText>{FACT}</w:delText></w:r></w:del></w:p>"
     ),
@@ -199,7 +199,7 @@ VISIBLE_DOCX = {
     ),
     "white-in-style": docx(
         f"{_D}<w:tbl><w:tblPr><w:tblStyle w:val='G'/></w:tblPr>"
-        f"{row(paragraph(FACT, _WHITE_TEXT))}</w:tbl>",
+        f"{row(_D)}{row(paragraph(FACT, _WHITE_TEXT))}</w:tbl>",
         styles=_GREY_STYLE,
     ),
     "insertion": docx(f"{_D}<w:p><w:ins w:id='1'>{run(FACT)}</w:ins></w:p>"),

@@ -54,6 +54,12 @@ def look(font: str = "", fill: str = "", code: str = "General") -> str:
 _ROW = f'<row r="1">{cell("A1", DAWN)}</row>'
 _WHITE = '<color rgb="FFFFFFFF"/>'
 _SECOND = f'<row r="2">{cell("A2", FACT, 1)}</row>'
+_HIDDEN_LOOKS = {
+    "white": look(_WHITE),
+    "same-as-fill": look('<color rgb="FF000080"/>', '<fgColor rgb="FF000080"/>'),
+    "tiny": look('<sz val="1"/>'),
+    "empty-format": look(code=";;;"),
+}
 XLSX = {
     "hidden-sheet": xlsx(_ROW, state="hidden", hidden_rows=_SECOND),
     "very-hidden-sheet": xlsx(_ROW, state="veryHidden", hidden_rows=_SECOND),
@@ -67,12 +73,7 @@ XLSX = {
         f'<row r="1">{cell("A1", DAWN)}{cell("C1", FACT)}</row>',
         '<cols><col min="2" max="4" width="0"/></cols>',
     ),
-    "white": xlsx(_ROW + _SECOND, styles=look(_WHITE)),
-    "same-as-fill": xlsx(
-        _ROW + _SECOND, styles=look('<color rgb="FF000080"/>', '<fgColor rgb="FF000080"/>')
-    ),
-    "tiny": xlsx(_ROW + _SECOND, styles=look('<sz val="1"/>')),
-    "empty-format": xlsx(_ROW + _SECOND, styles=look(code=";;;")),
+    **{name: xlsx(_ROW + _SECOND, styles=styles) for name, styles in _HIDDEN_LOOKS.items()},
     "merged": xlsx(_ROW + _SECOND, after='<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'),
     "tiny-part": xlsx(
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>',

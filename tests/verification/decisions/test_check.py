@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.records import end_decision, put_mark, record_decision
 from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
@@ -37,7 +39,9 @@ def db(tmp_path: Path) -> Path:
 def decide(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
     with Admin(db) as admin:
-        return admin.decisions.record(NewDecision(text=text, decided_by="Ana", **fields)).id
+        return record_decision(
+            admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
+        ).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -115,7 +119,7 @@ def test_only_active_decisions_count(db: Path) -> None:
     assert verdict(db) == "none_found"
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
     with Admin(db) as admin:
-        admin.decisions.end("shared-2", "Bo", "over")
+        end_decision(admin.workspace, "shared-2", "Bo", "over")
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
@@ -236,7 +240,7 @@ class TestDocuments:
         flagged = build(tmp_path, [document("d", text, FLAGGED, **fields)])
         assert verdict(flagged) == "warn"
         with Admin(db) as admin:
-            admin.marks.put("d", "rejected", "Ana", "never decided")
+            put_mark(admin.workspace, "d", "rejected", "Ana", "never decided")
         assert verdict(db) == "none_found"
 
 
@@ -364,7 +368,7 @@ class TestInterfaces:
 def test_a_check_is_in_the_audit(db: Path) -> None:
     decide(db)
     with Admin(db) as admin:
-        admin.audit.set("on")
+        set_audit(admin.workspace, "on")
     ask(db, action="execute")
     rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
     [row] = [row for row in rows if row["kind"] == "check"]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
+from rolebundle.admin import records as owner
+from rolebundle.admin.audit import set_audit
+from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
 from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
@@ -145,7 +147,10 @@ class TestPurge:
         words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
-            assert admin.purges.purge(PurgeSelection(decisions=["shared-1"])).state == "done"
+            assert (
+                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
+                == "done"
+            )
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
@@ -156,7 +161,7 @@ class TestPurge:
         decide(db)
         decide(db, "Do not post at night", supersedes=["1"])
         with Admin(db) as admin:
-            admin.purges.purge(PurgeSelection(decisions=["2"]))
+            purge_documents(admin.workspace, PurgeSelection(decisions=["2"]))
         assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
         with open_reader(db) as corpus:
             record = find_decision(corpus, "2", NOW)
@@ -167,8 +172,8 @@ class TestPurge:
         stage(db, "/share", [decision_name(("shared", 1))])
         with Admin(db) as admin:
             selection = PurgeSelection(decisions=["1"])
-            plan = admin.purges.plan(selection)
-            receipt = admin.purges.purge(selection)
+            plan = plan_of(admin.workspace, selection)
+            receipt = purge_documents(admin.workspace, selection)
         assert [copy.target for copy in plan.publications] == ["/share"]
         assert receipt.publications == list(plan.publications)
 
@@ -221,9 +226,11 @@ class TestCommands:
 
     def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
         with Admin(db) as admin:
-            admin.audit.set("on")
-            admin.decisions.record(NewDecision(text="Never sell Zanzibar", decided_by="Ana"))
-            admin.decisions.end("1", "Bo", "Quokka")
+            set_audit(admin.workspace, "on")
+            owner.record_decision(
+                admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+            )
+            owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
         rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [

@@ -241,6 +241,16 @@ def test_a_figure_of_a_passage_that_is_not_cited_stands_elsewhere() -> None:
     assert (check.start, check.end, check.outcome, check.passage) == (9, 14, "found", 1)
 
 
+def test_a_figure_of_another_passage_does_not_replace_that_of_the_cited_one() -> None:
+    cited, copy = (
+        f"- monthly timesheet reminder (goes out on the {day})" for day in ("18th", "20th")
+    )
+    sentence = "The monthly timesheet reminder goes out on the 20th."
+    [check] = check_figures(sentence, [cited], [cited, copy])
+    assert check.outcome == "unsupported"
+    assert "18th" in check.note
+
+
 def test_values_in_code_must_stand_in_the_evidence() -> None:
     evidence = "Run `serve --timeout=30` with `max_retries: 5`."
     assert outcomes("Use `--timeout=30`.", evidence) == {"found"}

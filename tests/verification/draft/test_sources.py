@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
@@ -144,7 +145,9 @@ def test_secrets_and_personal_data_are_not_published_or_repeated(engine: Engine)
 def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
     db = build(tmp_path, [document("tokens", [TEXT])])
     with Admin(db) as admin:
-        admin.marks.put("tokens#0", state, marked_by="Ana", reason="it was measured again")
+        put_mark(
+            admin.workspace, "tokens#0", state, marked_by="Ana", reason="it was measured again"
+        )
     with Engine(db) as engine:
         answer = verified(engine, "tokens")
         [doubt] = [finding for finding in answer.findings if finding.code == code]

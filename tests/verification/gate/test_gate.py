@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
@@ -61,12 +62,12 @@ def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = 
     if text is not None:
         contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gates.start(contract, restart=restart)
+        start_gate(admin.workspace, contract, restart=restart)
 
 
 def approve(db: Path, contract: Path) -> None:
     with Admin(db) as admin:
-        admin.approvals.approve_contract(contract, inline_code=True)
+        approve_contract(admin.workspace, contract, inline_code=True)
 
 
 def codes(report: GateReport) -> list[str]:
@@ -161,13 +162,9 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     assert not requests
 
 
-def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
+def test_a_missing_contract(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no_contract"):
         load_contract(tmp_path / "none.toml")
-    manifest = tmp_path / "rolebundle.toml"
-    manifest.write_text(CHANGED_REPORT, encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="name of a manifest"):
-        load_contract(manifest)
 
 
 # -- the baseline ---------------------------------------------------------------------------------
@@ -238,14 +235,14 @@ def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
     assert "no_baseline" in codes(check(db, moved))
 
 
-def test_an_approved_contract_is_listed_as_one(contract: Path) -> None:
+def test_approved_contracts_are_listed(contract: Path) -> None:
     db = contract.parent / "notes"
     start(db, contract, criteria(exists("report.md")))
     approve(db, contract)
-    listed = invoke("policy", "trust", "list", "--json", "--db", db).json()
-    assert listed["manifests"] == []
+    listed = invoke("gate", "approve", "--json", "--db", db).json()
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
-    assert invoke("policy", "trust", "list", "--db", db).out.startswith(f"contract  {contract}  ")
+    assert invoke("gate", "approve", "--db", db).out.startswith(f"{contract}  ")
+    assert invoke("gate", "approve", "--undo", "--db", db).code == 2
 
 
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
@@ -379,9 +376,9 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
 
     contract.write_text(text, encoding="utf-8")
     with Admin(db) as admin:
-        assert admin.approvals.revoke_contract(contract) == str(contract)
+        assert revoke_contract(admin.workspace, contract) == str(contract)
         with pytest.raises(UsageError, match="not_approved"):
-            admin.approvals.revoke_contract(contract)
+            revoke_contract(admin.workspace, contract)
     assert check(db, contract).verdict == "unknown"
 
 

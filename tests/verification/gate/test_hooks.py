@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.admin.gates import Gates
+from rolebundle.admin.records import set_policy, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.errors import StorageError
 from rolebundle.verification.gate.hooks import BLOCKS, HookInput, answer_stop
@@ -34,7 +34,7 @@ def contract(tmp_path: Path, db: Path) -> Path:
     path = folder / "work.gate.toml"
     path.write_text(CHANGED_REPORT, encoding="utf-8")
     with Admin(db) as admin:
-        admin.gates.start(path)
+        start_gate(admin.workspace, path)
     return path
 
 
@@ -91,7 +91,7 @@ def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
     assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 must criteria are met\n")
     assert [ask().code for _ in range(3)] == [2, 2, 0]
     with Admin(db) as admin:
-        admin.gates.start(contract, restart=True)
+        start_gate(admin.workspace, contract, restart=True)
     assert ask().code == 2
 
 
@@ -148,8 +148,8 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
     other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
     policed = tmp_path / "policed.db"
     with Admin(policed) as admin:
-        admin.gates.start(contract)
-        admin.policy.set("{}", "json")
+        start_gate(admin.workspace, contract)
+        set_policy(admin.workspace, "{}", "json")
     places = {
         "CONTRACT": contract, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
         "POLICED": policed,
@@ -170,7 +170,7 @@ def test_an_event_that_is_none_never_blocks(db: Path, contract: Path, data: byte
 
 def test_what_cannot_be_counted_does_not_block(db: Path, contract: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
-    with patch.object(Gates, "count_blocks", side_effect=full):
+    with patch("rolebundle.interfaces.cli.gate.count_blocks", side_effect=full):
         assert hook("exit-code", contract, "--db", db).code == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.admin import Admin
+from rolebundle.admin.records import start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.workspace import Workspace
@@ -32,7 +32,7 @@ def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateRepor
     contract.write_text(scenario.contract, encoding="utf-8")
     write(folder, scenario.before)
     if scenario.started:
-        Admin(workspace).gates.start(contract)
+        start_gate(workspace, contract)
     scenario.perform(folder)
     if scenario.edited is not None:
         contract.write_text(scenario.edited, encoding="utf-8")
