@@ -16,7 +16,6 @@ from rolebundle.interfaces.cli.options import (
     html_option,
     json_option,
     request_options,
-    with_style,
 )
 from rolebundle.interfaces.layout import folded, terminal_width
 from rolebundle.interfaces.model_text import comparison_lines
@@ -47,7 +46,6 @@ from rolebundle.retrieval.explanation.compare import compare_roles
 )
 @json_option
 @html_option
-@with_style
 def compare(
     task: str,
     roles: str,
