@@ -73,7 +73,7 @@ def test_an_audit_that_lost_rows_gives_no_answer(db: Path, lose: Callable[[Path]
     refused = retrieve(db)
     assert (refused.code, refused.out) == (6, "")
     assert "[audit_unwritable]" in refused.err
-    assert "rolebundle policy audit set --mode required" in refused.err
+    assert "rolebundle policy audit set required" in refused.err
     # A write of the corpus does not make the corpus forget.
     invoke("corpus", "embed", "--db", db)
     assert retrieve(db).code == 6

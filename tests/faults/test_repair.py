@@ -316,7 +316,7 @@ class TestNothingIsWeakened:
 
     def test_a_file_that_cannot_be_read_stays(self, db: Path) -> None:
         db.write_bytes(b"garbage" * 10_000)
-        outcome = invoke("doctor", "--repair", "--db", db)
+        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
         assert (outcome.code, "[beyond_repair]" in outcome.err) == (7, True)
         assert db.read_bytes() == b"garbage" * 10_000
 
@@ -366,8 +366,8 @@ def test_what_people_added_is_kept(tmp_path: Path, image: bytes, tree: Path) -> 
     db.write_bytes(image)
     note = "notes/n05.md"
     for command in (
-        ("decide", "No release on Fridays.", "--by", "Ana"),
-        ("mark", "notes/n04.md", "--state", "disputed", "--by", "Ana", "--reason", "old"),
+        ("decisions", "add", "No release on Fridays.", "--by", "Ana"),
+        ("mark", "notes/n04.md", "disputed", "--by", "Ana", "--reason", "old"),
         ("remember", "The kernel review is on Mondays.", "--source", note, "--by", "Ana"),
     ):
         outcome = invoke(*command, "--db", db)
@@ -413,11 +413,3 @@ def test_refused_while_another_process_writes(
     with open_writer(db):
         assert invoke("corpus", "doctor", "--repair", "--db", db).code == 5
     assert invoke("corpus", "doctor", "--repair", "--db", db).out.endswith("nothing to repair\n")
-
-
-def test_status_names_the_doctor(tmp_path: Path, image: bytes) -> None:
-    db = tmp_path / "c.db"
-    db.write_bytes(image)
-    outcome = invoke("status", "--repair", "--db", db)
-    assert outcome.code == 2
-    assert "rolebundle corpus doctor --repair" in outcome.err

@@ -177,7 +177,7 @@ def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
             read(admin)
         assert error.value.code == "replica_expired"
-    for command in (("quarantine", "list"), ("bridges",)):
+    for command in (("corpus", "quarantine", "list"), ("policy", "bridges")):
         assert "[replica_expired]" in invoke(*command, "--db", db).err
 
 
