@@ -1,6 +1,6 @@
 """Measure the memory of three hosts: each with a server of its own, or attached to one server.
 
-Run: python benchmarks/attached.py [--hosts 3] [--provider static]
+Run: python benchmarks/attached.py [--hosts 3] [--model static]
 
 Each host asks a few questions, so that the model is loaded and the corpus is open. Resident memory
 (RSS) counts pages that processes share once for each; proportional memory (PSS) divides them.
@@ -98,20 +98,21 @@ def measure(command: str, db: Path, count: int, *options: str, server: int = 0) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=3)
-    parser.add_argument("--provider", default="static", help="PROVIDER[:MODEL] of the index")
+    parser.add_argument("--model", default="static", help="PROVIDER[:MODEL] of the index")
     arguments = parser.parse_args()
-    provider, _, model = arguments.provider.partition(":")
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "corpus.db"
         os.environ["XDG_RUNTIME_DIR"] = folder
         ingest = [*_PROGRAM, "ingest", str(data_folder("sample_corpus")), "--db", str(db)]
         subprocess.run(ingest, check=True, capture_output=True)
-        if provider != "static":
-            embed = [*_PROGRAM, "embed", "--provider", provider, "--db", str(db)]
-            subprocess.run([*embed, *(["--model", model] if model else [])], check=True)
-        print(f"{arguments.hosts} hosts, model {arguments.provider}; MB")
+        if arguments.model != "static":
+            embed = [*_PROGRAM, "corpus", "embed", "--model", arguments.model, "--db", str(db)]
+            subprocess.run(embed, check=True)
+        print(f"{arguments.hosts} hosts, model {arguments.model}; MB")
         for command in ("serve", "mcp"):
-            alone = measure(command, db, arguments.hosts, "--no-attach")
+            os.environ["ROLEBUNDLE_SOCKET"] = "none"
+            alone = measure(command, db, arguments.hosts)
+            del os.environ["ROLEBUNDLE_SOCKET"]
             server = subprocess.Popen(
                 [*_PROGRAM, "serve", "--socket", "--db", str(db)], stderr=subprocess.PIPE
             )

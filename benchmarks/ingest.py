@@ -323,7 +323,7 @@ def main() -> None:
     parser.add_argument(
         "--no-scan",
         action="store_true",
-        help="as `rolebundle ingest --no-scan`: documents as they are",
+        help="documents as they are",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()

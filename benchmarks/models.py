@@ -53,14 +53,14 @@ def corpora(collection: Path, folder: Path, model: str) -> tuple[Path, Path]:
     if not contextual.exists():
         part = contextual.with_suffix(".part")
         shutil.copy(static, part)
-        run("embed", *_named(model), "--db", part)
+        run("corpus", "embed", *_named(model), "--db", part)
         part.rename(contextual)
     return static, contextual
 
 
 def _named(model: str) -> list[str]:
     provider, _, name = model.partition(":")
-    return ["--provider", provider, *(["--model", name] if name else [])]
+    return ["--model", f"{provider}:{name}" if name else provider]
 
 
 def memory(collections: Sequence[Path], model: str, count: int) -> None:

@@ -75,7 +75,7 @@ def scoped(base: Path, path: Path) -> Path:
             optimize(admin.workspace)
         making.rename(path)
         with Admin(path) as admin:
-            # As `rolebundle scopes set` leaves it: what agents are shown goes on record.
+            # As `rolebundle policy set` leaves it: what agents are shown goes on record.
             admin.workspace.recorder.begin(admin.workspace.corpus)
     return path
 

@@ -3,8 +3,8 @@
 Run: python benchmarks/vectors.py [FOLDER]
 
 In one warm process, on the vectors of the documentation: float vectors, int8 vectors with exact
-scores, the IVF index of `rolebundle embed --optimize`, and two ways to search among the documents
-that a role may see.
+scores, the IVF index of `rolebundle corpus embed --optimize`, and two ways to search among the
+documents that a role may see.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks of `rolebundle doctor`. None changes a byte of the user's files.
+"""The checks of `rolebundle corpus doctor`. None changes a byte of the user's files.
 
 The corpus and the audit are read from private copies, because even a read-only connection may
 create SQLite's files beside the file that it reads.
@@ -62,7 +62,7 @@ from rolebundle.text.counts import age, counted
 SECONDS_FOR_FILES = 5.0
 """How long the ingested files are compared. The others are not counted."""
 SECONDS_FOR_MODEL = 3.0
-REPAIR = "rolebundle doctor --repair, or rolebundle restore BACKUP"
+REPAIR = "rolebundle corpus doctor --repair, or rolebundle corpus restore BACKUP"
 
 _MAX_PROBLEMS = 20
 _DISTRIBUTIONS = ("rolebundle", "apsw", "sqlite-vec")
@@ -200,7 +200,7 @@ def _leftovers(path: Path) -> Iterator[DoctorCheck]:
         yield _warning(
             "leftovers",
             f"older copies of the corpus, which a purge does not change: {names}",
-            "rolebundle purge --backups, if you do not need them",
+            "rolebundle corpus purge --backups, if you do not need them",
         )
     if not (partial or copies):
         yield _ok("leftovers", "none")
@@ -308,14 +308,14 @@ def _policy(corpus: Corpus) -> DoctorCheck:
         return _ok("policy", "none")
     problem = policy_problem(stored)
     if problem:
-        return _warning("policy", f"every agent is denied: {problem}", "rolebundle scopes set FILE")
+        return _warning("policy", f"every agent is denied: {problem}", "rolebundle policy set FILE")
     return _ok("policy", f"in effect since {stored.set_at}")
 
 
 def _purges(corpus: Corpus) -> DoctorCheck:
     pending = len(purge.unfinished(corpus))
     if pending:
-        return _warning("purges", f"{pending} pending", "rolebundle purge --finish")
+        return _warning("purges", f"{pending} pending", "rolebundle corpus purge")
     return _ok("purges", "none pending")
 
 
@@ -335,11 +335,11 @@ def _model(corpus: Corpus) -> DoctorCheck:
         return _warning(
             "model",
             f"{name} is another version than that of the index",
-            f"rolebundle embed --provider {model.provider} --model {model.model}",
+            f"rolebundle corpus embed --model {model.provider}:{model.model}",
         )
     stale = stale_reason(corpus, index)
     if stale:
-        return _warning("model", f"{name}: {stale}", "rolebundle embed")
+        return _warning("model", f"{name}: {stale}", "rolebundle corpus embed")
     return _ok("model", f"{name}, at hand")
 
 
@@ -367,8 +367,8 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         return _warning(
             "roots",
             f"{message}; not there: {', '.join(missing)}",
-            "bring them back, or, if they were moved, `rolebundle roots move OLD NEW`; their "
-            "documents stay",
+            "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
+            "their documents stay",
         )
     if unreadable or changed:
         problems = [f"{changed} changed"] if changed else []
@@ -377,7 +377,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         return _warning(
             "roots",
             f"{message}; since then {' and '.join(problems)}",
-            "rolebundle update" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
+            "rolebundle ingest" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
     return _ok("roots", f"{message}, unchanged; new files were not looked for")
 
@@ -402,7 +402,7 @@ def _watch(path: Path) -> Iterator[DoctorCheck]:
         yield _ok("watch", f"ended {silent}")
     elif watch.problem == "too_many_removed":
         many = "more than a fifth of a folder's documents disappeared at once"
-        yield _warning("watch", many, f"rolebundle update, if that is meant; then {restart_hint}")
+        yield _warning("watch", many, f"rolebundle ingest, if that is meant; then {restart_hint}")
     elif watch.state == "stopped":
         yield _warning("watch", f"ended {silent}: {watch.problem}", restart_hint)
     elif not is_alive(watch, now):
@@ -420,7 +420,7 @@ def _watch(path: Path) -> Iterator[DoctorCheck]:
 def _audit(path: Path) -> DoctorCheck:
     if not is_there(path):
         return _ok("audit", "none")
-    remedy = "keep the file as evidence; see rolebundle audit verify"
+    remedy = "keep the file as evidence; see rolebundle policy audit verify"
     try:
         with private_copy(path) as copy:
             result = verify_file(copy)

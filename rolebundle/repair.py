@@ -1,4 +1,4 @@
-"""`rolebundle doctor --repair`: a new corpus from what can be trusted of a damaged one.
+"""`rolebundle corpus doctor --repair`: a new corpus from what can be trusted of a damaged one.
 
 The new file takes the place of the damaged one after a full check, and the damaged one is kept.
 The next ingest reads all files again. Nothing is weakened: what cannot be trusted is not taken
@@ -111,8 +111,9 @@ def _is_sound(path: Path) -> bool:
                     raise WrongFile(
                         "older_schema",
                         f"{path}: has an older schema, which can be checked after its migration",
-                        "run `rolebundle ingest` once with this version; if it is damaged, "
-                        "`rolebundle restore BACKUP`, or repair it with the version that made it",
+                        "run `rolebundle ingest` once with this version; if it is damaged, run "
+                        "`rolebundle corpus restore BACKUP`, or repair it with the version that "
+                        "made it",
                     )
             with open_writer(copy, lock=False, verify=False, replica=True) as corpus:
                 return not find_problems(corpus, deny_matcher(corpus))
@@ -128,7 +129,7 @@ def _repair(path: Path) -> RepairReport:
         raise CorpusCorrupt(
             "beyond_repair",
             f"{path}: nothing that this version stored can be read from it; it was not changed",
-            "run `rolebundle restore BACKUP`, or move it away and ingest the documents again",
+            "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
         )
     with old, partial_file(path) as partial:
         with open_writer(partial, lock=False) as new, salvage.copying(new):
@@ -144,7 +145,7 @@ def _repair(path: Path) -> RepairReport:
                     "repair_failed",
                     f"{path}: what can be saved does not pass the check ({problems[0].message}); "
                     "nothing was changed",
-                    "run `rolebundle restore BACKUP`, or ingest into a new file with --db",
+                    "run `rolebundle corpus restore BACKUP`, or ingest into a new file with --db",
                 )
             counts = corpus_counts(new)
             roots = sorted(
@@ -174,7 +175,7 @@ def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str
     if "policy" in distrusted:
         salvage.deny_everyone(new, iso_utc(datetime.now(UTC)))
         notes.append(
-            "the policy cannot be trusted: every agent is denied until `rolebundle scopes set FILE`"
+            "the policy cannot be trusted: every agent is denied until `rolebundle policy set FILE`"
         )
     if "audit_state" in distrusted and (salvage.required_records(old) or _requires_records(path)):
         save_stored_audit(new, StoredAudit(True))

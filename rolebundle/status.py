@@ -187,7 +187,7 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
             BetterModel(
                 provider=model.provider,
                 model=model.model,
-                command=f"rolebundle embed --provider {model.provider} --model {model.model}",
+                command=f"rolebundle corpus embed --model {model.provider}:{model.model}",
                 seconds=status.corpus.chunks / model.chunks_per_second,
                 brings=model.benefit,
             )

@@ -394,7 +394,7 @@ def test_a_record_that_cannot_be_written_is_logged_once(
 
 
 def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:
-    assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "required", "--db", db).code == 0
     with open_reader(db):
         pass
     for suffix in ("-wal", "-shm", ".audit-wal", ".audit-shm"):
@@ -455,5 +455,5 @@ def test_an_ingest_is_refused_with_what_would_help(
 @pytest.mark.parametrize("agent", ["", " "])
 @pytest.mark.parametrize("command", ["serve", "mcp"])
 def test_a_blank_agent_is_not_everybody(tmp_path: Path, command: str, agent: str) -> None:
-    outcome = invoke(command, "--no-attach", "--agent", agent, "--db", tmp_path / "c.db")
+    outcome = invoke(command, "--agent", agent, "--db", tmp_path / "c.db")
     assert (outcome.code, "blank_agent" in outcome.err) == (2, True)

@@ -57,7 +57,7 @@ from support.program_server import FILE, forked_python
 NOT_RUN = {
     ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet '.[onnx]' && "):
         "installs packages; CI runs the second line as it stands here",
-    ("docs/models.md", "rolebundle embed --provider ollama"):
+    ("docs/models.md", "rolebundle corpus embed --model ollama"):
         "needs a server with an embedding model",
     ("CONTRIBUTING.md", "python3 -m venv .venv"):
         "installs packages; CI runs the same commands",

@@ -37,7 +37,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
     about = ("--about", "publish, curl", "--effect", "require_approval")
     decision = ("Do not post automatically", "--by", "Ana", *about)
-    assert invoke("decide", *decision, "--db", db).code == 0
+    assert invoke("decisions", "add", *decision, "--db", db).code == 0
     return db
 
 

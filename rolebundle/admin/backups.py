@@ -191,7 +191,7 @@ def _file_exists(path: Path) -> UsageError:
     return UsageError(
         "backup_exists",
         f"{path}: something with this name is there; it was not changed",
-        "choose another name, or let `rolebundle backup --rotate DIR` name the backups",
+        "choose another name, or let `rolebundle corpus backup --rotate DIR` name the backups",
     )
 
 
@@ -237,7 +237,7 @@ def _damaged(problem: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "corpus_damaged",
         f"the corpus is damaged, so it cannot be backed up: {problem}",
-        "run `rolebundle doctor`",
+        "run `rolebundle corpus doctor`",
     )
 
 
@@ -469,7 +469,7 @@ def _unsound(backup: Path, problem: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "backup_damaged",
         f"{backup}: the backup cannot be trusted: {problem}; nothing was changed",
-        "use an older backup, or repair the corpus: `rolebundle doctor --repair`",
+        "use an older backup, or repair the corpus: `rolebundle corpus doctor --repair`",
     )
 
 

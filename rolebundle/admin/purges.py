@@ -30,6 +30,7 @@ from rolebundle.text.globs import matches
 from rolebundle.text.paths import locations
 from rolebundle.text.references import (
     MAX_SUGGESTIONS,
+    is_glob,
     may_be_stored,
     named_document,
     parse_lines,
@@ -40,19 +41,18 @@ from rolebundle.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class PurgeSelection:
-    """Which documents to purge: those that are named, and those that the glob matches.
+    """Which documents to purge: those that are named.
 
     Attributes:
         names: each the id of a document, source or chunk, the path of a file, or
-            ``path:start-end``, which is the whole document that has these lines.
-        matching: a glob for the path or the id of a document; empty matches none.
+            ``path:start-end``, which is the whole document that has these lines, or a glob for
+            paths or ids.
         as_sources: the names are ids of sources only.
         decisions: ids of decisions.
         folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
     """
 
     names: Sequence[str] = ()
-    matching: str = ""
     as_sources: bool = False
     decisions: Sequence[str] = ()
     folder: str | None = None
@@ -240,21 +240,17 @@ def _select_documents(
                 for part in sorted(_ids_of_part(corpus, selection, name))
                 for document in by_id.get(part, ())
             ]
+        if not named and not selection.as_sources and is_glob(name):
+            named = [
+                document
+                for document in documents
+                if matches(name, document.path) or matches(name, document.document_id)
+            ]
         if not named:
             kind = "source" if selection.as_sources else "document"
             near = _similar(name, documents, as_sources=selection.as_sources)
             raise _nothing_to_purge(f"{name!r} names no {kind}", near)
         selected |= {document.row: document for document in named}
-    if selection.matching:
-        matching = [
-            document
-            for document in documents
-            if matches(selection.matching, document.path)
-            or matches(selection.matching, document.document_id)
-        ]
-        if not matching:
-            raise _nothing_to_purge(f"no document's path or id matches {selection.matching!r}")
-        selected |= {document.row: document for document in matching}
     return sorted(selected.values(), key=attrgetter("document_id"))
 
 
@@ -301,7 +297,7 @@ def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
     return UsageError(
         "nothing_to_purge",
         f"{message}; nothing was purged",
-        f"{guess}see `rolebundle status` for the sources, or try --matching GLOB with --dry-run",
+        f"{guess}see `rolebundle status` for the sources, or try a glob with --dry-run",
     )
 
 

@@ -216,7 +216,7 @@ def new_overlay(
         raise UsageError(
             "folder_missing",
             f"{output.parent}: there is no such folder",
-            "create it, or name another file with --output",
+            "create it, or name another file with --file",
         )
     if target.corpus.is_dir():
         # Its folder of overlays would be that of no corpus.

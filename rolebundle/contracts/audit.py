@@ -1,4 +1,4 @@
-"""The audit: its settings, its entries and rows, and the result of `audit verify`."""
+"""The audit: its settings, its entries and rows, and the result of `policy audit verify`."""
 
 from typing import Any, Literal, get_args
 
@@ -136,7 +136,7 @@ class AuditProblem(Contract):
 
 
 class AuditVerification(Contract):
-    """The answer to `audit verify`.
+    """The answer to `policy audit verify`.
 
     Attributes:
         ok: whether no row was changed, inserted or removed.
@@ -155,6 +155,6 @@ class AuditVerification(Contract):
 
 
 class AuditRows(Contract):
-    """`audit list`."""
+    """`policy audit list`."""
 
     rows: list[AuditRow]

@@ -1,4 +1,4 @@
-"""Backups: the manifest beside a backup, and the answers of `backup` and `restore`."""
+"""The manifest beside a backup, and the answers of `corpus backup` and `corpus restore`."""
 
 from typing import Literal
 
@@ -45,7 +45,7 @@ class BackupManifest(Contract):
 
 
 class BackupReport(Contract):
-    """`backup`.
+    """`corpus backup`.
 
     Attributes:
         location: path of the backup.
@@ -63,7 +63,7 @@ class BackupReport(Contract):
 
 
 class RestoreReport(Contract):
-    """`restore`.
+    """`corpus restore`.
 
     Attributes:
         backup: path of the backup.

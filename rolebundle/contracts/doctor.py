@@ -1,4 +1,4 @@
-"""The answers of `doctor` and `doctor --repair`."""
+"""The answers of `corpus doctor` and `corpus doctor --repair`."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ class DoctorCheck(Contract):
 
 
 class DoctorReport(Contract):
-    """`doctor`.
+    """`corpus doctor`.
 
     Attributes:
         location: path of the corpus file.
@@ -38,7 +38,7 @@ class LostDocument(Contract):
 
 
 class RepairReport(Contract):
-    """`doctor --repair`.
+    """`corpus doctor --repair`.
 
     Attributes:
         location: path of the corpus file.

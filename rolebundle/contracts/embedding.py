@@ -5,7 +5,7 @@ from rolebundle.contracts.status import IndexStatus
 
 
 class EmbedResult(Contract):
-    """`embed`.
+    """`corpus embed`.
 
     Attributes:
         embedded: number of chunks that were embedded in this run.
@@ -37,6 +37,6 @@ class EmbedPlan(Contract):
 
 
 class EmbeddingIndexes(Contract):
-    """`embed list`: the embedding indexes of the corpus."""
+    """`corpus embed list`: the embedding indexes of the corpus."""
 
     indexes: list[IndexStatus]

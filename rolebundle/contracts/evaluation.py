@@ -371,7 +371,7 @@ class QuestionChange(Contract):
 
 
 class EvalComparison(Contract):
-    """The answer to `eval --compare`.
+    """The answer to `eval` of two reports.
 
     Attributes:
         before: name of the first report.

@@ -1,4 +1,4 @@
-"""The answers of `ingest`, `update` and `formats`."""
+"""The answers of `ingest` and `corpus formats`."""
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import TrustTier
@@ -70,7 +70,7 @@ class Format(Contract):
     """A format that ingest reads.
 
     Attributes:
-        name: name of the reader, for ``--reader`` and manifests.
+        name: name of the reader, for manifests.
         suffixes: suffixes of its files; empty if they are recognized in another way.
         content: what is read.
         anchor: an example of the place that a citation names; ``lines`` if it names only lines.
@@ -90,7 +90,7 @@ class UnsupportedKind(Contract):
 
 
 class FormatList(Contract):
-    """`formats`."""
+    """`corpus formats`."""
 
     formats: list[Format]
     unsupported: list[UnsupportedKind]

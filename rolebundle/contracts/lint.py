@@ -1,4 +1,4 @@
-"""The answers of `overlay lint` and `scopes lint`."""
+"""The answers of `overlay lint` and `policy lint`."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ class LintProblem(Contract):
 
 
 class PolicyLint(Contract):
-    """`scopes lint`."""
+    """`policy lint`."""
 
     findings: list[LintProblem]
 

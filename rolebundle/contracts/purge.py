@@ -1,4 +1,4 @@
-"""The answers of `purge`, and its receipt: how much was erased, but not what."""
+"""The answers of `corpus purge`, and its receipt: how much was erased, but not what."""
 
 from typing import Literal
 
@@ -58,7 +58,7 @@ class Receipt(Contract):
 
 
 class PurgeResult(Contract):
-    """`purge`.
+    """`corpus purge`.
 
     Attributes:
         receipts: one for each purge that was done or is pending.
@@ -74,7 +74,7 @@ class PurgeResult(Contract):
 
 
 class PurgePreview(Contract):
-    """`purge --dry-run`: what would be erased. Without document names only ``backups`` is present.
+    """`corpus purge --dry-run`: what would be erased. Without names only ``backups`` is there.
 
     Attributes:
         backups: backup files that may contain the documents.

@@ -1,4 +1,4 @@
-"""The answers of `quarantine`."""
+"""The answers of `corpus quarantine`."""
 
 from typing import Literal
 
@@ -30,12 +30,12 @@ class ScanFinding(Contract):
 
 
 class QuarantineList(Contract):
-    """`quarantine list`."""
+    """`corpus quarantine list`."""
 
     documents: list[QuarantinedDocument]
 
 
 class QuarantineDetails(QuarantinedDocument):
-    """`quarantine show`: one document with all its findings."""
+    """`corpus quarantine show`: one document with all its findings."""
 
     findings: list[ScanFinding]

@@ -163,7 +163,7 @@ class RetrievalRequest(Contract):
     rerank: Name | None = Field(
         None,
         description="The cross-encoder that scores the best passages again, as API:MODEL; the "
-        "API of its server is rerank or tei. Or none. Default: the configured model.",
+        "API of its server is rerank. Or none. Default: the configured model.",
     )
     evidence: EvidenceNeed | None = Field(
         None,

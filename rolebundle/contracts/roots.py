@@ -69,13 +69,13 @@ class Root(Contract):
 
 
 class RootList(Contract):
-    """`roots list`, ordered by location."""
+    """`corpus roots list`, ordered by location."""
 
     roots: list[Root]
 
 
 class RootChange(Contract):
-    """`roots move` and `roots remove`.
+    """`corpus roots move` and `corpus roots remove`.
 
     Attributes:
         location: the path of the root; after a move its new path.

@@ -1,11 +1,11 @@
-"""The answers of `scopes set`, `scopes show` and `bridges`."""
+"""The answers of `policy set`, `policy show` and `policy bridges`."""
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import AccessLevel, WriteKind
 
 
 class PolicyChange(Contract):
-    """`scopes set`.
+    """`policy set`.
 
     Attributes:
         agents: ids of the policy's agents.
@@ -44,7 +44,7 @@ class AgentAccess(Contract):
 
 
 class PolicySummary(Contract):
-    """`scopes show`.
+    """`policy show`.
 
     Attributes:
         policy: whether the corpus has a policy.
@@ -86,7 +86,7 @@ class BridgePair(Contract):
 
 
 class BridgeReport(Contract):
-    """`bridges`: pairs of documents in different scopes with similar passages.
+    """`policy bridges`: pairs of documents in different scopes with similar passages.
 
     Attributes:
         threshold: the lowest similarity of a listed pair, between 0 and 1.

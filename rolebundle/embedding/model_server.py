@@ -82,7 +82,7 @@ def permitted_url(url: str, allow_host: str = "") -> str:
         raise EmbedderError(
             "host_not_local",
             f"the model server at {host} is not on this machine; documents would be sent to it",
-            f"use an address on 127.0.0.1, or permit this host with --allow-host {host}",
+            f"use an address on 127.0.0.1, or permit it: ROLEBUNDLE_EMBED_ALLOW_HOST={host}",
         )
     shown_host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown_host}:{port}{parts.path.rstrip('/')}"
@@ -348,7 +348,7 @@ def status_error(
         return EmbedderError(
             "input_too_long",
             f"a text is longer than the context{limit} of {model}{detail_text}",
-            "ingest again with smaller chunks (--chunk-size 600 --chunk-maximum 600), or use a "
+            "ingest again with smaller chunks (--chunk-size 400), or use a "
             "model with a longer context",
         )
     if status == 404 and "model" in detail.casefold():

@@ -164,7 +164,7 @@ class OllamaProvider:
                 "model_changed",
                 f"the model {self.identity.model} on {self._url} was replaced "
                 f"(digest {self.identity.digest}, now {digest})",
-                "run `rolebundle embed` again to build an index for the new model",
+                "run `rolebundle corpus embed` again to build an index for the new model",
             )
 
     def _listed(self) -> tuple[str, str]:

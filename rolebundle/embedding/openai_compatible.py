@@ -56,19 +56,7 @@ class OpenAIServer:
     def ask(
         self, method: str, path: str, body: object = None, *, model: str = ""
     ) -> Mapping[str, Any]:
-        """The JSON object that the server answers; see :meth:`ask_any`.
-
-        Raises:
-            EmbedderError: the server failed, or did not answer with an object.
-            ConfigurationError: ``bad_key``.
-        """
-        content = self.ask_any(method, path, body, model=model)
-        if not isinstance(content, dict):
-            raise unreadable_error(self.url, "JSON, but not an object")
-        return content
-
-    def ask_any(self, method: str, path: str, body: object, *, model: str) -> object:
-        """The JSON that the server answers.
+        """The JSON object that the server answers.
 
         Args:
             method: of HTTP.
@@ -77,7 +65,7 @@ class OpenAIServer:
             model: the model, for messages; empty for the server's only one.
 
         Raises:
-            EmbedderError: the server failed, or did not answer with JSON.
+            EmbedderError: the server failed, or did not answer with an object.
             ConfigurationError: ``bad_key``.
         """
         response = self._client.request(method, path, json=body, headers=self._authorization())
@@ -91,10 +79,13 @@ class OpenAIServer:
                 context=None,
             )
         try:
-            return response.json()
+            content = response.json()
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "no content type")
             raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "JSON, but not an object")
+        return content
 
     def _authorization(self) -> dict[str, str]:
         key = self._key()

@@ -52,8 +52,7 @@ def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> Provide
     """The spec of a cross-encoder in a server.
 
     Args:
-        text: ``API`` or ``API:MODEL``, with one of ``RERANK_SERVERS``. A model's name may contain
-            colons.
+        text: ``rerank`` or ``rerank:MODEL``. A model's name may contain colons.
         url: the address of its server.
         allow_host: the only host besides this machine that may be that server.
 
@@ -61,18 +60,17 @@ def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> Provide
         ConfigurationError: ``unknown_provider``.
     """
     provider, _, model = text.strip().partition(":")
-    if provider not in RERANK_SERVERS:
+    if provider != "rerank":
         raise ConfigurationError(
             "unknown_provider",
             f"{provider!r} cannot rerank",
-            f"name a cross-encoder in a server: {' or '.join(RERANK_SERVERS)}, or one of them with "
-            "its model, as in rerank:bge-reranker-v2-m3",
+            "name a cross-encoder in a server: rerank, or with its model rerank:bge-reranker-v2-m3",
         )
     return ProviderSpec(provider, model, url, allow_host)
 
 
 def rerank_server_for(spec: ProviderSpec) -> RerankServer:
-    """The cross-encoder for a spec whose provider is one of ``RERANK_SERVERS``. None is contacted.
+    """The cross-encoder for a spec. No server is contacted.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -82,7 +80,6 @@ def rerank_server_for(spec: ProviderSpec) -> RerankServer:
 
     _require(spec, "url", "ROLEBUNDLE_RERANK_URL=http://127.0.0.1:8080")
     return RerankServer(
-        spec.provider,
         spec.model,
         spec.url,
         allow_host=spec.allow_host,
@@ -150,7 +147,7 @@ def _openai(spec: ProviderSpec) -> EmbeddingProvider:
     _require(
         spec,
         "url",
-        "--embed-url http://127.0.0.1:8080 (the port of llama.cpp; LM Studio: 1234, vLLM: 8000)",
+        "ROLEBUNDLE_EMBED_URL=http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)",
     )
     return OpenAICompatibleProvider(
         spec.model,
@@ -170,8 +167,6 @@ _FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
 }
 
 PROVIDERS = tuple(_FACTORIES)
-RERANK_SERVERS = ("rerank", "tei")
-"""The APIs of the servers of cross-encoders, which rerank and do not embed."""
 SERVED = frozenset({"ollama", "openai"})
 """The providers whose models run in a server."""
 

@@ -1,10 +1,9 @@
 """Cross-encoders of a model server: they read a question together with each passage.
 
-``rerank`` is the API of Jina, llama.cpp, vLLM and infinity; ``tei`` is that of
-text-embeddings-inference. Addresses, deadlines, sizes and keys are guarded as for embeddings.
+The API is that of Jina, llama.cpp, vLLM and infinity. Addresses, deadlines, sizes and keys are
+guarded as for embeddings.
 
 https://jina.ai/reranker (``/v1/rerank``)
-https://huggingface.github.io/text-embeddings-inference (``/rerank``)
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ class RerankServer:
     """One cross-encoder of one server. The server is first contacted when it scores.
 
     Args:
-        api: ``rerank`` or ``tei``.
         model: its name; empty for the server's only one.
         url: the server, with or without ``/v1`` at its end.
         allow_host: the only host besides this machine that may be the server.
@@ -39,7 +37,6 @@ class RerankServer:
 
     def __init__(
         self,
-        api: str,
         model: str,
         url: str,
         *,
@@ -54,8 +51,8 @@ class RerankServer:
             key_variable=key_variable,
             deadline_seconds=deadline_seconds,
         )
-        # Neither API reports a version of the model. It has no vectors, so no dimensions either.
-        self.identity = ModelIdentity(api, model, digest="", dimensions=0)
+        # The API reports no version of the model. It has no vectors, so no dimensions either.
+        self.identity = ModelIdentity("rerank", model, digest="", dimensions=0)
 
     def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         """The scores of passages, in their order: finite, of any range.
@@ -70,15 +67,11 @@ class RerankServer:
             ConfigurationError: ``bad_key``.
         """
         [query], texts = prepared([question], ""), prepared(passages, "")
-        if self.identity.provider == "tei":
-            body = {"query": query, "texts": texts, "raw_scores": False, "truncate": False}
-            results = self._server.ask_any("POST", "/rerank", body, model=self._model)
-            return self._in_order(results, "score", len(texts))
         body = {"model": self._model, "query": query, "documents": texts, "top_n": len(texts)}
         answer = self._server.ask("POST", "/v1/rerank", body, model=self._model)
-        return self._in_order(answer.get("results"), "relevance_score", len(texts))
+        return self._in_order(answer.get("results"), len(texts))
 
-    def _in_order(self, results: object, key: str, expected: int) -> list[float]:
+    def _in_order(self, results: object, expected: int) -> list[float]:
         """The scores of an answer, which comes best first, in the order of the passages."""
         if not isinstance(results, list) or not all(
             isinstance(result, Mapping) for result in results
@@ -86,7 +79,9 @@ class RerankServer:
             raise self._unreadable("its answer has no list of scores")
         if len(results) != expected:
             raise self._unreadable(f"it has {len(results)} scores for {expected} passages")
-        by_index = {_plain_integer(result.get("index")): result.get(key) for result in results}
+        by_index = {
+            _plain_integer(result.get("index")): result.get("relevance_score") for result in results
+        }
         if by_index.keys() != set(range(expected)):
             raise self._unreadable("the indexes of its scores are not those of the passages")
         return [self._score(by_index[number]) for number in range(expected)]

@@ -46,7 +46,7 @@ def optimize(corpus: Corpus) -> Optimized:
     index = vector_index.active_index(corpus)
     if index is None:
         raise UsageError(
-            "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
+            "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle corpus embed`"
         )
     if not approximate_index.is_available(corpus):
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""What `rolebundle formats` lists: what is read, and what is not."""
+"""What `rolebundle corpus formats` lists: what is read, and what is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMATS = {
     "ipynb": ("Jupyter notebooks by cells; without outputs", "cell 5"),
     "json": ("a corpus of ready-made chunks, or any JSON as text", _LINES),
     "jsonl": ("one document per line: _id, title, text, metadata", _LINES),
-    "separated": ("several documents in one file; chosen by --reader or a manifest", _LINES),
+    "separated": ("several documents in one file; chosen by a manifest", _LINES),
     "pdf": ("the text layer by pages", "p. 3"),
     "docx": ("Word documents", _LINES),
     "pptx": ("PowerPoint: slides with their notes", "slide 4"),

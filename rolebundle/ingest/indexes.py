@@ -122,7 +122,7 @@ def ensure_index(
             f"the corpus's index was built with {stored.provider}:{stored.model} "
             f"(digest {stored.digest}), but this is {requested.provider}:{requested.model} "
             f"(digest {requested.digest}); vectors of two models are never mixed",
-            f"run `rolebundle embed --provider {requested.provider} --model {requested.model}` to "
+            f"run `rolebundle corpus embed --model {requested.provider}:{requested.model}` to "
             "build an index of this model beside it, or use --lexical-only",
         )
     return _remove_outdated_vectors(corpus, index)
@@ -478,7 +478,7 @@ def use_index(corpus: Corpus, name: str) -> None:
                 "index_incomplete",
                 f"the index {index.id} ({label(index)}) lacks the vectors of "
                 f"{counted(waiting, 'chunk')}",
-                "complete it with `rolebundle embed --provider … --model …`, which activates it",
+                "complete it with `rolebundle corpus embed --model …`, which activates it",
             )
         vector_index.activate_index(corpus, index)
         if index.connection == NO_CONNECTION:
@@ -506,6 +506,6 @@ def drop_index(corpus: Corpus, name: str) -> None:
             raise UsageError(
                 "index_in_use",
                 f"the index {index.id} ({label(index)}) is active",
-                "activate another one first with `rolebundle embed use`",
+                "activate another one first with `rolebundle corpus embed use`",
             )
         vector_index.delete_index(corpus, index)

@@ -46,7 +46,7 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     raise UsageError(
         "no_root",
         f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
-        f"{guess}`rolebundle roots list` shows the roots",
+        f"{guess}`rolebundle corpus roots list` shows the roots",
     )
 
 
@@ -75,7 +75,7 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
                 "root_exists",
                 f"{new}: the corpus has documents from it already",
                 "if it is a root, this removes them: "
-                f"`rolebundle roots remove {quote(str(new))} --yes`",
+                f"`rolebundle corpus roots remove {quote(str(new))} --yes`",
             )
         moved_documents = apply_move(corpus, root.location, target)
         roots.save(corpus, [moved(known_root, root.location, target) for known_root in known])

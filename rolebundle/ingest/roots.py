@@ -128,14 +128,21 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
 
 def missing_root(root: Root) -> UsageError:
     """The error for a root that is not there."""
-    documents, location = counted(root.documents, "document"), quote(root.location)
+    documents = counted(root.documents, "document")
     is_link = os.path.islink(root.location)  # noqa: PTH114 - a location is a text
     state = "a symbolic link now, which is not followed" if is_link else "missing"
     return UsageError(
         "root_missing",
         f"{root.location}: this root is {state}; the corpus keeps its {documents}",
-        f"if it was moved: `rolebundle roots move {location} NEW`; "
-        f"if it was deleted: `rolebundle roots remove {location} --yes`",
+        missing_root_hint(root.location),
+    )
+
+
+def missing_root_hint(location: str) -> str:
+    """What to do about a root that is not there."""
+    return (
+        f"if it was moved: `rolebundle corpus roots move {quote(location)} NEW`; "
+        f"if it was deleted: `rolebundle corpus roots remove {quote(location)} --yes`"
     )
 
 

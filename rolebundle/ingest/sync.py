@@ -328,8 +328,7 @@ def _check_removals(
             "too_many_removed",
             f"{walk_result.visit.start}: {removed} of its {total} documents disappeared at once; "
             "nothing was changed",
-            "if that is meant, run `rolebundle update`, or use --allow-removal; "
-            "else bring the files back",
+            "if that is meant, run `rolebundle ingest`; else bring the files back",
         )
 
 

@@ -1,7 +1,7 @@
 """Keeps the corpus in step with its roots.
 
 A change on disk only says that something changed. Each pass then compares all roots with the
-corpus, as `rolebundle update` does, and reads what is not known to be the same. So a pass after a
+corpus, as `rolebundle ingest` does, and reads what is not known to be the same. So a pass after a
 kill, a lost event or a write of another process brings the corpus to the same state.
 """
 
@@ -53,14 +53,12 @@ class WatchOptions:
     Attributes:
         ingest: settings of each pass.
         poll: look at all files again and again, for file systems that tell of no changes.
-        allow_removal: go on whatever disappears.
         settle_seconds: if too much disappears, how long no other change may come before the watch
             stops: a folder may be about to come back.
     """
 
     ingest: IngestOptions
     poll: bool = False
-    allow_removal: bool = False
     settle_seconds: float = 5.0
 
 
@@ -108,7 +106,7 @@ class Watcher:
         self._ingest = replace(
             options.ingest,
             verified=VerifiedFiles(),
-            max_removed=1.0 if options.allow_removal else MAX_REMOVED,
+            max_removed=MAX_REMOVED,
         )
         self._events = _Events(corpus.path, polls=options.poll)
         self._places: dict[str, _Place] = {}

@@ -68,15 +68,12 @@ class Sidecar:
     Args:
         db: the corpus file. Default: `$ROLEBUNDLE_DB`, or a file in the user's data folder.
         overlay_dirs: folders that are searched first for overlays.
-        embed_url: the address of the model's server, instead of the one stored in the corpus.
-        allow_host: the only other machine that this server may be on.
         allow_write: whether `ingest` may be called.
         approvals: where approvals come from: `none`, `request` (this program fills in the field,
             not a model), or `command:PROGRAM`.
-        preload: load the model at once.
         timeout: seconds that a call may take, if the call does not set another value.
         command: the program to run; `serve` and its options are appended.
-        env: variables to add to this process's own.
+        env: variables to add to this process's own, such as `ROLEBUNDLE_EMBED_URL`.
         stderr: the target of its messages: a file, a descriptor, or `subprocess.DEVNULL`.
     """
 
@@ -85,22 +82,18 @@ class Sidecar:
         db: str | os.PathLike[str] | None = None,
         *,
         overlay_dirs: Sequence[str | os.PathLike[str]] = (),
-        embed_url: str = "",
-        allow_host: str = "",
         allow_write: bool = False,
         approvals: str = "none",
-        preload: bool = False,
         timeout: float = 30.0,
         command: Sequence[str] = _PROGRAM,
         env: Mapping[str, str] | None = None,
         stderr: Any = None,
     ) -> None:
-        options = [("--db", db), ("--embed-url", embed_url), ("--allow-host", allow_host)]
         self._command = [*command, "serve"]
-        for name, value in (*options, *(("--overlay-dir", folder) for folder in overlay_dirs)):
+        for name, value in (("--db", db), *(("--overlay-dir", folder) for folder in overlay_dirs)):
             self._command += [name, os.fspath(value)] if value else []
         self._command += ["--approvals", approvals]
-        self._command += ["--allow-write"] * allow_write + ["--preload"] * preload
+        self._command += ["--allow-write"] * allow_write
         self._timeout = timeout
         self._environment = {**os.environ, **(env or {})}
         self._stderr = stderr

@@ -57,10 +57,10 @@ class Host:
         """Whether the file is TOML; else JSON."""
         return self.container == "mcp_servers"
 
-    def file(self, project: Path | None) -> Path | None:
-        """The file for a project, or for the user; ``None`` if the host has no such file here."""
-        if project is not None or self.name in _PROJECT_ONLY:
-            return (project or Path.cwd()) / self.in_project if self.in_project else None
+    def file(self) -> Path | None:
+        """The user's file, or else the working folder's; ``None`` if the host has none here."""
+        if self.name in _PROJECT_ONLY:
+            return Path.cwd() / self.in_project if self.in_project else None
         return _user_file(self.name)
 
     def entry(self, command: Sequence[str]) -> Entry:
@@ -198,7 +198,7 @@ class HostFile:
             raise UsageError(
                 "nothing_to_undo",
                 f"{self.path}: rolebundle has not changed it",
-                "give the same host, --project and --name as with --write",
+                "give the same host, --file and --name as with --write",
             )
         text = self._read()
         if self._entries(text).get(server) != change.entry:

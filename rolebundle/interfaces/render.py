@@ -76,7 +76,9 @@ def text(
             f"{', '.join(document.kinds)};",
             width,
         )
-        lines.append(f"{_INDENT}rolebundle quarantine show {copyable(quote(document.document_id))}")
+        lines.append(
+            f"{_INDENT}rolebundle corpus quarantine show {copyable(quote(document.document_id))}"
+        )
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
         f"{counted(len(approval.chunk_ids), 'passage')}"

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Literal, TextIO
 
-ColorChoice = Literal["auto", "always", "never"]
 Kind = Literal["heading", "locator", "match", "minor", "caution", "rejected", "good"]
 
 # SGR parameters (ECMA-48). The basic colours are those that the user has chosen for the terminal.
@@ -52,13 +51,11 @@ class Style:
 PLAIN = Style()
 
 
-def has_color(choice: ColorChoice, stream: TextIO | None) -> bool:
-    """Whether to print colours: as chosen, or else if the stream is a terminal that takes them.
+def has_color(stream: TextIO | None) -> bool:
+    """Whether to print colours: if the stream is a terminal that takes them.
 
-    ``NO_COLOR`` (https://no-color.org) and ``TERM=dumb`` count unless the choice is ``always``.
+    ``NO_COLOR`` (https://no-color.org) and ``TERM=dumb`` switch them off.
     """
-    if choice != "auto":
-        return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream is not None and stream.isatty()

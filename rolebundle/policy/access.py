@@ -42,7 +42,7 @@ def access_denied() -> AccessDenied:
     return AccessDenied(
         "access_denied",
         "this agent may not see anything here",
-        "name an agent that the policy allows (`agent`, or --agent); `rolebundle scopes show` "
+        "name an agent that the policy allows (`agent`, or --agent); `rolebundle policy show` "
         "lists them to the owner",
     )
 

@@ -130,7 +130,7 @@ def resolve_audience(
             "agent_sees_nothing",
             f"the agent {agent!r} may see nothing of this corpus"
             + ("" if policy else ": it has no policy"),
-            "see `rolebundle scopes show`, or publish for a level with --level LEVEL",
+            "see `rolebundle policy show`, or publish for a level with --level LEVEL",
         )
     return Audience(agent, rule, policy)
 

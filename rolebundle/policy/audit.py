@@ -168,7 +168,7 @@ class AuditLog:
             ""
             if appended.is_intact
             else f"{self.path}: the last rows of the audit were changed; "
-            "run `rolebundle audit verify`",
+            "run `rolebundle policy audit verify`",
         )
 
     def has(self, known: StoredAudit) -> bool:
@@ -200,7 +200,7 @@ class AuditLog:
         return StorageError(
             "audit_shortened",
             f"{self.path}: is not the audit that the corpus knows, or lacks row {known.rows} of it",
-            "put the right file back, or accept the loss with `rolebundle audit set --mode "
+            "put the right file back, or accept the loss with `rolebundle policy audit set "
             "required`, which is recorded",
         )
 
@@ -233,13 +233,13 @@ class AuditLog:
             return Recorded(None, f"this was not recorded in the audit: {error.message}")
         if isinstance(error, UsageError):  # there is none
             error.hint = (
-                "put the file back, or begin a new one with `rolebundle audit set --mode required`"
+                "put the file back, or begin a new one with `rolebundle policy audit set required`"
             )
         raise StorageError(
             "audit_unwritable",
             f"this call cannot be recorded in the audit, so it is refused: {error.message}",
             f"{error.hint}; the owner of the corpus can also make records optional: "
-            "`rolebundle audit set --mode on`",
+            "`rolebundle policy audit set on`",
         ) from error
 
     # -- reading -------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class AuditLog:
         if row is not None:
             return row if reader is None else _numbered_for_agent(row, seq)
         raise UsageError(
-            "no_such_row", f"the audit has no row {seq}", "run `rolebundle audit list`"
+            "no_such_row", f"the audit has no row {seq}", "run `rolebundle policy audit list`"
         )
 
     def export(self, reader: str | None = None) -> Iterator[str]:

@@ -73,7 +73,7 @@ def _parse_head(expect: str) -> tuple[int, str]:
         raise UsageError(
             "bad_head",
             f"{expect[:100]!r} is not the head of an audit",
-            "give SEQ:HASH as `rolebundle audit verify` printed it",
+            "give SEQ:HASH as `rolebundle policy audit verify` printed it",
         )
     return int(seq), digest
 

@@ -118,13 +118,15 @@ def find_bridges(
         index = active_index(corpus)
         if index is None:
             raise UsageError(
-                "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
+                "no_index",
+                f"{corpus.path}: has no embedding index",
+                "run `rolebundle corpus embed`",
             )
         if index.noise is None:
             raise UsageError(
                 "no_noise_floor",
                 f"{corpus.path}: the index does not have the noise floor of its model",
-                "run `rolebundle embed`",
+                "run `rolebundle corpus embed`",
             )
         floor = index.noise.floor
         least_cosine = floor + threshold * (1 - floor)

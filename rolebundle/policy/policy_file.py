@@ -51,13 +51,13 @@ def read_policy_file(path: Path) -> str:
         raise ConfigurationError(
             "policy_missing",
             f"{path}: the policy file does not exist",
-            "restore it, or set another one with `rolebundle scopes set FILE`",
+            "restore it, or set another one with `rolebundle policy set FILE`",
         ) from error
     except OSError as error:
         raise ConfigurationError(
             "policy_unreadable",
             f"{path}: the policy file cannot be read ({error.strerror})",
-            "make the file readable, or set another one with `rolebundle scopes set FILE`",
+            "make the file readable, or set another one with `rolebundle policy set FILE`",
         ) from error
     return decode_policy(data, str(path))
 

@@ -370,7 +370,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
         raise EmbedderError(
             "no_index",
             "the corpus has no embedding index",
-            "run `rolebundle embed`",
+            "run `rolebundle corpus embed`",
         )
     query_model, index_model = provider.identity, index.identity.model
     if query_model != index_model:
@@ -378,7 +378,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             "model_mismatch",
             f"the index was made by {_described(index_model)}, the query would be by "
             f"{_described(query_model)}",
-            f"run `rolebundle embed --provider {query_model.provider} --model {query_model.model}` "
+            f"run `rolebundle corpus embed --model {query_model.provider}:{query_model.model}` "
             "to build an index of this model, or use the index's own model",
         )
     return index

@@ -20,7 +20,7 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged:
         raise UsageError(
             "not_flagged",
             f"{name}: no document of that id or path has findings",
-            "`rolebundle quarantine list --all` names those that have",
+            "`rolebundle corpus quarantine list --all` names those that have",
         )
     return document
 
@@ -55,6 +55,6 @@ def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:
         raise UsageError(
             "not_quarantined",
             f"{document_id}: is not in quarantine but {document.scanned.verdict}",
-            "`rolebundle quarantine list` names those that are",
+            "`rolebundle corpus quarantine list` names those that are",
         )
     return document

@@ -388,7 +388,7 @@ def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
         raise UsageError(
             "quarantined",
             f"{document_id}: is in quarantine: {', '.join(fact.flags)}",
-            f"rolebundle quarantine show {quote(document_id)}",
+            f"rolebundle corpus quarantine show {quote(document_id)}",
         )
     if fact.record.promoted_by:
         raise UsageError(

@@ -40,17 +40,17 @@ class TestNew:
 
     def test_never_over_another_file(self, corpus: Path, tmp_path: Path) -> None:
         output = tmp_path / "mine.json"
-        assert new(corpus, "mine", "--output", output).code == 0
+        assert new(corpus, "mine", "--file", output).code == 0
         before = output.read_bytes()
-        assert new(corpus, "mine", "--from", "code-reviewer", "--output", output).code == 3
-        planned = new(corpus, "mine", "--from", "code-reviewer", "--output", output, "--dry-run")
+        assert new(corpus, "mine", "--from", "code-reviewer", "--file", output).code == 3
+        planned = new(corpus, "mine", "--from", "code-reviewer", "--file", output, "--dry-run")
         assert planned.code == 0 and "code-reviewer" in planned.out
         assert output.read_bytes() == before
 
     def test_a_folder_that_is_missing_is_not_made(self, corpus: Path, tmp_path: Path) -> None:
         for more in ((), ("--dry-run",)):
             output = tmp_path / "none" / "mine.json"
-            refused = new(corpus, "mine", "--output", output, *more)
+            refused = new(corpus, "mine", "--file", output, *more)
             assert refused.code == 2 and f"{output.parent}: there is no such folder" in refused.err
             assert not output.parent.exists()
 

@@ -105,10 +105,8 @@ class TestOpenAI:
 
     def test_a_corpus_is_embedded_and_answers(self, openai: ProviderSpec, tmp_path: Path):
         db = ingested(tmp_path)
-        model = ("--model", openai.model) if openai.model else ()
-        built = invoke(
-            "embed", "--provider", "openai", *model, "--embed-url", openai.url, "--db", db
-        )
+        model = f"openai:{openai.model}" if openai.model else "openai"
+        built = invoke("corpus", "embed", "--model", model, "--db", db, embed_url=openai.url)
         assert built.code == 0, built.err
         bundle = invoke("retrieve", TASK, "--db", db, "--format", "json").json()
         assert bundle["corpus"]["index"]["provider"] == "openai"
@@ -116,9 +114,7 @@ class TestOpenAI:
         assert "login secret" in bundle["selected"][0]["content"]
 
 
-@pytest.mark.parametrize(
-    ("api", "variable"), [("rerank", "ROLEBUNDLE_TEST_RERANK"), ("tei", "ROLEBUNDLE_TEST_TEI")]
-)
+@pytest.mark.parametrize(("api", "variable"), [("rerank", "ROLEBUNDLE_TEST_RERANK")])
 def test_a_cross_encoder_scores_in_order(
     api: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -49,9 +49,11 @@ def results(api: str, rows: Any) -> str:
     """An answer of the API with these rows, as pairs of index and score."""
     if not isinstance(rows, list):
         return json.dumps(rows)
-    key = "score" if api == "tei" else "relevance_score"
-    named = [{"index": row[0], key: row[1]} if isinstance(row, tuple) else row for row in rows]
-    return json.dumps(named if api == "tei" else {"results": named})
+    named = [
+        {"index": row[0], "relevance_score": row[1]} if isinstance(row, tuple) else row
+        for row in rows
+    ]
+    return json.dumps({"results": named})
 
 
 def test_scores_have_the_order_of_the_passages(reranker: RerankServer, server: EmbeddingServer):

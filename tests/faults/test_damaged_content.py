@@ -175,7 +175,7 @@ def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, cas
     tamper(corpus_file, EMPTIED[case])
     outcome = invoke("retrieve", "token rotation", "--lexical-only", "--db", corpus_file)
     assert outcome.code == 7, outcome.out
-    assert "rolebundle doctor" in outcome.err
+    assert "rolebundle corpus doctor" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: s
     assert bundle.selected
     [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
     assert "the embedding index is damaged" in warning.message
-    assert "rolebundle doctor" in warning.message
+    assert "rolebundle corpus doctor" in warning.message
 
 
 ALTERED = {
@@ -230,7 +230,7 @@ def test_an_altered_passage_is_not_shown(corpus_file: Path, case: str) -> None:
         assert outcome.code == 7, (command, outcome)
         assert "[damaged_passage]" in outcome.err
         assert chunk_id in outcome.err or document_id in outcome.err
-        assert "rolebundle doctor" in outcome.err
+        assert "rolebundle corpus doctor" in outcome.err
         assert outcome.out == ""
 
 
@@ -242,7 +242,7 @@ def test_a_broken_seal_refuses_readers_and_writers_and_not_the_check(
         outcome = run_without_change(corpus_file, corpus_file.read_bytes(), command)
         assert outcome.code == 7
         assert "[seal_broken]" in outcome.err
-        assert "rolebundle doctor" in outcome.err
+        assert "rolebundle corpus doctor" in outcome.err
     assert codes_of(corpus_file) == {"seal_broken", "misplaced"}
 
 

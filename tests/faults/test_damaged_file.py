@@ -109,7 +109,13 @@ def test_a_check_of_damaged_pages_changes_nothing(image: bytes, tmp_path: Path) 
     """On a row out of order, a scan by sqlite-vec would end the process."""
     damages = (damage(image, random.Random(seed)) for seed in count())
     for data in islice((data for data in damages if breaks_the_file(data, tmp_path / "d.db")), 3):
-        for command in (("status", "--check"), ("doctor",)):
+        for command in (
+            ("status", "--check"),
+            (
+                "corpus",
+                "doctor",
+            ),
+        ):
             assert run_without_change(tmp_path / "c.db", data, command).code in (7, 8)
 
 

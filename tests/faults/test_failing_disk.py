@@ -190,19 +190,19 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["status", "demo", "--help"])
+@pytest.mark.parametrize("command", ["status", "overlay demo", "--help"])
 def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None:
     import subprocess
 
     from support.commands import PROGRAM, forked_program
 
     db = ["--db", str(sample_db)]
-    more = {"status": db, "demo": ["--lexical-only", *db]}
+    more = {"status": db, "overlay demo": ["--lexical-only", *db]}
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
             [
                 *(PROGRAM if command == "status" else forked_program()),
-                command,
+                *command.split(),
                 *more.get(command, []),
             ],
             stdout=full,

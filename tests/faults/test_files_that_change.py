@@ -125,7 +125,7 @@ from io import StringIO
 from rolebundle.interfaces.cli.main import main
 db, root = sys.argv[1:]
 show = "--lexical-only", "--json"
-for command in (["update"], ["ingest", root], ["retrieve", "sings", *show]):
+for command in (["ingest"], ["ingest", root], ["retrieve", "sings", *show]):
     errors, code = StringIO(), None
     try:
         with redirect_stderr(errors):

@@ -34,7 +34,14 @@ FOREIGN = {
 def test_another_applications_file(tree: Path, tmp_path: Path, case: str) -> None:
     db = foreign(tmp_path / "c.db", *FOREIGN[case])
     data = db.read_bytes()
-    for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
+    for command in [
+        *commands(tree),
+        ("status", "--check"),
+        (
+            "corpus",
+            "doctor",
+        ),
+    ]:
         outcome = invoke(*command, "--db", db)
         assert outcome.code == 8
         assert "[foreign_file]" in outcome.err
@@ -49,7 +56,14 @@ def test_a_newer_schema(image: bytes, tree: Path, tmp_path: Path, version: int) 
         connection.pragma("user_version", int(connection.pragma("user_version")) + version - 1)
     connection.close()
     data = db.read_bytes()
-    for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
+    for command in [
+        *commands(tree),
+        ("status", "--check"),
+        (
+            "corpus",
+            "doctor",
+        ),
+    ]:
         outcome = run_without_change(db, data, command)
         assert outcome.code == 8
         assert "[newer_schema]" in outcome.err
@@ -71,10 +85,20 @@ HOSTILE: dict[str, str] = {
 def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, case: str) -> None:
     tamper(corpus_file, HOSTILE[case])
     data = corpus_file.read_bytes()
-    for command in [*commands(tree), ("status", "--check"), ("doctor",)]:
+    for command in [
+        *commands(tree),
+        ("status", "--check"),
+        (
+            "corpus",
+            "doctor",
+        ),
+    ]:
         outcome = run_without_change(corpus_file, data, command)
         assert outcome.code == 7
-        assert "[foreign_schema]" in outcome.err or command == ("doctor",)
+        assert "[foreign_schema]" in outcome.err or command == (
+            "corpus",
+            "doctor",
+        )
 
 
 def test_a_table_replaced_by_a_view(corpus_file: Path, tree: Path) -> None:

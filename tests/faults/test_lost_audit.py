@@ -24,7 +24,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus that knows four rows of its audit: settings, two answers, an ingest."""
     path = tmp_path_factory.mktemp("audited") / "c.db"
     assert ingested(path, "a.md").code == 0
-    assert invoke("audit", "set", "--mode", "required", "--db", path).code == 0
+    assert invoke("policy", "audit", "set", "required", "--db", path).code == 0
     assert retrieve(path).code == retrieve(path).code == 0
     shutil.copyfile(audit_path(path), path.parent / "short.audit")
     assert ingested(path, "b.md").code == 0
@@ -60,7 +60,7 @@ def replace(db: Path) -> None:
     other_db = db.parent / "other" / "c.db"
     other_db.parent.mkdir()
     shutil.copyfile(db, other_db)
-    invoke("audit", "set", "--mode", "required", "--db", other_db)
+    invoke("policy", "audit", "set", "required", "--db", other_db)
     with AuditLog(other_db) as log:
         for _ in range(9):
             log.record(AuditEntry(kind="retrieve"))
@@ -73,11 +73,11 @@ def test_an_audit_that_lost_rows_gives_no_answer(db: Path, lose: Callable[[Path]
     refused = retrieve(db)
     assert (refused.code, refused.out) == (6, "")
     assert "[audit_unwritable]" in refused.err
-    assert "rolebundle audit set --mode required" in refused.err
+    assert "rolebundle policy audit set required" in refused.err
     # A write of the corpus does not make the corpus forget.
-    invoke("embed", "--db", db)
+    invoke("corpus", "embed", "--db", db)
     assert retrieve(db).code == 6
-    assert invoke("audit", "verify", "--db", db).code in (2, 7)
+    assert invoke("policy", "audit", "verify", "--db", db).code in (2, 7)
 
 
 @pytest.mark.parametrize("lose", [remove, shorten])
@@ -85,11 +85,11 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
     db: Path, lose: Callable[[Path], None]
 ) -> None:
     lose(db)
-    assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "required", "--db", db).code == 0
     assert retrieve(db).code == 0
     rows = [row for row in AuditLog(db).rows(kind="settings") if "lost_rows" in row.details]
     assert [row.details["lost_rows"] for row in rows] == [4]
-    assert invoke("audit", "verify", "--db", db).code == 0
+    assert invoke("policy", "audit", "verify", "--db", db).code == 0
 
 
 def test_a_server_notices_the_loss_while_it_runs(db: Path) -> None:

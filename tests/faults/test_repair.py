@@ -241,9 +241,9 @@ def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
     for data in (b"# Not a database\n" * 400, bytes(9000), b"", random.Random(1).randbytes(9000)):
         db = tmp_path / "c.db"
         db.write_bytes(data)
-        outcome = invoke("doctor", "--repair", "--db", db)
+        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
         assert outcome.code == 7
-        assert "rolebundle restore" in outcome.err
+        assert "rolebundle corpus restore" in outcome.err
         assert db.read_bytes() == data
         assert list(tmp_path.iterdir()) == [db]
 
@@ -257,7 +257,7 @@ class TestNothingIsWeakened:
         db.write_bytes(image)
         policy = tmp_path / "policy.json"
         policy.write_text('{"agents": {"ada": {"scopes": ["shared"], "access_level": "internal"}}}')
-        assert invoke("scopes", "set", policy, "--db", db).code == 0
+        assert invoke("policy", "set", policy, "--db", db).code == 0
         return db
 
     def may_read(self, db: Path, agent: str) -> bool:
@@ -288,12 +288,12 @@ class TestNothingIsWeakened:
         assert not self.may_read(db, "ada")
         assert not self.may_read(db, "eve")
         policy = db.with_name("policy.json")
-        assert invoke("scopes", "set", policy, "--db", db).code == 0
+        assert invoke("policy", "set", policy, "--db", db).code == 0
         assert self.may_read(db, "ada")
 
     def test_a_file_that_cannot_be_read_stays(self, db: Path) -> None:
         db.write_bytes(b"garbage" * 10_000)
-        outcome = invoke("doctor", "--repair", "--db", db)
+        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
         assert (outcome.code, "[beyond_repair]" in outcome.err) == (7, True)
         assert db.read_bytes() == b"garbage" * 10_000
 
@@ -343,8 +343,8 @@ def test_what_people_added_is_kept(tmp_path: Path, image: bytes, tree: Path) -> 
     db.write_bytes(image)
     note = "notes/n05.md"
     for command in (
-        ("decide", "No release on Fridays.", "--by", "Ana"),
-        ("mark", "notes/n04.md", "--state", "disputed", "--by", "Ana", "--reason", "old"),
+        ("decisions", "add", "No release on Fridays.", "--by", "Ana"),
+        ("mark", "notes/n04.md", "disputed", "--by", "Ana", "--reason", "old"),
         ("remember", "The kernel review is on Mondays.", "--source", note, "--by", "Ana"),
     ):
         outcome = invoke(*command, "--db", db)

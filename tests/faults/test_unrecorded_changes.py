@@ -17,21 +17,21 @@ from support.operations import POLICY, Place, Rows, stored_rows
 
 BY = ("--by", "Ana")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "decide": ("decide", "Do not post automatically", *BY),
+    "decide": ("decisions", "add", "Do not post automatically", *BY),
     "decisions end": ("decisions", "end", "1", *BY, "--reason", "over"),
     "gate approve": ("gate", "approve", "{}/work.gate.toml"),
     "gate start": ("gate", "start", "{}/work.gate.toml"),
-    "mark set": ("mark", "tree/n1.md", "--state", "disputed", *BY, "--reason", "old"),
+    "mark set": ("mark", "tree/n1.md", "disputed", *BY, "--reason", "old"),
     "mark remove": ("mark", "remove", "tree/n2.md"),
-    "purge": ("purge", "tree/n1.md", "--yes"),
-    "quarantine drop": ("quarantine", "drop", "tree/hidden.md"),
-    "quarantine release": ("quarantine", "release", "tree/hidden.md"),
+    "purge": ("corpus", "purge", "tree/n1.md", "--yes"),
+    "quarantine drop": ("corpus", "quarantine", "drop", "tree/hidden.md"),
+    "quarantine release": ("corpus", "quarantine", "release", "tree/hidden.md"),
     "remember add": ("remember", "Another fact.", "--source", "https://example.com/a", *BY),
     "remember forget": ("remember", "forget", "{fact}", *BY),
     "remember promote": ("remember", "promote", "{fact}", *BY),
-    "roots move": ("roots", "move", "{}/tree", "{}/moved"),
-    "roots remove": ("roots", "remove", "{}/tree", "--yes"),
-    "scopes set": ("scopes", "set", "{}/policy.toml"),
+    "roots move": ("corpus", "roots", "move", "{}/tree", "{}/moved"),
+    "roots remove": ("corpus", "roots", "remove", "{}/tree", "--yes"),
+    "scopes set": ("policy", "set", "{}/policy.toml"),
 }
 
 
@@ -48,10 +48,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     for arguments in (
         ("ingest", "{}/tree", "--lexical-only"),
-        ("decide", "Do not fly drones", *BY),
-        ("mark", "tree/n2.md", "--state", "disputed", *BY, "--reason", "old"),
+        ("decisions", "add", "Do not fly drones", *BY),
+        ("mark", "tree/n2.md", "disputed", *BY, "--reason", "old"),
         ("remember", "A fact.", "--source", "https://example.com/a", *BY),
-        ("audit", "set", "--mode", "required"),
+        ("policy", "audit", "set", "required"),
     ):
         assert run(arguments, place.db, place.db).code == 0
     return place.db
@@ -124,7 +124,7 @@ def test_an_ingest_stays_and_gives_no_answer(base: Path, db: Path, tmp_path: Pat
     assert "[audit_unwritable]" in refused.err
     zebra = ("retrieve", "zebra", "--lexical-only", "--format", "json")
     assert run(zebra, base, db).code == 6
-    assert run(("audit", "set", "--mode", "required"), base, db).code == 0
+    assert run(("policy", "audit", "set", "required"), base, db).code == 0
     assert "A zebra." in run(zebra, base, db).out
     with AuditLog(db) as log:
         assert [row.kind for row in log.rows()] == ["settings", "retrieve"]

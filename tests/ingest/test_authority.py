@@ -315,6 +315,5 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
 def test_no_manifests(tree: Tree) -> None:
     tree.write("rolebundle.toml", "no TOML")
     tree.write("a.md", "Text.\n")
-    arguments = (tree.root, "--no-manifests", "--lexical-only", "--db", tree.db)
-    assert invoke("ingest", *arguments).code == 0
+    tree.ingest(manifests=False)
     assert tree.at("a.md").trust_tier == "general"

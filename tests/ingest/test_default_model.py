@@ -23,6 +23,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.ingest import indexes
 from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
@@ -76,8 +77,14 @@ def notes(tmp_path: Path) -> Path:
 def db(tmp_path: Path, notes: Path) -> Path:
     """A corpus whose contextual index was not begun."""
     path = tmp_path / "team.db"
-    assert invoke("ingest", notes, "--no-wait", "--db", path).code == 0
+    ingest_without_waiting(notes, path)
     return path
+
+
+def ingest_without_waiting(notes: Path, path: Path) -> None:
+    """What a watch does: the contextual model embeds later."""
+    with Admin(path) as admin:
+        admin.ingest([notes], IngestOptions(wait=False))
 
 
 def write(folder: Path, text: str, first: int = 0, count: int = FILES) -> Path:
@@ -119,14 +126,14 @@ class TestChoice:
 
     def test_other_texts_get_the_multilingual_model(self, db: Path, notes: Path) -> None:
         write(notes, GERMAN, first=FILES, count=2)
-        assert invoke("ingest", notes, "--no-wait", "--db", db).code == 0
+        ingest_without_waiting(notes, db)
         spec, reason = chosen(db)
         assert spec == ProviderSpec("onnx", E5.name)
         assert "8" in reason
 
     def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db: Path) -> None:
         with patch.object(PackagedModel, "is_installed", PropertyMock(return_value=False)):
-            outcome = invoke("update", "--db", db)
+            outcome = invoke("ingest", "--db", db)
             assert (outcome.code, outcome.err) == (0, ""), outcome.err
             assert chosen(db)[0] is None
             status = invoke("status", "--db", db).out
@@ -136,14 +143,14 @@ class TestChoice:
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_MODEL", "static")
-        assert invoke("update", "--db", db).err == ""
+        assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "ROLEBUNDLE_MODEL=static")
 
-    @pytest.mark.parametrize("choice", [("--provider", "static"), ("use", "static:l2_supercat")])
+    @pytest.mark.parametrize("choice", [("--model", "static"), ("use", "static:l2_supercat")])
     def test_the_owners_choice_stays(self, db: Path, choice: tuple[str, ...]) -> None:
         complete(db)
-        assert invoke("embed", *choice, "--db", db).code == 0
-        assert invoke("update", "--db", db).err == ""
+        assert invoke("corpus", "embed", *choice, "--db", db).code == 0
+        assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "its owner chose it")
         assert active(db) == "l2_supercat"
 
@@ -170,16 +177,14 @@ class TestIngest:
         outcome = invoke("ingest", notes, "--db", db)
         assert "3 embedded now, 0 waiting" in outcome.out and outcome.err == ""
 
-    def test_no_wait_leaves_it_to_others(self, db: Path, notes: Path) -> None:
+    def test_a_watch_leaves_it_for_later(self, db: Path, notes: Path) -> None:
         complete(db)
         write(notes, ENGLISH, first=FILES, count=3)
-        outcome = invoke("ingest", notes, "--no-wait", "--db", db)
-        assert "0 embedded now, 3 waiting" in outcome.out
-        assert "3 passages for the contextual model: left to" in outcome.err
+        ingest_without_waiting(notes, db)
         bundle = invoke("retrieve", "note about n13", "--db", db, "--format", "json").json()
         assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
         assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}
-        assert invoke("embed", "--db", db).code == 0
+        assert invoke("corpus", "embed", "--db", db).code == 0
         assert stored(db)["onnx"] == FILES + 3
 
     def test_what_takes_too_long_is_left(
@@ -187,13 +192,13 @@ class TestIngest:
     ) -> None:
         monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
         models[MINILM.name].before = lambda: sleep(0.01)
-        outcome = invoke("update", "--db", db)
+        outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0
-        assert "would take about" in outcome.err and "`rolebundle embed`" in outcome.err
+        assert "would take about" in outcome.err and "`rolebundle corpus embed`" in outcome.err
         assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
         asked = invoke("retrieve", "note about n3", "--db", db)
         assert f"of {FILES} passages; until it is complete, another index answers" in asked.err
-        assert invoke("embed", "--db", db).code == 0
+        assert invoke("corpus", "embed", "--db", db).code == 0
         assert active(db) == MINILM.name
 
     def test_an_interrupt_keeps_what_is_done(self, db: Path, models: dict[str, Contextual]) -> None:
@@ -205,11 +210,11 @@ class TestIngest:
                 raise KeyboardInterrupt
 
         models[MINILM.name].before = interrupt
-        assert invoke("update", "--db", db).code == 130
+        assert invoke("ingest", "--db", db).code == 130
         done = stored(db)["onnx"]
         assert 0 < done < FILES and active(db) == "l2_supercat"
         models[MINILM.name].before = lambda: None
-        assert f"{FILES - done} passages embedded" in invoke("update", "--db", db).err
+        assert f"{FILES - done} passages embedded" in invoke("ingest", "--db", db).err
         assert active(db) == MINILM.name
 
     def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
@@ -219,7 +224,7 @@ class TestIngest:
             raise EmbedderError("model_hash", "it is another file", "install it again")
 
         models[MINILM.name].before = fail
-        outcome = invoke("update", "--db", db)
+        outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
 
 

@@ -253,7 +253,7 @@ def test_another_model_is_an_error_before_the_first_write(db: Path, notes: Path)
         Admin(Workspace(db, HashingProvider(NEW))).ingest([notes])
     assert refused.value.code == "model_mismatch"
     assert db.read_bytes() == before
-    assert "rolebundle embed --provider fake --model newer" in refused.value.hint
+    assert "rolebundle corpus embed --model fake:newer" in refused.value.hint
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:

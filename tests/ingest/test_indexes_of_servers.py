@@ -42,13 +42,13 @@ def test_the_server_down_during_ingest(db: Path, notes: Path) -> None:
     assert "2 waiting for a vector" in outcome.out
     assert "every document was stored, but 2 chunks without a vector" in outcome.err
     assert "cannot be reached" in outcome.err
-    assert "rolebundle embed" in outcome.err
+    assert "rolebundle corpus embed" in outcome.err
     found = invoke("retrieve", "later tokens", "--format", "json", "--db", db)
     assert found.code == 0
     [warning] = [w for w in found.json()["warnings"] if w["code"] == "SEMANTIC_LANE_DEGRADED"]
     assert "cannot be reached" in warning["message"]
     with embedding_server(port) as server:
-        outcome = invoke("embed", "--db", db)
+        outcome = invoke("corpus", "embed", "--db", db)
         assert (outcome.code, outcome.out) == (0, "2 chunks embedded, 0 waiting\n")
         texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
         assert len(texts) == 2
@@ -82,8 +82,8 @@ def test_a_server_that_dies_in_mid_embedding(
 ) -> None:
     """What was embedded is kept, and a server that fails on everything is not asked for ever."""
     dies_after(server, 2, fault)
-    arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--db", db)
-    outcome = invoke(*arguments, "--embed-url", server.url)
+    arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
+    outcome = invoke(*arguments, embed_url=server.url)
     assert outcome.code == 9, outcome.err
     assert f"{2 * BATCH} chunks embedded, {FILES - 2 * BATCH} waiting" in outcome.out
     assert len(server.bodies_for("/api/embed")) <= 2 + most
@@ -113,13 +113,13 @@ def test_chunks_over_the_context_wait_until_they_are_smaller(
             ROUTES["/api/embed"](handler)
 
     server.faults["/api/embed"] = answer
-    embed = ("embed", "--provider", "ollama", "--model", MODEL, "--embed-url", server.url)
-    outcome = invoke(*embed, "--db", db)
+    embed = ("corpus", "embed", "--model", f"ollama:{MODEL}")
+    outcome = invoke(*embed, "--db", db, embed_url=server.url)
     assert (outcome.code, outcome.out) == (9, f"{FILES} chunks embedded, 1 waiting\n")
-    assert "--chunk-size 600 --chunk-maximum 600" in outcome.err
+    assert "--chunk-size 400" in outcome.err
     assert active(db).identity.model == IDENTITY
-    assert invoke(*ingest, "--chunk-size", "600", "--chunk-maximum", "600").code == 0
-    assert invoke(*embed, "--db", db).code == 0
+    assert invoke(*ingest, "--chunk-size", "400").code == 0
+    assert invoke(*embed, "--db", db, embed_url=server.url).code == 0
     assert active(db).identity.model.model == f"{MODEL}:latest"
 
 
@@ -133,7 +133,7 @@ def test_the_model_behind_the_name_changed(db: Path, notes: Path, server: Embedd
     assert "model_mismatch" in outcome.err
     assert db.read_bytes() == before
     # Built anew, and still reached at the server that the corpus knows.
-    assert invoke("embed", "--db", db).code == 0
+    assert invoke("corpus", "embed", "--db", db).code == 0
     assert active(db).identity.model.digest == DIGEST[::-1]
     assert json.loads(active(db).connection)["url"] == server.url
     assert invoke("ingest", notes, "--workers", "1", "--db", db).code == 0

@@ -281,8 +281,8 @@ def test_limits_are_reported_and_listed(world: World) -> None:
 def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
     backup = tmp_path / "kept.backup"
     world.ingest(world.downloads, flags=UNTRUSTED)
-    assert invoke("backup", backup, "--db", world.db).code == 0
+    assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
     world.ingest(max_trust="authoritative")
-    assert invoke("restore", backup, "--yes", "--db", world.db).code == 0
+    assert invoke("corpus", "restore", backup, "--yes", "--db", world.db).code == 0
     assert world.ingest() == ["flags_remembered"]
     assert world.documents()["a.md"].trust_tier == "untrusted"

@@ -226,7 +226,7 @@ def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     notes, synced = world.folder / "notes", world.folder / "synced"
     notes.rename(synced)
     notes.symlink_to("synced")
-    updated = invoke("update", "--lexical-only", "--db", world.db)
+    updated = invoke("ingest", "--lexical-only", "--db", world.db)
     assert updated.code == 2
     assert "is a symbolic link now, which is not followed" in updated.err
     assert world.ids() == ["notes/a.md"]
@@ -299,19 +299,19 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     patterns.write_text("", encoding="utf-8")
     world.write("n/a.md")
     arguments = (
-        "--separator", "==", "--reader", "text", "--chunk-size", "500", "--max-size", "9000",
+        "--chunk-size", "500", "--max-size", "9000",
         "--secrets", "off", "--patterns", str(patterns), "--meta", "tags=a,b", "--lexical-only",
     )  # fmt: skip
     first = invoke("ingest", world.folder / "n", *arguments, "--db", world.db)
     assert first.code == 0, first.err
-    listed = invoke("roots", "list", "--json", "--db", world.db).json()["roots"]
+    listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
-        "meta": {"tags": ["a", "b"]}, "reader": "text", "separator": "==",
-        "chunking": {"size": 500}, "max_size": 9000, "ignore": True, "lexical_only": True,
+        "meta": {"tags": ["a", "b"]}, "reader": "", "separator": "",
+        "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
         "scan": {"enabled": True, "secrets": "off", "patterns": str(patterns)},
     }  # fmt: skip
     assert [root["options"] for root in listed] == [options]
-    updated = invoke("update", "--json", "--db", world.db).json()
+    updated = invoke("ingest", "--json", "--db", world.db).json()
     assert (updated["unchanged"], updated["embedded"]) == (1, 0)
 
 
@@ -345,7 +345,7 @@ def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
     assert counted(report) == (1, 0, 1, 0)
     assert [skip.code for skip in report.skipped] == ["root_missing"]
     assert "a/x.md" in world.ids()
-    outcome = invoke("update", "--lexical-only", "--db", world.db)
+    outcome = invoke("ingest", "--lexical-only", "--db", world.db)
     assert (outcome.code, "1 root missing" in outcome.err) == (2, True)
 
 
@@ -357,7 +357,7 @@ def test_a_missing_root_is_explained(world: World) -> None:
         UsageError, match="this root is missing; the corpus keeps its 1 document"
     ) as caught:
         world.ingest("a")
-    assert "rolebundle roots move" in caught.value.hint
+    assert "rolebundle corpus roots move" in caught.value.hint
     with pytest.raises(UsageError, match="no such file"):
         world.ingest("a/x.md")
 
@@ -382,7 +382,7 @@ def test_a_moved_root_keeps_everything(world: World, by_command: bool) -> None:
     (world.folder / "a/docs").rename(world.folder / "elsewhere/manual")
     old, new = world.folder / "a/docs", world.folder / "elsewhere/manual"
     if by_command:
-        moved = invoke("roots", "move", old, new, "--json", "--db", world.db)
+        moved = invoke("corpus", "roots", "move", old, new, "--json", "--db", world.db)
         assert moved.json() == {"location": str(new), "documents": 3}
         report = world.update()
     else:
@@ -466,11 +466,13 @@ def test_removing_a_root(world: World) -> None:
     world.write("a/.hidden/z.md")
     world.ingest("a/b")
     world.ingest("a", "a/.hidden")
-    outcome = invoke("roots", "remove", world.folder / "a", "--json", "--db", world.db)
+    outcome = invoke("corpus", "roots", "remove", world.folder / "a", "--json", "--db", world.db)
     assert (outcome.code, outcome.json()["documents"]) == (2, 1)
     assert len(world.ids()) == 3
     shutil.rmtree(world.folder / "a")
-    outcome = invoke("roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db)
+    outcome = invoke(
+        "corpus", "roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db
+    )
     assert (outcome.code, outcome.json()["documents"]) == (0, 2), (
         "with the part that shares its source"
     )
@@ -489,7 +491,7 @@ def test_a_purged_file_is_no_root(world: World) -> None:
     path = world.write("a/secret-name.md")
     world.write("b/y.md")
     world.ingest("a/secret-name.md", "b")
-    purged = invoke("purge", "secret-name.md", "--yes", "--db", world.db)
+    purged = invoke("corpus", "purge", "secret-name.md", "--yes", "--db", world.db)
     assert purged.code == 0
     assert b"secret-name" not in world.db.read_bytes()
     assert path.exists()

@@ -40,7 +40,7 @@ def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
             for name, data in BROKEN.items():
                 (tmp_path / f"{name}{suffix}").write_bytes(data)
     db = tmp_path.with_suffix(".db")
-    options = "--lexical-only", "--no-scan", "--workers", "1"
+    options = "--lexical-only", "--workers", "1"
     report = invoke("ingest", tmp_path, *options, "--db", db, "--json").json()
     entries = [*report["skipped"], *report["notes"]]
     assert len({entry["code"] for entry in entries}) > 12
@@ -88,7 +88,7 @@ def test_a_named_file_that_is_not_ingested_is_a_failure(
     assert out.json()["failed"] == [str(tree / name) for name in failed]
     assert ("[not_ingested]" in out.err) == bool(failed)
     assert out.json()["documents"] == ("a.md" in names or names == ["."])
-    assert invoke("update", "--db", db).code == 0
+    assert invoke("ingest", "--db", db).code == 0
 
 
 def test_a_named_folder_that_cannot_be_listed_is_a_failure(

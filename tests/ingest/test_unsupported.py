@@ -90,6 +90,6 @@ def test_no_suffix_of_a_document_is_called_unsupported() -> None:
 
 @pytest.mark.parametrize("name", [".pdf", ".docx", ".mbox", ".ipynb"])
 def test_the_command_lists_formats(name: str, tmp_path: Path) -> None:
-    answer = invoke("formats", "--json").json()
+    answer = invoke("corpus", "formats", "--json").json()
     assert any(name in item["suffixes"] for item in answer["formats"])
-    assert name in invoke("formats").out
+    assert name in invoke("corpus", "formats").out

@@ -114,8 +114,8 @@ class Running:
 
 
 @contextmanager
-def watching(db: Path, *, poll: bool = False, allow_removal: bool = False) -> Iterator[Running]:
-    options = WatchOptions(IngestOptions(), poll, allow_removal, settle_seconds=0.4)
+def watching(db: Path, *, poll: bool = False) -> Iterator[Running]:
+    options = WatchOptions(IngestOptions(), poll, settle_seconds=0.4)
     running = Running(db, options)
     try:
         running.until_idle()
@@ -166,7 +166,7 @@ def test_edited_patterns_count_at_once(db: Path, folder: Path) -> None:
         until(lambda: any("patterns_malformed" in line for line in running.said))
         assert flagged() == ["d1.md"]
     own.unlink()
-    assert invoke("update", "--db", db).code == 3
+    assert invoke("ingest", "--db", db).code == 3
 
 
 def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db: Path, folder: Path) -> None:
@@ -199,16 +199,8 @@ class TestTooMuchDisappears:
         assert "3 of its 10 documents" in running.error.message
         assert len(names(db)) == 10
         assert (running.status.state, running.status.problem) == ("stopped", "too_many_removed")
-        assert invoke("watch", "--once", "--db", db).code == 2
-        assert len(names(db)) == 10
-        assert invoke("watch", "--once", "--allow-removal", "--db", db).code == 0
+        assert invoke("ingest", "--db", db).code == 0
         assert len(names(db)) == 7
-
-    def test_it_goes_on_if_that_is_allowed(self, db: Path, folder: Path) -> None:
-        with watching(db, allow_removal=True):
-            for number in range(5):
-                (folder / f"d{number}.md").unlink()
-            until(lambda: len(names(db)) == 5)
 
     def test_it_goes_on_if_they_come_back(self, db: Path, folder: Path) -> None:
         with watching(db) as running:
@@ -237,7 +229,7 @@ class TestTooMuchDisappears:
             (folder / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
         Admin(tmp_path / "two.db").ingest([folder], IngestOptions(lexical_only=True))
         (folder / "a.md").unlink()
-        assert invoke("watch", "--once", "--db", tmp_path / "two.db").code == 0
+        assert invoke("ingest", "--db", tmp_path / "two.db").code == 0
 
 
 def test_it_waits_for_another_writer(
@@ -390,7 +382,7 @@ class TestStatus:
         assert expected in invoke("status", "--db", db).out
         [check] = [
             line
-            for line in invoke("doctor", "--db", db).out.splitlines()
+            for line in invoke("corpus", "doctor", "--db", db).out.splitlines()
             if line.split()[1:2] == ["watch"]
         ]
         assert check.startswith("warning" if warns else "ok")

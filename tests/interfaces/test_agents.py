@@ -266,11 +266,11 @@ def test_a_policy_set_by_another_process_holds_with_the_next_request(tmp_path: P
     with Served("--db", db) as server:
         assert "bonus" in seen(server)
         file.write_text(json.dumps(POLICY), encoding="utf-8")
-        assert invoke("scopes", "set", file, "--db", db).code == 0
+        assert invoke("policy", "set", file, "--db", db).code == 0
         assert seen(server) == ["notes", "plan"]
         file.write_text(json.dumps(POLICY) + "\n", encoding="utf-8")
         assert seen(server) == "access_denied"
-        assert invoke("scopes", "set", file, "--db", db).code == 0
+        assert invoke("policy", "set", file, "--db", db).code == 0
         assert seen(server) == ["notes", "plan"]
         file.unlink()
         assert seen(server) == "access_denied"

@@ -411,15 +411,6 @@ def test_it_writes_and_takes_back(host: str, home: Path) -> None:
     assert invoke("connect", host, "--undo").code == 2
 
 
-@pytest.mark.parametrize("host", [name for name in HOSTS if name != "claude-desktop"])
-def test_a_project_has_a_file_of_its_own(host: str, home: Path) -> None:
-    project = home / "project"
-    project.mkdir()
-    assert invoke("connect", host, "--project", project, "--write").code == 0
-    (file,) = (path for path in project.rglob("*") if path.is_file())
-    assert "rolebundle" in file.read_text()
-
-
 @pytest.mark.parametrize(
     ("platform", "place"),
     [("darwin", "Library/Application Support/Claude"), ("win32", "roaming/Claude"), ("linux", "")],
@@ -430,9 +421,8 @@ def test_claude_desktop_has_a_file_where_it_is_published(
     monkeypatch.setenv("APPDATA", str(home / "roaming"))
     with monkeypatch.context() as patch:
         patch.setattr(hosts.sys, "platform", platform)
-        file = HOSTS["claude-desktop"].file(None)
+        file = HOSTS["claude-desktop"].file()
     assert file == (home / place / "claude_desktop_config.json" if place else None)
-    assert HOSTS["claude-desktop"].file(home) is None
     if platform == sys.platform == "linux":
         outcome = invoke("connect", "claude-desktop", "--write")
         assert outcome.code == 2 and "no_host_file" in outcome.err
@@ -461,14 +451,11 @@ def test_a_file_with_comments_is_only_printed_for(home: Path) -> None:
         ("cursor", "--name", ""),
         ("cursor", "--name", "a]\n[b"),
         ("cursor", "--write", "--undo"),
-        ("claude-desktop", "--project", "."),
         ("cursor", "--agent", ""),
-        ("cursor", "--project", "missing"),
     ],
 )
 def test_options_that_make_no_sense(arguments: tuple[str, ...], home: Path) -> None:
-    more = ("--write",) if "--project" in arguments else ()
-    assert invoke("connect", *arguments, *more).code == 2
+    assert invoke("connect", *arguments).code == 2
     assert [*home.iterdir()] == []
 
 

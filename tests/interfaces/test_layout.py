@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.interfaces.layout import columns, cut, harmless, spans, wrapped
-from rolebundle.interfaces.style import ColorChoice, Style, has_color
+from rolebundle.interfaces.style import Style, has_color
 
 texts = st.text(st.sampled_from("ab c-/用 \U0001f600é\u0301"), max_size=120)
 
@@ -55,19 +55,16 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("choice", "environment", "on_terminal", "expected"),
+    ("environment", "on_terminal", "expected"),
     [
-        ("auto", {}, True, True),
-        ("auto", {}, False, False),
-        ("auto", {"NO_COLOR": "1"}, True, False),
-        ("auto", {"NO_COLOR": ""}, True, True),
-        ("auto", {"TERM": "dumb"}, True, False),
-        ("never", {}, True, False),
-        ("always", {"NO_COLOR": "1", "TERM": "dumb"}, False, True),
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, True, False),
     ],
 )
 def test_when_there_is_colour(
-    choice: ColorChoice,
     environment: dict[str, str],
     on_terminal: bool,
     expected: bool,
@@ -77,8 +74,8 @@ def test_when_there_is_colour(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert has_color(choice, Terminal() if on_terminal else io.StringIO()) is expected
-    assert not has_color("auto", None)
+    assert has_color(Terminal() if on_terminal else io.StringIO()) is expected
+    assert not has_color(None)
 
 
 def test_parts_are_painted_and_the_text_stays() -> None:

@@ -30,14 +30,14 @@ SEEN = [
 
 
 def test_no_interface_of_agents_has_commands_of_the_owner() -> None:
-    owners = {"eval", "bridges", "ingest", "purge", "audit", "scopes", "quarantine", "embed"}
+    owners = {"eval", "bridges", "ingest", "purge", "audit", "policy", "quarantine", "embed"}
     owners |= {"decide", "decisions"}
     assert {tool.method for tool in TOOLS} & owners == {"ingest"}
     assert set(METHODS) & owners == {"ingest"}
     agents = Operations(Engine(Path("none.db"), agent="ada"), allow_write=True)
     assert "ingest" not in agents.offered_methods
-    for command in ("eval", "bridges"):
-        assert "--agent" not in invoke(command, "--help").out
+    for command in (("eval",), ("policy", "bridges")):
+        assert "--agent" not in invoke(*command, "--help").out
 
 
 @pytest.fixture

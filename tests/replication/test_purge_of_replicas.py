@@ -66,7 +66,7 @@ def test_a_purge_is_followed_by_a_publish_and_a_pull(world: World) -> None:
     world.publish()
     world.pull()
     assert world.has_word() == {"office", "share", "laptop"}
-    outcome = invoke("purge", "pay.md", "--yes", "--json", "--db", world.db)
+    outcome = invoke("corpus", "purge", "pay.md", "--yes", "--json", "--db", world.db)
     [receipt] = outcome.json()["receipts"]
     assert receipt["state"] == "done"
     [copy] = receipt["publications"]
@@ -88,7 +88,7 @@ def test_a_purge_of_what_was_never_published_changes_no_manifest(world: World) -
     secret.write_text("---\nsensitivity: confidential\n---\n# Secret\n\nA hidden text.\n")
     assert invoke("ingest", world.tree, "--lexical-only", "--db", world.db).code == 0
     before = world.publish().json()["manifest"]
-    outcome = invoke("purge", "secret.md", "--yes", "--json", "--db", world.db)
+    outcome = invoke("corpus", "purge", "secret.md", "--yes", "--json", "--db", world.db)
     assert outcome.json()["receipts"][0]["publications"] == []
     after = world.publish().json()
     assert (after["changed"], after["history"], world.pending()) == (False, None, [False])

@@ -177,7 +177,7 @@ def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
             read(admin)
         assert error.value.code == "replica_expired"
-    for command in (("quarantine", "list"), ("bridges",)):
+    for command in (("corpus", "quarantine", "list"), ("policy", "bridges")):
         assert "[replica_expired]" in invoke(*command, "--db", db).err
 
 
@@ -189,7 +189,7 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
     assert replica is not None and replica.refusing and replica.expired
     outcome = invoke("status", "--db", db)
     assert outcome.code == 0 and "gives no answers: run `rolebundle replica pull`" in outcome.out
-    checked = invoke("doctor", "--db", db)
+    checked = invoke("corpus", "doctor", "--db", db)
     assert checked.code == 7
     assert f"since {LONG_AGO} it gives no answers" in checked.out
     assert "rolebundle replica pull" in checked.out
@@ -205,7 +205,7 @@ def test_status_and_doctor_know_a_replica(db: Path) -> None:
         outcome = invoke("status", *options, "--db", db)
         assert outcome.code == 0
         assert "replica of docs-team for bot, generation 12, key " in outcome.out
-    checked = invoke("doctor", "--db", db)
+    checked = invoke("corpus", "doctor", "--db", db)
     assert checked.code == 0
     assert "of docs-team, generation 12" in checked.out
     assert "files are on the publisher's machine" in checked.out
@@ -286,7 +286,7 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
                 ("ls", "--json"),
                 ("get", NOTE, "--json"),
                 ("status", "--json"),
-                ("doctor", "--json"),
+                ("corpus", "doctor", "--json"),
                 ("why", NOTE, "token"),
             )
         ]

@@ -121,7 +121,7 @@ def test_a_text_that_the_server_cannot_read_keeps_its_score(
         document("c", ["token"]),
     ]
     db = build(tmp_path, documents, HashingProvider(), name="long.db")
-    bundle = reranked(db, server, "tei")
+    bundle = reranked(db, server, "rerank")
     assert contextual(bundle) and long.strip() not in contextual(bundle)
     [message] = degradations(bundle)
     assert message.startswith("1 of the best passages could not be read")
@@ -145,20 +145,22 @@ def test_a_server_too_slow_for_the_deadline_changes_nothing(
 ) -> None:
     def slow(handler: Handler) -> None:
         handler.state.stopping.wait(0.4)
-        handler.json([{"index": n, "score": 0.5} for n in range(len(handler.body["texts"]))])
+        count = len(handler.body["documents"])
+        rows = [{"index": n, "relevance_score": 0.5} for n in range(count)]
+        handler.json({"results": rows})
 
-    server.faults["/rerank"] = slow
-    bundle = reranked(db, server, "tei", deadline_ms=4000)
+    server.faults["/v1/rerank"] = slow
+    bundle = reranked(db, server, "rerank", deadline_ms=4000)
     assert bundle.selected and bundle.rerank is None and len(degradations(bundle)) == 1
 
 
 def test_the_address_is_that_of_the_environment(
     db: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("retrieve", TASK, "--rerank", "tei", "--lexical-only", "--db", db)
+    arguments = ("retrieve", TASK, "--rerank", "rerank", "--lexical-only", "--db", db)
     assert invoke(*arguments).code == 3
     monkeypatch.setenv("ROLEBUNDLE_RERANK_URL", server.url)
-    assert invoke(*arguments, "--format", "json").json()["rerank"]["provider"] == "tei"
+    assert invoke(*arguments, "--format", "json").json()["rerank"]["provider"] == "rerank"
     monkeypatch.setenv("ROLEBUNDLE_RERANK_URL", "http://user:secret@127.0.0.1")
     refused = invoke(*arguments)
     assert refused.code == 2 and "secret" not in refused.err

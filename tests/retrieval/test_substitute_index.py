@@ -33,8 +33,8 @@ def db(tmp_path: Path, server: EmbeddingServer) -> Path:
         (tmp_path / "docs" / f"{name}.md").write_text(text)
     path = tmp_path / "two.db"
     assert invoke("ingest", tmp_path / "docs", "--workers", "1", "--db", path).code == 0
-    model = ("--provider", "ollama", "--model", MODEL, "--embed-url", server.url)
-    assert invoke("embed", *model, "--db", path).code == 0
+    model = ("--model", f"ollama:{MODEL}")
+    assert invoke("corpus", "embed", *model, "--db", path, embed_url=server.url).code == 0
     return path
 
 
@@ -73,7 +73,7 @@ def test_another_complete_index_answers(db: Path, server: EmbeddingServer) -> No
     assert "semantic lane" not in bundle.fallback.message
     assert comparable(ask(db)) == comparable(bundle)
 
-    assert invoke("embed", "--provider", "static", "--db", db).code == 0
+    assert invoke("corpus", "embed", "--model", "static", "--db", db).code == 0
     expected = ask(db)
     assert degradations(expected) == []
     assert [(p.chunk_id, p.scores) for p in bundle.selected] == [

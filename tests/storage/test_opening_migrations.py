@@ -346,7 +346,7 @@ class TestFromTheFirstSchema:
         db.close()
         with open_writer(old) as corpus:
             assert {problem.code for problem in find_problems(corpus)} == {code}
-        assert invoke("doctor", "--repair", "--db", old).code == 0
+        assert invoke("corpus", "doctor", "--repair", "--db", old).code == 0
         assert_sound(old)
 
 

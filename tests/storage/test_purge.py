@@ -265,7 +265,7 @@ def test_an_earlier_version_is_not_in_the_cache(tmp_path: Path) -> None:
 
 def test_everything_can_be_purged(tmp_path: Path) -> None:
     db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
-    assert purged(db, PurgeSelection(matching="**")).documents == 5
+    assert purged(db, PurgeSelection(["**"])).documents == 5
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT * FROM compartment") == []
     assert_sound(db)

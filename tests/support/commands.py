@@ -7,11 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import click
 
 from rolebundle.interfaces.cli.main import main
 from support.forked_child import in_a_child
@@ -27,6 +30,20 @@ PROGRAM = (
     "from rolebundle.interfaces.cli.main import main; main()",
 )
 """A real process of the command line. Most tests use ``forked_program()``, which costs less."""
+
+
+def commands_of(context: click.Context) -> Iterator[click.Context]:
+    """The commands of a group, each followed by its own commands."""
+    group = context.command
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context)
+        yield inner
+        yield from commands_of(inner)
+
 
 CODED = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
@@ -48,15 +65,16 @@ class Outcome:
         return json.loads(self.out)
 
 
-def invoke(*arguments: str | Path, encoding: str = "utf-8") -> Outcome:
+def invoke(*arguments: str | Path, encoding: str = "utf-8", embed_url: str = "") -> Outcome:
     """Run a command in this process, through ``main`` and its mapping of errors.
 
-    ``encoding`` is that of its terminal.
+    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server.
     """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     code: object = 0
-    with redirect_stdout(out), redirect_stderr(err):
+    url = {"ROLEBUNDLE_EMBED_URL": embed_url} if embed_url else {}
+    with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, url):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as exited:

@@ -21,7 +21,7 @@ DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
 CONTEXT = 2048
 
 EMBED_PATHS = {"ollama": "/api/embed", "openai": "/v1/embeddings"}
-RERANK_PATHS = {"rerank": "/v1/rerank", "tei": "/rerank"}
+RERANK_PATHS = {"rerank": "/v1/rerank"}
 
 
 @dataclass
@@ -187,18 +187,10 @@ def best_first(handler: Handler, texts: list[str], key: str) -> list[dict[str, f
 def _rerank(handler: Handler) -> None:
     texts = handler.body["documents"]
     assert handler.body["top_n"] == len(texts)
-    handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
-
-
-def _tei_rerank(handler: Handler) -> None:
-    assert handler.body["truncate"] is False and handler.body["raw_scores"] is False
-    if len(handler.body["texts"]) > 32:
-        handler.json({"error": "batch size > maximum allowed batch size", "error_type": "V"}, 422)
-        return
-    if any(len(text.split()) > CONTEXT for text in handler.body["texts"]):
+    if any(len(text.split()) > CONTEXT for text in texts):
         handler.json({"error": f"`inputs` must have less than {CONTEXT} tokens."}, 413)
         return
-    handler.json(best_first(handler, handler.body["texts"], "score"))
+    handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
 
 
 def vectors(handler: Handler) -> list[list[float]]:
@@ -227,5 +219,4 @@ ROUTES: dict[str, Callable[[Handler], None]] = {
     "/v1/models": _models,
     "/v1/embeddings": _embeddings,
     "/v1/rerank": _rerank,
-    "/rerank": _tei_rerank,
 }

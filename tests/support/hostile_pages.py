@@ -133,12 +133,20 @@ def hostile_corpus(folder: Path) -> Path:
     for number in (0, 1, 20):
         document_id = next(name for name in document_ids(db) if f"/{number:02} " in name)
         marked = invoke(
-            *("mark", "set", document_id, "--state", ("disputed", "rejected")[number == 1]),
+            *("mark", "set", document_id, ("disputed", "rejected")[number == 1]),
             *("--by", ATTACKS[1], "--reason", ATTACKS[5], "--db", db),
         )
         assert marked.code == 0, marked.err
     decided = invoke(
-        *("decide", f"No rotation of a token {ATTACKS[4]}", "--by", SCRIPT, "--about", SCRIPT),
+        *(
+            "decisions",
+            "add",
+            f"No rotation of a token {ATTACKS[4]}",
+            "--by",
+            SCRIPT,
+            "--about",
+            SCRIPT,
+        ),
         *("--reason", ATTACKS[6], "--db", db),
     )
     assert decided.code == 0, decided.err

@@ -70,6 +70,12 @@ def codes(bundle: Any) -> set[str]:
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
     outcome = invoke(
-        "embed", "--provider", kind, "--model", MODEL, "--embed-url", server.url, "--db", db
+        "corpus",
+        "embed",
+        "--model",
+        f"{kind}:{MODEL}",
+        "--db",
+        db,
+        embed_url=server.url,
     )
     assert outcome.code == 0, outcome.err

@@ -64,7 +64,7 @@ def of_documents(bundle: RetrievalBundle) -> dict[str, Any]:
 
 def lookups(db: Path) -> list[str]:
     """What the reader finds by names and lines."""
-    commands = (("grep", "limit"), ("ls",), ("ls", "*.md"), ("multi-get", "**"), ("get", "limit"))
+    commands = (("grep", "limit"), ("ls",), ("ls", "*.md"), ("get", "**"), ("get", "limit"))
     outcomes = [invoke(*command, "--agent", "eve", "--db", db) for command in commands]
     return [outcome.out + outcome.err for outcome in outcomes]
 

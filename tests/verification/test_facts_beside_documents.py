@@ -78,9 +78,9 @@ def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
 
 
 def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
-    before = invoke("doctor", "--json", "--db", ingested).json()
+    before = invoke("corpus", "doctor", "--json", "--db", ingested).json()
     remember_in(ingested)
-    after = invoke("doctor", "--json", "--db", ingested).json()
+    after = invoke("corpus", "doctor", "--json", "--db", ingested).json()
     roots = [
         [check for check in report_of_doctor["checks"] if check["name"] == "roots"]
         for report_of_doctor in (before, after)
@@ -92,13 +92,13 @@ def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
 def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     fact = remember_in(ingested)
     remaining = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
-    preview = invoke("purge", "limits.md", "--dry-run", "--json", "--db", ingested).json()
+    preview = invoke("corpus", "purge", "limits.md", "--dry-run", "--json", "--db", ingested).json()
     assert preview["facts"] == [fact.document_id]
     assert preview["documents"] == 2
-    outcome = invoke("purge", "limits.md", "--dry-run", "--db", ingested)
+    outcome = invoke("corpus", "purge", "limits.md", "--dry-run", "--db", ingested)
     assert "1 remembered fact" in outcome.err
     assert fact.document_id in outcome.err
-    assert invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
+    assert invoke("corpus", "purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
         "documents"
     ] == 2  # fmt: skip
     with Admin(ingested) as admin:
@@ -113,9 +113,9 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
 def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: Path) -> None:
     fact = remember_in(ingested)
     staged = stage(ingested, "/share", [fact.document_id])
-    receipt = invoke("purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][
-        0
-    ]
+    receipt = invoke("corpus", "purge", "limits.md", "--yes", "--json", "--db", ingested).json()[
+        "receipts"
+    ][0]
     assert [copy["target"] for copy in receipt["publications"]] == ["/share"]
     assert not staged.exists()
 

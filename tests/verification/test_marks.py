@@ -187,7 +187,7 @@ def test_a_change_elsewhere_ends_no_mark_of_a_passage(db: Path) -> None:
 
 def test_the_command_line(db: Path) -> None:
     mark = invoke(
-        *("mark", "limits#1", "--state", "disputed", "--by", "Ana"),
+        *("mark", "limits#1", "disputed", "--by", "Ana"),
         *("--reason", "since  May\n it is 40", "--json", "--db", db),
     ).json()
     assert mark["reason"] == "since May it is 40"
@@ -198,8 +198,8 @@ def test_the_command_line(db: Path) -> None:
     put(db, "limits", "rejected")
     assert invoke("mark", "remove", "limits.md:1-2", "--db", db).code == 2
     assert invoke("mark", "remove", "limits.md", "--db", db).code == 0
-    assert invoke("mark", "limits#1", "--state", "disputed", "--by", "A", "--db", db).code == 2
-    assert invoke("mark", "limits:1-2", "--state", "disputed", "--by", "A", "--reason", "x",
+    assert invoke("mark", "limits#1", "disputed", "--by", "A", "--db", db).code == 2
+    assert invoke("mark", "limits:1-2", "disputed", "--by", "A", "--reason", "x",
                   "--db", db).code == 2  # fmt: skip
 
 
@@ -320,6 +320,6 @@ class TestAgents:
     def test_marks_are_in_the_audit(self, db: Path) -> None:
         mark_as("ada", db, "limits#0", "disputed")
         put(db, "limits", "rejected")
-        rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
+        rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
         marks = [(row["agent"], row["details"]) for row in rows if row["kind"] == "mark"]
         assert marks == [("ada", {"state": "disputed"}), ("", {"state": "rejected"})]

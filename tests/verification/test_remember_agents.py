@@ -149,7 +149,7 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     with Admin(governed) as admin:
         promote_fact(admin.workspace, fact.document_id, "Ben")
         forget_fact(admin.workspace, fact.document_id, "Ana")
-    rows = invoke("audit", "list", "--json", "--db", governed).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--json", "--db", governed).json()["rows"]
     acts = [
         (row["kind"], row["agent"], row["details"])
         for row in rows
@@ -168,7 +168,7 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
 def test_nothing_is_stored_that_a_required_audit_cannot_record(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert invoke("audit", "set", "--mode", "required", "--db", db).code in (0, 2)
+    assert invoke("policy", "audit", "set", "required", "--db", db).code in (0, 2)
     monkeypatch.setattr(
         "rolebundle.policy.recording.Recorder.note",
         lambda *_, **__: (_ for _ in ()).throw(RolebundleError("audit_unwritable", "no", "")),

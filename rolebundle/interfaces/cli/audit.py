@@ -1,4 +1,4 @@
-"""`rolebundle audit list | show | verify | export | set`: who asked and got what."""
+"""`rolebundle policy audit`: who asked and got what."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 
 from rolebundle.admin.audit import set_audit
 from rolebundle.contracts.audit import (
-    AUDIT_KINDS,
     AUDIT_MODES,
     QUERY_MODES,
     AuditMode,
@@ -21,7 +20,7 @@ from rolebundle.contracts.audit import (
 from rolebundle.contracts.base import Contract
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.policy.audit import AuditLog, iso_moment
+from rolebundle.policy.audit import AuditLog
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -48,9 +47,9 @@ def audit() -> None:
     only appended, and each row has the hash of the row before it.
 
     \b
-    rolebundle audit set --mode required --query digest
-    rolebundle audit list --limit 5
-    rolebundle audit verify
+    rolebundle policy audit set required --query digest
+    rolebundle policy audit list --limit 5
+    rolebundle policy audit verify
     """
 
 
@@ -58,13 +57,6 @@ def audit() -> None:
 @db_option
 @_agent_option
 @click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
-@click.option(
-    "--kind",
-    type=click.Choice(AUDIT_KINDS),
-    metavar="KIND",
-    help="Only rows of this kind, such as retrieve.",
-)
-@click.option("--since", metavar="TIME", help="Only rows from this ISO 8601 time on.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -77,29 +69,20 @@ def list_command(
     db: str | None,
     agent: str | None,
     by: str | None,
-    kind: str | None,
-    since: str | None,
     limit: int,
     as_json: bool,
 ) -> None:
     """List the newest rows, the newest last.
 
     \b
-    rolebundle audit list --kind retrieve --limit 50
-    rolebundle audit list --by reviewer-bot --since 2026-11-01 --json
-    rolebundle audit list --agent reviewer-bot
+    rolebundle policy audit list --limit 50
+    rolebundle policy audit list --by reviewer-bot --json
+    rolebundle policy audit list --agent reviewer-bot
     """
     if agent is not None and by is not None:
         raise click.UsageError("--agent reads only its own rows; leave out --by")
     with AuditLog(corpus_path(db)) as log:
-        newest = log.rows(
-            agent,
-            by=by,
-            kind=kind or "",
-            since=iso_moment(since) if since else "",
-            limit=limit,
-            newest=True,
-        )
+        newest = log.rows(agent, by=by, limit=limit, newest=True)
         rows = list(newest)[::-1]
     if as_json:
         _print_json(AuditRows(rows=rows).model_dump())
@@ -119,8 +102,8 @@ def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> 
     """Show one row by its number in the list.
 
     \b
-    rolebundle audit show 12
-    rolebundle audit show 1 --agent reviewer-bot --json
+    rolebundle policy audit show 12
+    rolebundle policy audit show 1 --agent reviewer-bot --json
     """
     with AuditLog(corpus_path(db)) as log:
         row = log.row(seq, agent)
@@ -147,9 +130,9 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     detect that, keep the head where they cannot write, and give it with --expect.
 
     \b
-    rolebundle audit verify
-    rolebundle audit verify --expect "$(cat /elsewhere/head)"
-    rolebundle audit verify --json
+    rolebundle policy audit verify
+    rolebundle policy audit verify --expect "$(cat /elsewhere/head)"
+    rolebundle policy audit verify --json
     """
     with AuditLog(corpus_path(db)) as log:
         result = log.verify(expect or _known_head(db))
@@ -162,7 +145,7 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
             "audit_tampered",
             f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
             "keep the file as evidence and compare it with a backup or an export; to start a new "
-            "audit, move the file away and run `rolebundle audit set`",
+            "audit, move the file away and run `rolebundle policy audit set`",
         )
     expectation = "as expected, and " if expect else ""
     click.echo(
@@ -173,20 +156,14 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
 @audit.command("export")
 @db_option
 @_agent_option
-@click.option(
-    "--jsonl",
-    is_flag=True,
-    expose_value=False,
-    help="No effect: the output always has one row per line.",
-)
 def export_command(db: str | None, agent: str | None) -> None:
     """Print all rows as lines of JSON, the oldest first.
 
     The hash of a row is the SHA-256 of its line without the hash.
 
     \b
-    rolebundle audit export --jsonl > audit.jsonl
-    rolebundle audit export --jsonl --agent reviewer-bot
+    rolebundle policy audit export > audit.jsonl
+    rolebundle policy audit export --agent reviewer-bot
     """
     with AuditLog(corpus_path(db)) as log:
         for line in log.export(agent):
@@ -195,11 +172,7 @@ def export_command(db: str | None, agent: str | None) -> None:
 
 @audit.command("set")
 @db_option
-@click.option(
-    "--mode",
-    type=click.Choice(AUDIT_MODES),
-    help="on: warn if no record can be made. required: then give no answer.",
-)
+@click.argument("mode", type=click.Choice(AUDIT_MODES), required=False)
 @click.option(
     "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
 )
@@ -209,14 +182,15 @@ def set_command(
 ) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 
-    Without options, show the settings. The mode `required` is also stored in the corpus, with the
+    on: warn if no record can be made. required: then give no answer. Without MODE, the mode stays,
+    and the settings are shown. The mode `required` is also stored in the corpus, with the
     audit's head. Then an audit that is missing or shortened gives no answers, until it is back or
-    until `--mode required` is set again, which records how many rows are lost.
+    until `required` is set again, which records how many rows are lost.
 
     \b
-    rolebundle audit set --mode on
-    rolebundle audit set --mode required --query text
-    rolebundle audit set --mode off
+    rolebundle policy audit set on
+    rolebundle policy audit set required --query text
+    rolebundle policy audit set off
     """
     path = corpus_path(db)
     # Without a corpus there is nothing to audit, and a later corpus would get this file.

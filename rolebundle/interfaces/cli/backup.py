@@ -1,4 +1,4 @@
-"""`rolebundle backup`: a verified copy of the corpus and its audit."""
+"""`rolebundle corpus backup`: a verified copy of the corpus and its audit."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def backup(
     replaced. Documents that a purge erases later stay in the backup.
 
     \b
-    rolebundle backup /media/disk/team.db
-    rolebundle backup --rotate ~/backups
+    rolebundle corpus backup /media/disk/team.db
+    rolebundle corpus backup --rotate ~/backups
     """
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)

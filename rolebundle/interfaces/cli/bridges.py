@@ -1,4 +1,4 @@
-"""`rolebundle bridges`: similar passages in different scopes."""
+"""`rolebundle policy bridges`: similar passages in different scopes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ from rolebundle.interfaces.cli.output import print_answer, progress_bar
 from rolebundle.policy.bridges import find_bridges
 from rolebundle.text.counts import counted
 
+_THRESHOLD = 0.6
+"""The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text)."""
+
 
 @click.command()
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.6,
-    show_default=True,
-    help="The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text).",
-)
 @click.option(
     "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
 )
 @db_option
 @json_option
-def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None:
+def bridges(limit: int, db: str | None, as_json: bool) -> None:
     """Find passages in different scopes whose vectors are close, for the owner of the corpus.
 
     A pair may be material that could be linked, or a document that is in the wrong scope. For two
@@ -32,12 +28,12 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     threshold are shown, too. Agents cannot call this.
 
     \b
-    rolebundle bridges
-    rolebundle bridges --threshold 0.8 --limit 20 --json
+    rolebundle policy bridges
+    rolebundle policy bridges --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
         corpus = admin.workspace.answering_corpus
-        report = find_bridges(corpus, threshold, limit, progress)
+        report = find_bridges(corpus, _THRESHOLD, limit, progress)
         admin.workspace.recorder.note(corpus, "bridges", allowed=len(report.bridges))
     lines = [_lines(bridge) for bridge in report.bridges]
     if report.below:
@@ -56,7 +52,7 @@ def _lines(bridge: BridgePair) -> str:
 
 def _summary(report: BridgeReport) -> str:
     if report.scopes < 2:
-        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
+        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle policy`"
     pairs = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
     more = "; there are more, see --limit" if report.more else ""
     return f"{pairs}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"

@@ -32,17 +32,10 @@ from rolebundle.storage.location import corpus_path
     help="The server's name in the host; another one for a second corpus.",
 )
 @click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Use the file of this project. Default: the user's file, or else that of the "
-    "working folder.",
-)
-@click.option(
     "--file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Use this file of the host.",
+    help="Use this file of the host. Default: the user's file, or else that of the working folder.",
 )
 @click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
 @click.option("--undo", is_flag=True, help="Take back what --write did. Later changes stay.")
@@ -51,7 +44,6 @@ def connect(
     db: str | None,
     agent: str | None,
     name: str,
-    project: Path | None,
     file: Path | None,
     write: bool,
     undo: bool,
@@ -70,10 +62,8 @@ def connect(
     check_name(name)
     if agent is not None:
         check_agent(agent)
-    if project is not None and not project.is_dir():
-        raise UsageError("not_a_folder", f"{project}: is not a folder", "name a project's folder")
     chosen = HOSTS[host]
-    path = file or chosen.file(project)
+    path = file or chosen.file()
     host_file = HostFile(chosen, path, records_folder()) if path else None
     if undo:
         target = _named(host_file, chosen.label)

@@ -1,4 +1,4 @@
-"""`rolebundle demo`: the sample corpus, one task, three roles, and what to try next."""
+"""`rolebundle overlay demo`: the sample corpus, one task, three roles, and what to try next."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.interfaces.cli.names import role_names
-from rolebundle.interfaces.cli.options import color_option, request_options
+from rolebundle.interfaces.cli.options import request_options, with_style
 from rolebundle.interfaces.layout import cut, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import (
@@ -51,7 +51,7 @@ _SENTENCE_CHARS = 160
 
 
 @click.command()
-@click.option("--task", default=TASK, show_default=True, help="The task for the three roles.")
+@click.argument("task", default=TASK)
 @click.option(
     "--role",
     "roles",
@@ -62,15 +62,15 @@ _SENTENCE_CHARS = 160
 )
 @click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
 @request_options(RetrievalRequest, only=["lexical_only"])
-@color_option
+@with_style
 def demo(
     task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, Any], style: Style
 ) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
-    rolebundle demo
-    rolebundle demo --task "What do we know about offline sync?"
+    rolebundle overlay demo
+    rolebundle overlay demo "What do we know about offline sync?"
     """
     path = corpus_path(db) if db else _cached()
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:

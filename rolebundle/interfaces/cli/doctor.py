@@ -1,4 +1,4 @@
-"""`rolebundle doctor`: what is wrong with a corpus and its surroundings, and what to do."""
+"""`rolebundle corpus doctor`: what is wrong with a corpus and its surroundings, and what to do."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
     damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Damaged documents are left
     out; ingest their folders again. If the stored options of earlier ingests (--untrusted,
     --max-trust, --meta) are damaged, an ingest of a path is refused until you give them again. If
-    the policy is damaged, every agent is denied until `rolebundle scopes set`.
+    the policy is damaged, every agent is denied until `rolebundle policy set`.
 
     \b
-    rolebundle doctor
-    rolebundle doctor --repair
-    rolebundle doctor --json --db team.db
+    rolebundle corpus doctor
+    rolebundle corpus doctor --repair
+    rolebundle corpus doctor --json --db team.db
     """
     from rolebundle.doctor import examine
 
@@ -56,7 +56,7 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
         raise CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
-            "follow the remedies above; `rolebundle doctor --repair` writes a repaired corpus",
+            "follow the remedies above; `rolebundle corpus doctor --repair` repairs the corpus",
         )
 
 

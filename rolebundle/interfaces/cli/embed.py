@@ -1,4 +1,4 @@
-"""`rolebundle embed`: the embedding indexes of the corpus."""
+"""`rolebundle corpus embed`: the embedding indexes of the corpus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rolebundle.admin import Admin, indexes
 from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration, print_answer, progress_bar
 from rolebundle.text.counts import counted
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @click.group(invoke_without_command=True)
 @db_option
-@click.option("--provider", metavar="NAME", help="static, onnx, ollama, openai.")
-@click.option("--model", default="", metavar="NAME", help="The model's name at the provider.")
-@embed_options
-@click.option("--query-prefix", help="Instead of what the model's name implies.")
-@click.option("--passage-prefix", help="Instead of what the model's name implies.")
+@click.option(
+    "--model",
+    metavar="PROVIDER[:NAME]",
+    help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
+)
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 def embed(
     ctx: click.Context,
     db: str | None,
-    provider: str | None,
-    model: str,
-    embed_url: str,
-    allow_host: str,
-    query_prefix: str | None,
-    passage_prefix: str | None,
+    model: str | None,
     dry_run: bool,
     optimize: bool,
     as_json: bool,
@@ -50,28 +45,26 @@ def embed(
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     The old index is used until the new one is complete. If a run is killed, the next run continues
-    where it stopped. A server on another machine is refused unless --allow-host names it.
+    where it stopped. A server on another machine is refused unless
+    $ROLEBUNDLE_EMBED_ALLOW_HOST names it; $ROLEBUNDLE_EMBED_URL is its address.
 
     \b
-    rolebundle embed                                     embed the chunks that wait
-    rolebundle embed --provider ollama --model nomic-embed-text --dry-run
-    rolebundle embed --provider ollama --model nomic-embed-text
-    rolebundle embed --provider onnx                     needs: pip install '.[onnx]'
-    rolebundle embed --optimize                          for more than 20,000 chunks
-    rolebundle embed list
+    rolebundle corpus embed                              embed the chunks that wait
+    rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
+    rolebundle corpus embed --model ollama:nomic-embed-text
+    rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
+    rolebundle corpus embed --optimize                   for more than 20,000 chunks
+    rolebundle corpus embed list
     """
     if ctx.invoked_subcommand is not None:
         _refuse_stray_options(ctx)
         return
-    admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
-    prefixes = None
-    if query_prefix is not None or passage_prefix is not None:
-        prefixes = (query_prefix or "", passage_prefix or "")
+    admin = admin_for(db)
     spec = None
-    if provider is not None:
-        spec = ProviderSpec(provider, model, embed_url, allow_host, prefixes)
-    elif model or prefixes:
-        raise click.UsageError("--model and the prefixes need a --provider")
+    if model is not None:
+        provider, _, name = model.partition(":")
+        workspace = admin.workspace
+        spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
     if dry_run:
         _show_plan(admin, spec, as_json)
         return
@@ -119,13 +112,13 @@ def list_indexes(db: str | None, as_json: bool) -> None:
     """List the indexes of the corpus. * marks the active one.
 
     \b
-    rolebundle embed list
+    rolebundle corpus embed list
     """
     from rolebundle.status import owner_status
 
     with admin_for(db) as admin:
         stored = owner_status(admin.workspace.corpus).indexes
-    empty = "no embedding index yet: run `rolebundle embed`"
+    empty = "no embedding index yet: run `rolebundle corpus embed`"
     answer = EmbeddingIndexes(indexes=stored)
     print_answer(answer, map(_line, stored), as_json=as_json, empty=empty)
 
@@ -137,7 +130,7 @@ def use_index(index: str, db: str | None) -> None:
     """Make a complete index the active one. INDEX: its number, or provider:model.
 
     \b
-    rolebundle embed use 2
+    rolebundle corpus embed use 2
     """
     indexes.use_index(admin_for(db).workspace, index)
     click.echo(f"{index} is active now", err=True)
@@ -150,7 +143,7 @@ def drop_index(index: str, db: str | None) -> None:
     """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
 
     \b
-    rolebundle embed drop 1
+    rolebundle corpus embed drop 1
     """
     indexes.drop_index(admin_for(db).workspace, index)
     click.echo(f"{index} was removed", err=True)
@@ -162,7 +155,7 @@ def clear_cache(db: str | None) -> None:
     """Delete the cached vectors of removed and changed texts.
 
     \b
-    rolebundle embed clear-cache
+    rolebundle corpus embed clear-cache
     """
     deleted = indexes.clear_vector_cache(admin_for(db).workspace)
     click.echo(f"{counted(deleted, 'vector')} deleted", err=True)

@@ -39,14 +39,14 @@ from rolebundle.interfaces.cli.options import (
     engine_options,
     json_option,
     request_options,
-    rerank_setting,
-    rerank_url_setting,
+    setting,
+    url_setting,
+    workspace_for,
 )
 from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
-from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,7 +56,9 @@ _WIDTH = 160
 
 
 @click.command("eval")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="[PATH] | BEFORE.json AFTER.json", nargs=-1, type=click.Path(path_type=Path)
+)
 @engine_options
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
@@ -68,14 +70,6 @@ _WIDTH = 160
 @click.option("--harm", is_flag=True, help="Measure what each overlay changes in nDCG@10.")
 @request_options(RetrievalRequest, only=["lexical_only", "rerank", "now"])
 @click.option(
-    "--compare",
-    "reports",
-    nargs=2,
-    type=click.Path(path_type=Path),
-    metavar="A.json B.json",
-    help="Compare two reports of --json, with a test of significance.",
-)
-@click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=VALUE",
@@ -85,12 +79,11 @@ _WIDTH = 160
 @click.pass_context
 def eval(  # the name of the command
     ctx: click.Context,
-    path: Path | None,
+    paths: tuple[Path, ...],
     role: str | None,
     roles: str,
     harm: bool,
     fields: dict[str, Any],
-    reports: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
     options: EngineOptions,
     as_json: bool,
@@ -106,22 +99,23 @@ def eval(  # the name of the command
 
     Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
     passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
-    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold. With
-    --compare the threshold is that of the change.
+    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold. Of two
+    reports of --json the changes are tested for significance, and a threshold is that of a change.
 
     \b
     rolebundle eval ../shared/eval/cranfield
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
-    rolebundle eval --compare before.json after.json
-    rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
+    rolebundle eval before.json after.json
+    rolebundle eval before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
-    if reports:
-        if path:
-            raise click.UsageError("--compare takes two reports, and no PATH")
-        ctx.exit(_compare(*reports, thresholds, as_json))
+    if len(paths) > 2:
+        raise click.UsageError("name one PATH, or two reports to compare")
+    if len(paths) == 2:
+        ctx.exit(_compare(paths[0], paths[1], thresholds, as_json))
+    path = paths[0] if paths else None
     folders = overlay_folders(options.overlay_dirs, corpus_path(options.db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
@@ -141,12 +135,10 @@ def eval(  # the name of the command
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
         corpus = _corpus(stack, test_set, path, options.db)
-        workspace = Workspace(
-            corpus.path, embed_url=options.embed_url, allow_host=options.allow_host
-        )
-        rerank = request.rerank or rerank_setting()
+        workspace = workspace_for(corpus.path)
+        rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
-            Engine(workspace, folders, rerank=rerank, rerank_url=rerank_url_setting())
+            Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
         )
         seconds = _ingest(engine, corpus.documents, lexical_only, progress)
         plan = replace(

@@ -1,4 +1,4 @@
-"""`rolebundle formats`: which files are read."""
+"""`rolebundle corpus formats`: which files are read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def formats(as_json: bool) -> None:
     file of any format may be compressed by gzip. Text with an unknown suffix is read as plain text.
 
     \b
-    rolebundle formats
-    rolebundle formats --json
+    rolebundle corpus formats
+    rolebundle corpus formats --json
     """
     listing = all_formats()
     print_answer(listing, _lines(listing), as_json=as_json, indent=2)

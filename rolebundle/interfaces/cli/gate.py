@@ -60,7 +60,7 @@ def gate() -> None:
 
 @gate.command("start")
 @_contract
-@click.option("--restart", is_flag=True, help="Replace the baseline of an earlier start.")
+@click.option("--yes", "restart", is_flag=True, help="Replace the baseline of an earlier start.")
 @db_option
 @json_option
 def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) -> None:
@@ -68,7 +68,7 @@ def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) 
 
     \b
     rolebundle gate start report.gate.toml
-    rolebundle gate start report.gate.toml --restart
+    rolebundle gate start report.gate.toml --yes
     """
     with admin_for(db) as admin:
         started = start_gate(admin.workspace, contract, restart=restart)
@@ -130,7 +130,7 @@ def facts_command(
 
 @gate.command("approve")
 @click.argument("contract", required=False, type=click.Path(path_type=Path))
-@click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
+@click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
 @click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
 @db_option
 @json_option
@@ -146,11 +146,11 @@ def approve_command(
     \b
     rolebundle gate approve report.gate.toml
     rolebundle gate approve report.gate.toml --inline-code
-    rolebundle gate approve report.gate.toml --revoke
+    rolebundle gate approve report.gate.toml --undo
     rolebundle gate approve
     """
     if contract is None and revoke:
-        raise click.UsageError("--revoke: name the contract")
+        raise click.UsageError("--undo: name the contract")
     with admin_for(db) as admin:
         if contract is None:
             stored = approvals(admin.workspace.corpus)
@@ -204,11 +204,9 @@ def _errors_without_blocking() -> Iterator[None]:
 @click.option(
     "--retries",
     type=click.IntRange(0, 100),
-    default=DEFAULT_RETRIES,
-    show_default=True,
-    help="How often the hook blocks. A prompt of the user resets the count.",
+    help="How often the hook blocks, also while stop_hook_active is set. A prompt of the user "
+    f"resets the count.  [default: {DEFAULT_RETRIES}, but not while it is set]",
 )
-@click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
 @_agent_option
 @db_option
 @overlay_dir_option
@@ -217,8 +215,7 @@ def hook_command(
     ctx: click.Context,
     form: str,
     contract: Path,
-    retries: int,
-    insist: bool,
+    retries: int | None,
     agent: str | None,
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -257,8 +254,8 @@ def hook_command(
         report,
         "claude-code" if form == "claude-code" else "exit-code",
         is_retry=event.is_retry,
-        retries=retries,
-        insist=insist,
+        retries=DEFAULT_RETRIES if retries is None else retries,
+        insist=retries is not None,
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.

@@ -1,66 +1,116 @@
-"""`rolebundle get`: read what a reference names."""
+"""`rolebundle get`: read what references name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.operation_requests import GetRequest
+from rolebundle.contracts.lookup import Lookup, Lookups
+from rolebundle.contracts.operation_requests import MultiGetRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
-    color_option,
     db_option,
     engine_for,
     json_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
 from rolebundle.text.counts import counted
+from rolebundle.text.references import is_glob
 
 _LONG = 1_000
 
 
 @click.command()
-@click.argument("reference", metavar="REFERENCE", shell_complete=document_names)
+@click.argument(
+    "references",
+    metavar="REFERENCE...",
+    nargs=-1,
+    required=True,
+    shell_complete=document_names,
+)
 @db_option
-@request_options(GetRequest, only=["outline", "section", "agent"])
+@request_options(MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 @json_option
-@color_option
+@with_style
 def get(
-    reference: str, db: str | None, fields: dict[str, Any], as_json: bool, style: Style
+    references: tuple[str, ...],
+    db: str | None,
+    fields: dict[str, Any],
+    as_json: bool,
+    style: Style,
 ) -> None:
-    """Show a passage, a document, or a part of one.
+    """Show passages, documents, or parts of them.
 
     REFERENCE is a chunk_id, a document_id, the path of a file (in the corpus or on this machine),
-    path:start-end (lines), or #document:from:count (passages, counted from 1). Of a whole document,
-    lists of links are left out; --json has them.
+    path:start-end (lines), #document:from:count (passages, counted from 1), or a glob of paths. Of
+    a whole document, lists of links are left out; --json has them.
+
+    --max-chars bounds the text. If one of several references gave nothing, the others are shown,
+    and the exit code is 2.
 
     \b
     rolebundle get security-review/security/token-lifecycle-audit.md
     rolebundle get security/token-lifecycle-audit.md:12-20
     rolebundle get security/token-lifecycle-audit.md --outline
     rolebundle get security/token-lifecycle-audit.md --section "Open findings"
-    rolebundle get ~/docs/security/token-lifecycle-audit.md
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
+    rolebundle get "security/*.md" product/brief-release-3.0.md:1-20 --max-chars 20000
     """
     if fields.keys() >= {"outline", "section"}:
         raise click.UsageError("give --outline or --section, not both")
+    max_chars = fields.get("max_chars")
     with engine_for(db, in_working_folder=True) as engine:
-        lookup = engine.get(reference, **fields)
-    if as_json:
-        click.echo(
-            writable(json.dumps(lookup.model_dump(exclude_none=True), ensure_ascii=False, indent=2))
-        )
+        answer = _look_up(engine, references, fields)
+    if isinstance(answer, Lookup):
+        answer = shaped_lookup(answer, max_chars)
+        lookups, failures = [answer], []
     else:
-        click.echo(writable("\n".join(lookup_lines(lookup, style))), color=style.color)
+        answer = shaped_lookups(answer, max_chars)
+        lookups, failures = answer.lookups, answer.failures
+    if as_json:
+        values = answer.model_dump(exclude_none=True)
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
+    else:
+        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in lookups)
+        click.echo(writable("\n\n".join(texts)), color=style.color)
+        if isinstance(answer, Lookups) and answer.next:
+            click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
+    if failures:
+        raise UsageError(
+            failures[0].code,
+            f"{counted(len(failures), 'reference')} gave nothing: {failures[0].message}",
+            failures[0].hint,
+        )
+
+
+def _look_up(
+    engine: Engine, references: Sequence[str], fields: Mapping[str, Any]
+) -> Lookup | Lookups:
+    """What one reference names, or what several references or a glob name."""
+    request = parsed(MultiGetRequest, {**fields, "ids": ["*"]})
+    part: dict[str, Any] = {"outline": request.outline, "section": request.section}
+    if len(references) == 1:
+        try:
+            return engine.get(references[0], request.agent, **part)
+        except UsageError:
+            # A name may have the characters of a glob, so a name comes first.
+            if not is_glob(references[0]):
+                raise
+    request = parsed(MultiGetRequest, {**fields, "ids": [*references]})
+    return engine.multi_get(request.ids, request.agent, **part)
 
 
 def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:

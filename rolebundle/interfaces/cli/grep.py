@@ -11,11 +11,11 @@ from rolebundle.contracts.base import writable
 from rolebundle.contracts.operation_requests import GrepRequest
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
-    color_option,
     db_option,
     engine_for,
     json_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
@@ -31,7 +31,7 @@ _LOCATOR_CHARS = 1_000
 @db_option
 @request_options(GrepRequest, without=["pattern", "prefix"])
 @json_option
-@color_option
+@with_style
 def grep(
     pattern: str,
     prefix: str | None,

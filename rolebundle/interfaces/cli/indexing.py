@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rolebundle.admin.indexes import complete, passages_waiting
+from rolebundle.admin.indexes import complete
 from rolebundle.contracts.base import writable
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.cli.options import Command
 from rolebundle.interfaces.cli.output import duration, progress_bar
 from rolebundle.text.counts import counted
 
@@ -20,20 +19,10 @@ if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.admin.indexing import Indexing
 
-_LEFT = "left to `rolebundle watch`, `rolebundle serve` or `rolebundle embed`"
+_LEFT = "left to `rolebundle watch`, `rolebundle serve` or `rolebundle corpus embed`"
 
 
-def wait_option(command: Command) -> Command:
-    """``--wait/--no-wait``."""
-    return click.option(
-        "--wait/--no-wait",
-        default=True,
-        help="Whether a contextual model embeds before the command ends, if that takes at most "
-        "five minutes. Else a watch or a server does it.  [default: yes]",
-    )(command)
-
-
-def complete_index(admin: Admin, *, wait: bool) -> None:
+def complete_index(admin: Admin) -> None:
     """Go on with the contextual index, after the command has reported its own work.
 
     Raises:
@@ -52,10 +41,6 @@ def complete_index(admin: Admin, *, wait: bool) -> None:
         progress(step, done, total)
 
     try:
-        if not wait:
-            if waiting := passages_waiting(admin.workspace):
-                _print(f"{counted(waiting, 'passage')} for the contextual model: {_LEFT}")
-            return
         with progress_bar() as progress:
             report = complete(admin.workspace, progress=show_progress, is_patient=False)
     except RolebundleError as error:

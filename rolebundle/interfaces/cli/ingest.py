@@ -10,20 +10,18 @@ import click
 
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
-from rolebundle.errors import DocumentError, EmbedderError
+from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import UNTRUSTED
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli.indexing import complete_index, wait_option
+from rolebundle.interfaces.cli.indexing import complete_index
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
-    Command,
     NonEmptyPath,
     admin_for,
     db_option,
-    embed_options,
     json_option,
     request_options,
 )
@@ -42,28 +40,8 @@ _LIST_KEYS = {
 }
 
 
-def run_options(command: Command) -> Command:
-    """``--workers N``, ``--reread``, ``--optimize``, ``--wait`` and ``--verbose``."""
-    workers = click.option(
-        "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
-    )
-    reread = click.option(
-        "--reread", is_flag=True, help="Read every file again, also those that did not change."
-    )
-    optimize = click.option(
-        "--optimize/--no-optimize",
-        default=True,
-        help="Whether the approximate index of more than 20,000 chunks is built at the end.  "
-        "[default: yes]",
-    )
-    verbose = click.option(
-        "--verbose", "-v", is_flag=True, help="List every file that was skipped."
-    )
-    return workers(reread(optimize(wait_option(verbose(command)))))
-
-
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=NonEmptyPath())
+@click.argument("paths", nargs=-1, type=NonEmptyPath())
 @db_option
 @click.option(
     "--meta",
@@ -83,32 +61,11 @@ def run_options(command: Command) -> Command:
     help="For foreign material: trust tier and origin are untrusted; no manifest or "
     "document can raise them.",
 )
-@click.option(
-    "--manifests/--no-manifests",
-    default=None,
-    help="Whether a rolebundle.toml counts.  [default: as in an earlier ingest, else it does]",
-)
 @request_options(IngestRequest, only=["lexical_only"])
 @click.option(
-    "--reader",
-    metavar="NAME",
-    help="The reader of files for which no manifest names one.",
-)
-@click.option(
-    "--separator",
-    metavar="TEXT",
-    help="A line that begins with this text starts a new document.",
-)
-@click.option(
-    "--chunk-size", type=int, help="Target size of a chunk in characters.  [default: 1200]"
-)
-@click.option(
-    "--chunk-overlap", type=int, help="Characters that neighbouring chunks share.  [default: 0]"
-)
-@click.option(
-    "--chunk-maximum",
+    "--chunk-size",
     type=int,
-    help="Largest block that is not split, in characters.  [default: 1800]",
+    help="Target size of a chunk in characters. Half as much again is not split.  [default: 1200]",
 )
 @click.option(
     "--max-size",
@@ -133,9 +90,11 @@ def run_options(command: Command) -> Command:
     help="Whether .gitignore and .ignore count, and dependencies, virtual environments, build "
     "output, lock files and minified code are left out.  [default: yes]",
 )
-@click.option("--scan/--no-scan", default=None, help="Whether documents are scanned.")
-@run_options
-@embed_options
+@click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
+@click.option(
+    "--reread", is_flag=True, help="Read every file again, also those that did not change."
+)
+@click.option("--verbose", "-v", is_flag=True, help="List every file that was skipped.")
 @json_option
 def ingest(
     paths: tuple[Path, ...],
@@ -143,28 +102,18 @@ def ingest(
     meta: tuple[str, ...],
     max_trust: TrustTier | None,
     untrusted: bool,
-    manifests: bool | None,
     fields: dict[str, Any],
-    reader: str | None,
-    separator: str | None,
     chunk_size: int | None,
-    chunk_overlap: int | None,
-    chunk_maximum: int | None,
     max_size: int | None,
     secrets: Literal["mask", "quarantine", "off"] | None,
     patterns: Path | None,
     ignore: bool | None,
-    scan: bool | None,
     workers: int | None,
     reread: bool,
-    optimize: bool,
-    wait: bool,
     verbose: bool,
-    embed_url: str,
-    allow_host: str,
     as_json: bool,
 ) -> None:
-    """Synchronize the corpus with files and folders.
+    """Synchronize the corpus with files and folders, or without PATHS with all that was ingested.
 
     Files whose content did not change are skipped, changed files are read again, and deleted files
     are removed. Metadata comes from front matter, else from the folder's rolebundle.toml, else from
@@ -172,11 +121,12 @@ def ingest(
     source, id, roles, and what it supersedes. There --meta comes before manifests, and manifests
     before documents; the lower level may only declare less.
 
-    The corpus remembers what was ingested and how. `rolebundle update` synchronizes all of it, and
-    `rolebundle roots list` shows it. Later ingests use the options again for this path and
-    everything below it, until you give others: --max-trust authoritative lifts --untrusted, and
-    --meta scope= lifts a scope. `rolebundle status` lists the options that govern, and counts the
-    documents that declare their own authority.
+    The corpus remembers what was ingested and how: `rolebundle ingest` without a path reads all of
+    it again, and `rolebundle corpus roots list` shows it. If a folder is missing then, or is empty,
+    its documents stay, the others are read, and the exit code is 2. Later ingests use the options
+    again for this path and everything below it, until you give others: --max-trust authoritative
+    lifts --untrusted, and --meta scope= lifts a scope. `rolebundle status` lists the options that
+    govern, and counts the documents that declare their own authority.
 
     If a named file cannot be ingested, or a named folder cannot be listed, the exit code is 10, and
     everything else is stored. Files that are skipped inside a folder do not change the exit code.
@@ -186,49 +136,51 @@ def ingest(
     continues.
 
     Each document is scanned for hidden text, instructions to a model and secrets. Documents with
-    severe findings are quarantined; `rolebundle quarantine list` shows them.
+    severe findings are quarantined; `rolebundle corpus quarantine list` shows them.
 
     \b
     rolebundle ingest docs/ notes/todo.txt
     rolebundle ingest export/ --meta source_id=wiki --meta trust_tier=preferred
     rolebundle ingest downloads/ --untrusted
-    rolebundle ingest notes.txt --separator "=== "
+    rolebundle ingest                       everything that was ingested, again
     rolebundle ingest docs/ --json --db team.db
     """
-    chunking = {"size": chunk_size, "overlap": chunk_overlap, "maximum": chunk_maximum}
     options = IngestOptions(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
-        manifests=manifests,
-        reader="separated" if separator and not reader else reader,
-        separator=separator,
-        chunking={name: value for name, value in chunking.items() if value is not None},
+        chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
+        scan=_scan_settings(secrets, patterns),
         workers=workers or os.cpu_count() or 1,
-        scan=_scan_settings(scan, secrets, patterns),
         reread=reread,
-        optimize=optimize,
-        wait=wait,
-        **fields,
+        **(fields if paths else {}),
     )
-    admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
-    with ended_by_sigterm(), progress_bar() as progress:
-        report = admin.ingest(paths, options, progress=progress, on_reading=progress.reading)
+    if not paths and (options.root_options() or options.flags or max_trust):
+        raise click.UsageError("options about documents need a PATH")
+    admin = admin_for(db)
+    with ended_by_sigterm(), progress_bar() as bars:
+        if paths:
+            report = admin.ingest(paths, options, progress=bars, on_reading=bars.reading)
+        else:
+            report = admin.update(options, progress=bars, on_reading=bars.reading, **fields)
     print_report(report, as_json=as_json, verbose=verbose)
-    if not options.lexical_only:
-        complete_index(admin, wait=wait)
+    if not fields.get("lexical_only"):
+        complete_index(admin)
     refuse_problems(report)
+    missing = sum(skipped.code == "root_missing" for skipped in report.skipped)
+    if missing and not paths:
+        raise UsageError(
+            "root_missing",
+            f"{counted(missing, 'root')} missing; what is there was read again",
+            "see the messages above",
+        )
 
 
 def _scan_settings(
-    scan: bool | None,
-    secrets: Literal["mask", "quarantine", "off"] | None,
-    patterns: Path | None,
-) -> ScanSettings | Literal[False] | None:
-    if scan is False:
-        return False
-    if scan is None and secrets is None and patterns is None:
+    secrets: Literal["mask", "quarantine", "off"] | None, patterns: Path | None
+) -> ScanSettings | None:
+    if secrets is None and patterns is None:
         return None
     return ScanSettings(secrets=secrets or "mask", patterns=patterns)
 
@@ -254,7 +206,7 @@ def refuse_problems(report: IngestReport) -> None:
             "embedding_incomplete",
             f"every document was stored, but {counted(report.waiting, 'chunk')} without a vector: "
             f"{report.embedding_problem}",
-            "run `rolebundle embed` when the model is available; until then only words find them",
+            "run `rolebundle corpus embed` when the model is there; only words find them now",
         )
 
 

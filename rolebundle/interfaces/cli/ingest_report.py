@@ -1,4 +1,4 @@
-"""What `ingest` and `update` print: totals, and what was skipped, grouped."""
+"""What `ingest` prints: totals, and what was skipped, grouped."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def _summary(report: IngestReport) -> str:
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
     if not report.documents:
-        lines.append("nothing to search yet; `rolebundle formats` lists what can be read")
+        lines.append("nothing to search yet; `rolebundle corpus formats` lists what can be read")
     if report.optimized:
         lines.append("approximate index: built, so that searches stay fast")
     if report.flagged:
         lines.append(
             f"scan: findings in {counted(report.flagged, 'document')}, "
-            f"{report.quarantined} of them quarantined; see `rolebundle quarantine list --all`"
+            f"{report.quarantined} quarantined; see `rolebundle corpus quarantine list --all`"
         )
     if report.added and not report.trusted:
         lines.append(UNDECLARED_TRUST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
@@ -29,13 +30,11 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES, parse_bundle
     show_default="any free one",
     help="The port of the application.",
 )
-@click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
 def inspect(
     bundle_file: BinaryIO | None,
     html_file: Path | None,
     agent: str | None,
     port: int,
-    no_browser: bool,
     options: EngineOptions,
 ) -> None:
     """Show answers, roles, documents and the corpus in a browser.
@@ -48,7 +47,7 @@ def inspect(
 
     \b
     rolebundle inspect
-    rolebundle inspect --db team.db --agent review-bot --no-browser
+    rolebundle inspect --db team.db --agent review-bot
     rolebundle inspect bundle.json --html answer.html
     """
     if (bundle_file is None) != (html_file is None):
@@ -75,7 +74,7 @@ def inspect(
         app.status(Parameters([]))
         server = InspectServer(app, listener, token)
         click.echo(address)
-        if not no_browser:
+        if sys.stderr.isatty():
             # A browser in the terminal ends before `open` returns, and waits for the server.
             opened = server.address_for_browser()
             Thread(target=webbrowser.open, args=(opened,), daemon=True).start()

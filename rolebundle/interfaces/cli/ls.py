@@ -11,11 +11,11 @@ from rolebundle.contracts.base import writable
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
-    color_option,
     db_option,
     engine_for,
     json_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.layout import columns, cut, terminal_width
 from rolebundle.interfaces.parse import parsed
@@ -33,7 +33,7 @@ _MIN_TITLE = 8
 @db_option
 @request_options(ListRequest, without=["prefix"])
 @json_option
-@color_option
+@with_style
 def ls(
     prefix: str | None, db: str | None, fields: dict[str, Any], as_json: bool, style: Style
 ) -> None:

@@ -10,19 +10,14 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.closed_pipe import outlive_readers
-from rolebundle.interfaces.cli.command_list import COMMANDS, SECTIONS
+from rolebundle.interfaces.cli.command_list import COMMANDS, MOVED
+from rolebundle.interfaces.cli.lazy_group import LazyGroup
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-_GC_THRESHOLD = 20_000
-"""New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
 EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
@@ -56,57 +51,6 @@ _disable_plugins()
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class _LazyGroup(click.Group):
-    """Imports a command's module when the command is called, which keeps the start fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, COMMANDS))
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            # Click only knows the commands that are imported.
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"{error.message}{guess}", ctx) from error
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names with the descriptions of the help, so that no command is imported."""
-        from click.shell_completion import CompletionItem
-
-        items = [
-            CompletionItem(name, help=text)
-            for name, text in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
-        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        # Modules live as long as the process. A search for garbage among them while they load
-        # takes a twentieth of a cold start.
-        gc.disable()
-        command = getattr(import_module(f"rolebundle.interfaces.cli.{name}"), name)
-        gc.freeze()
-        gc.enable()
-        gc.set_threshold(_GC_THRESHOLD)
-        assert isinstance(command, click.Command)
-        return command
-
-
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set and not ctx.resilient_parsing:
         from rolebundle.interfaces.cli.version import version_text
@@ -115,7 +59,12 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    sections=COMMANDS,
+    moved=MOVED,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -130,7 +79,7 @@ def cli() -> None:
     \b
     rolebundle ingest docs/                    read documents into the corpus
     rolebundle retrieve "TASK" --role ROLE     find what that role may use for the task
-    rolebundle demo                            try it on the sample corpus
+    rolebundle overlay demo                    try it on the sample corpus
 
     The corpus is one file: --db, or $ROLEBUNDLE_DB, or a file in your user data folder.
     Exit codes: 0 ok, 1 deadline or failed check, 2 usage, 3 configuration or overlay, 4 denied, 5
@@ -186,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             _print_error(
                 f"error: internal error: {type(error).__name__}: {error} [internal]\n"
-                "  next: run `rolebundle doctor`; if it finds nothing, please report this: "
+                "  next: run `rolebundle corpus doctor`; if it finds nothing, please report this: "
                 "ROLEBUNDLE_DEBUG=1 shows where it happened"
             )
             code = EXIT_INTERNAL

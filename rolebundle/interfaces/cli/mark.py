@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast, get_args
 
 import click
 
 from rolebundle.admin.records import all_marks, put_mark, remove_mark
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
-from rolebundle.errors import UsageError
+from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
@@ -30,7 +30,7 @@ def mark() -> None:
     score. A mark counts as long as the marked text does not change.
 
     \b
-    rolebundle mark wiki/limits.md --state disputed --by Ana --reason "the limit is 40 since May"
+    rolebundle mark wiki/limits.md disputed --by Ana --reason "the limit is 40 since May"
     rolebundle mark list
     rolebundle mark remove wiki/limits.md
     """
@@ -38,21 +38,27 @@ def mark() -> None:
 
 @mark.command("set")
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
-@request_options(MarkRequest, only=["state", "reason", "agent"])
+@click.argument("state", type=click.Choice(get_args(MarkState)))
+@request_options(MarkRequest, only=["reason", "agent"])
 @click.option("--by", metavar="NAME", help="The person or tool that says so.")
 @db_option
 @json_option
 def set_command(
-    target: str, fields: dict[str, Any], by: str | None, db: str | None, as_json: bool
+    target: str,
+    state: str,
+    fields: dict[str, Any],
+    by: str | None,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
 
     With --agent an agent marks, as far as the policy allows it; else the owner does.
 
     \b
-    rolebundle mark set wiki/limits.md --state supervisor_verified --by Ana --reason "I measured it"
+    rolebundle mark set wiki/limits.md supervisor_verified --by Ana --reason "I measured it"
     """
-    request = parsed(MarkRequest, {"id": target, **fields})
+    request = parsed(MarkRequest, {"id": target, "state": state, **fields})
     if request.agent is not None:
         if by is not None:
             raise click.UsageError("--agent and --by name two; give only one of them")
@@ -60,15 +66,11 @@ def set_command(
             record = engine.mark(request)
     elif by is None or not by.strip():
         raise click.UsageError("say who marks it: --by NAME")
-    elif request.state == "unverified":
-        raise UsageError(
-            "bad_request",
-            "state: only an agent removes a mark so",
-            f"rolebundle mark remove {target}",
-        )
     else:
         with admin_for(db) as admin:
-            record = put_mark(admin.workspace, request.id, request.state, by, request.reason)
+            record = put_mark(
+                admin.workspace, request.id, cast(MarkState, state), by, request.reason
+            )
     print_answer(record, [_line(record)], as_json=as_json)
 
 

@@ -11,8 +11,7 @@ from rolebundle.interfaces.cli.indexing import background_indexing
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
-    no_attach_option,
-    server_options,
+    engine_options,
 )
 from rolebundle.interfaces.servers.operations import Operations
 
@@ -20,11 +19,10 @@ DEFAULT_PORT = 7_311
 
 
 @click.command()
-@server_options
+@engine_options
 @click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
-@click.option("--preload", is_flag=True, help="Load the model before the first call.")
 @click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
 @click.option(
     "--port",
@@ -38,17 +36,14 @@ DEFAULT_PORT = 7_311
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
-@no_attach_option
 def mcp(
     options: EngineOptions,
     allow_write: bool,
     agent: str | None,
     approvals: str,
-    preload: bool,
     http: bool,
     port: int | None,
     token_file: Path | None,
-    no_attach: bool,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
@@ -66,10 +61,10 @@ def mcp(
     """
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
-    engine = options.engine(agent=agent, approvals=approvals)
+    engine = options.engine(agent=agent, approvals=approvals, judging=True)
     indexing = background_indexing(engine.workspace.path)
     operations = Operations(engine, allow_write=allow_write, indexing=indexing)
-    if not (http or no_attach):
+    if not http:
         from rolebundle.interfaces.servers.attach import attach
 
         attach(operations, "mcp", options.models())
@@ -86,10 +81,10 @@ def mcp(
             install_hint("mcp"),
         ) from None
     if not http:
-        serve(operations, preload=preload)
+        serve(operations)
         return
     from rolebundle.interfaces.servers.loopback import default_token_file, listen
 
     token_file = token_file or default_token_file(engine.workspace.path, agent)
     with listen(DEFAULT_PORT if port is None else port) as listener:
-        serve_http(operations, listener, token_file, preload=preload)
+        serve_http(operations, listener, token_file)

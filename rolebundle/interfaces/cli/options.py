@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from rolebundle.contracts.base import Contract
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.names import file_names, role_names
-from rolebundle.interfaces.style import ColorChoice, Style, has_color
+from rolebundle.interfaces.style import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rolebundle.workspace import Models
 
 Command = Callable[..., Any]
-RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
-RERANK_URL_ENVIRONMENT = "ROLEBUNDLE_RERANK_URL"
 
 _FLAGS = {"approval": "--approved-by", "chunk_ids": "--chunk"}
 _METAVARS = {
@@ -40,12 +38,13 @@ _METAVARS = {
     "as_of": "TIME",
     "now": "TIME",
     "where": "KEY=VALUE[,…]",
-    "seen": "ID",
     "chunk_ids": "ID",
     "source": "LOCATOR|URL",
     "scope": "SCOPE",
 }
-_HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
+_ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
+"""Fields that a person does not type; a `--request` may have them."""
+_HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
 
 
 def request_options(
@@ -62,7 +61,7 @@ def request_options(
         without: fields that get none.
     """
     names = [name for name in contract.model_fields if name in (only or contract.model_fields)]
-    names = [name for name in names if name not in without]
+    names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -219,17 +218,14 @@ def _check_page_path(
     return path
 
 
-def color_option(command: Command) -> Command:
-    """``--color auto|always|never``, given to the command as ``style``."""
-    return click.option(
-        "--color",
-        "style",
-        type=click.Choice(get_args(ColorChoice)),
-        default="auto",
-        show_default=True,
-        callback=lambda _context, _option, choice: Style(color=has_color(choice, sys.stdout)),
-        help="Colours. auto: on a terminal, unless $NO_COLOR is set or $TERM is dumb.",
-    )(command)
+def with_style(command: Command) -> Command:
+    """The colours of standard output, given to the command as ``style``."""
+
+    @wraps(command)
+    def styled(*arguments: Any, **values: Any) -> Any:
+        return command(*arguments, style=Style(color=has_color(sys.stdout)), **values)
+
+    return styled
 
 
 def overlay_option(command: Command) -> Command:
@@ -255,61 +251,12 @@ def overlay_dir_option(command: Command) -> Command:
     )(command)
 
 
-def embed_options(command: Command) -> Command:
-    """``--embed-url URL`` and ``--allow-host HOST``."""
-    return click.option(
-        "--embed-url",
-        metavar="URL",
-        default="",
-        envvar="ROLEBUNDLE_EMBED_URL",
-        callback=_check_url,
-        help="The address of the model's server.  [env: ROLEBUNDLE_EMBED_URL]",
-    )(allow_host_option(command))
-
-
-def allow_host_option(command: Command) -> Command:
-    """``--allow-host HOST``."""
-    return click.option(
-        "--allow-host",
-        metavar="HOST",
-        default="",
-        envvar="ROLEBUNDLE_EMBED_ALLOW_HOST",
-        help="Allow a model's server on this other machine.  [env: ROLEBUNDLE_EMBED_ALLOW_HOST]",
-    )(command)
-
-
-def judge_options(command: Command) -> Command:
-    """``--judge PROVIDER:MODEL`` and ``--judge-url URL``."""
-    judge = click.option(
-        "--judge",
-        metavar="PROVIDER:MODEL",
-        default="",
-        envvar="ROLEBUNDLE_JUDGE",
-        help="Ask this chat model, ollama:MODEL or openai:MODEL, whether passages support the "
-        "sentences that `verify` calls covered. It counts with `--require judge`.  [env: "
-        "ROLEBUNDLE_JUDGE]",
-    )
-    url = click.option(
-        "--judge-url",
-        metavar="URL",
-        default="",
-        envvar="ROLEBUNDLE_JUDGE_URL",
-        callback=_check_url,
-        help="The address of the judge's server.  [env: ROLEBUNDLE_JUDGE_URL]",
-    )
-    return judge(url(command))
-
-
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """The options that say which corpus an engine reads, and with which overlays and models."""
 
     db: str | None
-    overlay_dirs: tuple[Path, ...]
-    embed_url: str
-    allow_host: str
-    judge: str = ""
-    judge_url: str = ""
+    overlay_dirs: tuple[Path, ...] = ()
 
     def engine(
         self,
@@ -317,39 +264,36 @@ class EngineOptions:
         agent: str | None = None,
         approvals: str = "request",
         in_working_folder: bool = False,
+        judging: bool = False,
         models: Models | None = None,
     ) -> Engine:
         """The engine for these options.
 
         With ``in_working_folder``, relative paths in references begin in the working folder, too.
+        With ``judging``, the engine has the judge of the environment.
         Engines in several threads may share ``models``.
         """
         path = corpus_path(self.db)
         return Engine(
-            Workspace(path, embed_url=self.embed_url, allow_host=self.allow_host, models=models),
+            workspace_for(path, models),
             overlay_folders(self.overlay_dirs, path),
             agent=agent,
-            rerank=rerank_setting(),
-            rerank_url=rerank_url_setting(),
+            rerank=setting("RERANK"),
+            rerank_url=url_setting("RERANK_URL"),
             approvals=Approvals.parse(approvals),
-            judge=self._judge() if self.judge else None,
+            judge=_judge() if judging else None,
             folder=str(Path.cwd()) if in_working_folder else None,
         )
-
-    def _judge(self) -> Judge:
-        from rolebundle.verification.draft.judge import Judge
-
-        return Judge(self.judge, self.judge_url, self.allow_host)
 
     def models(self) -> dict[str, str]:
         """The options about models that two servers of one corpus must have in common."""
         return {
-            "embed_url": self.embed_url,
-            "allow_host": self.allow_host,
-            "judge": self.judge,
-            "judge_url": self.judge_url,
-            "rerank": rerank_setting(),
-            "rerank_url": rerank_url_setting(),
+            "embed_url": url_setting("EMBED_URL"),
+            "allow_host": setting("EMBED_ALLOW_HOST"),
+            "judge": setting("JUDGE"),
+            "judge_url": url_setting("JUDGE_URL"),
+            "rerank": setting("RERANK"),
+            "rerank_url": url_setting("RERANK_URL"),
         }
 
 
@@ -365,25 +309,8 @@ def _as_engine_options(command: Command, names: Sequence[str]) -> Command:
 
 
 def engine_options(command: Command) -> Command:
-    """``--db``, ``--overlay-dir`` and the embedding options, given as ``options``."""
-    names = ("db", "overlay_dirs", "embed_url", "allow_host")
-    return db_option(overlay_dir_option(embed_options(_as_engine_options(command, names))))
-
-
-def server_options(command: Command) -> Command:
-    """Those of :func:`engine_options` and :func:`judge_options`, given as ``options``."""
-    names = ("db", "overlay_dirs", "embed_url", "allow_host", "judge", "judge_url")
-    decorated = judge_options(_as_engine_options(command, names))
-    return db_option(overlay_dir_option(embed_options(decorated)))
-
-
-def no_attach_option(command: Command) -> Command:
-    """``--no-attach``."""
-    return click.option(
-        "--no-attach",
-        is_flag=True,
-        help="Answer in this process, even if a server with --socket runs for the corpus.",
-    )(command)
+    """``--db`` and ``--overlay-dir``, given as ``options``."""
+    return db_option(overlay_dir_option(_as_engine_options(command, ("db", "overlay_dirs"))))
 
 
 def approvals_option(default: str | None) -> Callable[[Command], Command]:
@@ -398,7 +325,18 @@ def approvals_option(default: str | None) -> Callable[[Command], Command]:
     )
 
 
-def _check_url(_context: click.Context, _option: click.Parameter, url: str) -> str:
+def setting(name: str) -> str:
+    """A setting of a model, ``$ROLEBUNDLE_{name}``; empty for none."""
+    return os.environ.get(f"ROLEBUNDLE_{name}", "").strip()
+
+
+def url_setting(name: str) -> str:
+    """A setting that is the address of a model's server.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    url = setting(name)
     if url:
         # Delayed: most commands name no server.
         from rolebundle.embedding.model_server import parse_url
@@ -407,36 +345,31 @@ def _check_url(_context: click.Context, _option: click.Parameter, url: str) -> s
     return url
 
 
-def rerank_setting() -> str:
-    """``$ROLEBUNDLE_RERANK``: the rerank model of requests that name none. Empty for none."""
-    return os.environ.get(RERANK_ENVIRONMENT, "").strip()
+def _judge() -> Judge | None:
+    """``$ROLEBUNDLE_JUDGE``: the chat model that `verify` asks."""
+    if not setting("JUDGE"):
+        return None
+    from rolebundle.verification.draft.judge import Judge
+
+    return Judge(setting("JUDGE"), url_setting("JUDGE_URL"), setting("EMBED_ALLOW_HOST"))
 
 
-def rerank_url_setting() -> str:
-    """``$ROLEBUNDLE_RERANK_URL``: the address of the rerank model's server.
-
-    Raises:
-        UsageError: ``bad_url``.
-    """
-    url = os.environ.get(RERANK_URL_ENVIRONMENT, "").strip()
-    if url:
-        from rolebundle.embedding.model_server import parse_url
-
-        parse_url(url)
-    return url
+def workspace_for(path: Path, models: Models | None = None) -> Workspace:
+    """The workspace of a corpus with the embedding server of the environment."""
+    url, host = url_setting("EMBED_URL"), setting("EMBED_ALLOW_HOST")
+    return Workspace(path, embed_url=url, allow_host=host, models=models)
 
 
 def engine_for(
     db: str | None, overlay_dirs: tuple[Path, ...] = (), *, in_working_folder: bool = False
 ) -> Engine:
     """The engine of a command that has no options about models."""
-    options = EngineOptions(db, overlay_dirs, embed_url="", allow_host="")
-    return options.engine(in_working_folder=in_working_folder)
+    return EngineOptions(db, overlay_dirs).engine(in_working_folder=in_working_folder)
 
 
-def admin_for(db: str | None, *, embed_url: str = "", allow_host: str = "") -> Admin:
+def admin_for(db: str | None) -> Admin:
     """The admin for a command's options."""
     # A one-shot `retrieve` must not load the readers of an ingest.
     from rolebundle.admin import Admin
 
-    return Admin(Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host))
+    return Admin(workspace_for(corpus_path(db)))

@@ -19,6 +19,7 @@ from rolebundle.contracts.roles import (
     OverlayList,
 )
 from rolebundle.errors import OverlayError, UsageError
+from rolebundle.interfaces.cli.lazy_group import LazyGroup
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.cli.overlay_new import new_command
@@ -44,7 +45,9 @@ from rolebundle.text.counts import counted, first_of
 _MAX_NAMES = 20
 
 
-@click.group()
+@click.group(
+    cls=LazyGroup, sections={"Commands": {"demo": "Show what three roles get from a sample corpus"}}
+)
 def overlay() -> None:
     """List, check, try and write overlays, which say how roles retrieve.
 

@@ -21,7 +21,9 @@ from rolebundle.storage.location import corpus_path
 @click.command("new")
 @click.argument("role", metavar="ROLE")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
-@click.option("--output", metavar="FILE", type=NonEmptyPath(), help="Write this file instead.")
+@click.option(
+    "--file", "output", metavar="FILE", type=NonEmptyPath(), help="Write this one instead."
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @overlay_dir_option
 @db_option
@@ -44,7 +46,7 @@ def new_command(
     \b
     rolebundle overlay new release-manager
     rolebundle overlay new release-manager --from technical-writer
-    rolebundle overlay new release-manager --output release-manager.json
+    rolebundle overlay new release-manager --file release-manager.json
     """
     from rolebundle.authoring.drafting import Target, new_overlay
 

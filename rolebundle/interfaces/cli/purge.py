@@ -1,4 +1,4 @@
-"""`rolebundle purge`: erase documents from the corpus, and every byte of them from its files."""
+"""`rolebundle corpus purge`: erase documents, and every byte of them from the files."""
 
 from __future__ import annotations
 
@@ -32,34 +32,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|SOURCE]...")
+@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|GLOB|SOURCE]...")
 @db_option
-@click.option(
-    "--matching", default="", metavar="GLOB", help="Purge documents whose path or id matches."
-)
 @click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
-@click.option("--finish", "finishing", is_flag=True, help="Complete a pending purge.")
 @click.option(
     "--backups",
     is_flag=True,
-    help="Also delete the backups that migrations made. Without names, also complete a pending "
-    "purge.",
+    help="Also delete the backups that migrations made.",
 )
 @json_option
 def purge(
     names: tuple[str, ...],
     db: str | None,
-    matching: str,
     as_sources: bool,
     decisions: tuple[str, ...],
     dry_run: bool,
     yes: bool,
-    finishing: bool,
     backups: bool,
     as_json: bool,
 ) -> None:
@@ -68,11 +61,11 @@ def purge(
     Text, words, titles, paths, ids and vectors are erased. Remembered facts that cite one of the
     documents are erased, too. The whole file is rewritten, which needs disk space for two more
     copies. The receipt records that something was erased, but not what. If another process is still
-    reading the old data, the purge is pending (exit code 5). `--finish` or the next ingest
-    completes it.
+    reading the old data, the purge is pending (exit code 5). A purge without names or the next
+    ingest completes it.
 
-    A document is named by its id, by the path of its file, here or in the corpus, or by a chunk id
-    or path:start-end: the whole document is erased.
+    A document is named by its id, by the path of its file, here or in the corpus, by a chunk id or
+    path:start-end, or by a glob of paths or ids: the whole document is erased.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -84,20 +77,13 @@ def purge(
     that text stays. Freed blocks of the disk are not overwritten.
 
     \b
-    rolebundle purge hr/reviews-2025.md --dry-run
-    rolebundle purge old-wiki --source --yes
-    rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
-    rolebundle purge --finish
+    rolebundle corpus purge hr/reviews-2025.md --dry-run
+    rolebundle corpus purge old-wiki --source --yes
+    rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
+    rolebundle corpus purge
     """
-    selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
-    chosen = bool(names or matching or decisions)
-    if chosen and finishing:
-        raise click.UsageError("--finish takes no names and no --matching")
-    if not (chosen or finishing or backups):
-        raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, --decision ID, --finish or "
-            "--backups"
-        )
+    selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
+    chosen = bool(names or decisions)
     with admin_for(db) as admin:
         if dry_run:
             plan = plan_of(admin.workspace, selection) if chosen else None
@@ -119,7 +105,7 @@ def purge(
             backups=[str(backup) for backup in backups_of(admin.workspace.path)],
             backups_deleted=deleted,
         )
-    _report(result, finishing, as_json)
+    _report(result, not (chosen or backups), as_json)
     _refuse_pending(receipts, admin.workspace.path)
 
 
@@ -301,6 +287,4 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
         kind = CorpusBusy
         problem = f"{unfindable} corpus, because another process is reading or writing it"
         step = "end that process or wait for it"
-    raise kind(
-        "purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle purge --finish`"
-    )
+    raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")

@@ -1,4 +1,4 @@
-"""`rolebundle quarantine list | show | release | drop`: documents with severe findings."""
+"""`rolebundle corpus quarantine list | show | release | drop`: documents with severe findings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def quarantine() -> None:
     findings is stored, but no agent gets it until a person releases it.
 
     \b
-    rolebundle quarantine list
-    rolebundle quarantine show wiki/notes.md
-    rolebundle quarantine release wiki/notes.md
+    rolebundle corpus quarantine list
+    rolebundle corpus quarantine show wiki/notes.md
+    rolebundle corpus quarantine release wiki/notes.md
     """
 
 
@@ -37,8 +37,8 @@ def list_command(include_all: bool, db: str | None, as_json: bool) -> None:
     """List the quarantined documents, with the kinds of findings.
 
     \b
-    rolebundle quarantine list
-    rolebundle quarantine list --all --json
+    rolebundle corpus quarantine list
+    rolebundle corpus quarantine list --all --json
     """
     with admin_for(db) as admin:
         documents = flagged_documents(
@@ -60,8 +60,8 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
     Offsets count the characters of the document as it was read: title, empty line, text.
 
     \b
-    rolebundle quarantine show wiki/notes.md
-    rolebundle quarantine show wiki/notes.md --json
+    rolebundle corpus quarantine show wiki/notes.md
+    rolebundle corpus quarantine show wiki/notes.md --json
     """
     with admin_for(db) as admin:
         flagged = flagged_document(admin.workspace.answering_corpus, document)
@@ -83,7 +83,7 @@ def release_command(document: str, db: str | None) -> None:
     """Release a document. It may be quarantined again when its text changes.
 
     \b
-    rolebundle quarantine release wiki/notes.md
+    rolebundle corpus quarantine release wiki/notes.md
     """
     with admin_for(db) as admin:
         release_document(admin.workspace, document)
@@ -97,7 +97,7 @@ def drop_command(document: str, db: str | None) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.
 
     \b
-    rolebundle quarantine drop wiki/notes.md
+    rolebundle corpus quarantine drop wiki/notes.md
     """
     with admin_for(db) as admin:
         drop_document(admin.workspace, document)

@@ -141,7 +141,7 @@ def promote_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
 @db_option
 @json_option
 def forget_command(fact: str, by: str, db: str | None, as_json: bool) -> None:
-    """Remove a fact from all answers. `rolebundle purge ID` also erases its bytes.
+    """Remove a fact from all answers. `rolebundle corpus purge ID` also erases its bytes.
 
     \b
     rolebundle remember forget remembered/fact-0c1… --by Ana

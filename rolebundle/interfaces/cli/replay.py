@@ -39,7 +39,6 @@ _WHEREABOUTS = {
 @click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
 @engine_options
 @overlay_option
-@click.option("--exit-code", is_flag=True, help="Exit with code 1 if the answer is different.")
 @request_options(RetrievalRequest, only=["agent"])
 @json_option
 @click.pass_context
@@ -48,18 +47,18 @@ def replay(
     bundle_file: BinaryIO,
     overlay_file: Path | None,
     options: EngineOptions,
-    exit_code: bool,
     fields: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Repeat the request of a BUNDLE, and report what has changed since.
 
-    Task, role, limits and time are those of the bundle. -: standard input.
+    Task, role, limits and time are those of the bundle. -: standard input. The exit code is 1 if
+    the answer is different.
 
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle replay bundle.json
-    rolebundle replay bundle.json --exit-code --json
+    rolebundle replay bundle.json --json
     """
     bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
     with options.engine(**fields) as engine:
@@ -70,7 +69,7 @@ def replay(
     else:
         for line in _lines(replayed):
             click.echo(line)
-    if exit_code and not replayed.same:
+    if not replayed.same:
         ctx.exit(1)
 
 

@@ -132,7 +132,7 @@ def publish(
         return
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
-        click.echo(f"{warning} (`rolebundle status`, `rolebundle scopes show`)", err=True)
+        click.echo(f"{warning} (`rolebundle status`, `rolebundle policy show`)", err=True)
     if report.former_key_id not in ("", report.key_id):
         click.echo("warning: it has another key, whose public key its readers need", err=True)
     if report.history is not None:

@@ -1,4 +1,4 @@
-"""`rolebundle restore`: put a verified backup in the place of the corpus."""
+"""`rolebundle corpus restore`: put a verified backup in the place of the corpus."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def restore(
     process has the corpus open for writing, nothing is done (exit code 5).
 
     \b
-    rolebundle restore /media/disk/team.db
-    rolebundle restore /media/disk/team.db --yes
+    rolebundle corpus restore /media/disk/team.db
+    rolebundle corpus restore /media/disk/team.db --yes
     """
     with admin_for(db) as admin:
         folders = overlay_folders(overlay_dirs, admin.workspace.path)

@@ -13,12 +13,12 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
-    color_option,
     engine_options,
     html_option,
     overlay_option,
     request_file_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
@@ -41,7 +41,7 @@ from rolebundle.storage.indexes.vector_index import all_indexes
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
-@color_option
+@with_style
 @html_option
 @request_options(RetrievalRequest, without=["task"])
 @overlay_option

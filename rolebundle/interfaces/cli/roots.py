@@ -1,4 +1,4 @@
-"""`rolebundle roots list | move | remove`: the folders and files that were ingested."""
+"""`rolebundle corpus roots list | move | remove`: the folders and files that were ingested."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def roots() -> None:
     """List, move and remove the folders and files that were ingested.
 
     \b
-    rolebundle roots list
-    rolebundle roots move notes /media/disk/notes
-    rolebundle roots remove old-project --yes
+    rolebundle corpus roots list
+    rolebundle corpus roots move notes /media/disk/notes
+    rolebundle corpus roots remove old-project --yes
     """
 
 
@@ -38,8 +38,8 @@ def list_command(db: str | None, as_json: bool) -> None:
     """List the roots with path, source, number of documents and time of the last change.
 
     \b
-    rolebundle roots list
-    rolebundle roots list --json
+    rolebundle corpus roots list
+    rolebundle corpus roots list --json
     """
     with admin_for(db) as admin:
         known = load(admin.workspace.corpus)
@@ -74,12 +74,12 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
     old one is missing and most files are unchanged.
 
     \b
-    rolebundle roots move notes /media/disk/notes
+    rolebundle corpus roots move notes /media/disk/notes
     """
     with admin_for(db) as admin:
         change = move_root(admin.workspace, old, new)
     moved = counted(change.documents, "document")
-    line = f"{change.location}: {moved} moved; run `rolebundle update`"
+    line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
     print_answer(change, [line], as_json=as_json)
 
 
@@ -91,11 +91,11 @@ def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
 def remove_command(path: Path, yes: bool, db: str | None, as_json: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
 
-    `rolebundle purge` also erases every byte of the documents.
+    `rolebundle corpus purge` also erases every byte of the documents.
 
     \b
-    rolebundle roots remove old-project
-    rolebundle roots remove old-project --yes
+    rolebundle corpus roots remove old-project
+    rolebundle corpus roots remove old-project --yes
     """
     with admin_for(db) as admin:
         change = remove_root(admin.workspace, path, confirmed=yes)

@@ -10,19 +10,17 @@ from rolebundle.interfaces.cli.indexing import background_indexing
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
     approvals_option,
-    no_attach_option,
-    server_options,
+    engine_options,
 )
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.workspace import Models
 
 
 @click.command()
-@server_options
+@engine_options
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
-@click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.option(
     "--socket",
     metavar="[PATH]",
@@ -31,7 +29,6 @@ from rolebundle.workspace import Models
     help="Serve several hosts at a Unix domain socket, until a signal. Default: a path for each "
     "corpus, which `serve` and `mcp` find.",
 )
-@no_attach_option
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -39,9 +36,7 @@ def serve(
     allow_write: bool,
     agent: str | None,
     approvals: str,
-    preload: bool,
     socket: str | None,
-    no_attach: bool,
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
@@ -63,22 +58,23 @@ def serve(
     from rolebundle.interfaces.servers.operations import Operations
 
     models: Models = {}
-    first = options.engine(agent=agent, approvals=approvals, models=models)
+    first = options.engine(agent=agent, approvals=approvals, judging=True, models=models)
     indexing = background_indexing(first.workspace.path)
     own = Operations(first, allow_write=allow_write, indexing=indexing)
     settings = options.models()
     if socket is None:
-        if not no_attach:
-            attach(own, "serve", settings)
+        attach(own, "serve", settings)
         indexing.start()
         from rolebundle.interfaces.servers.serve import serve as run
 
-        ctx.exit(run(own, take_over(), preload=preload))
+        ctx.exit(run(own, take_over()))
     from rolebundle.interfaces.servers.local_socket import socket_paths
     from rolebundle.interfaces.servers.shared_server import Sharing, serve_shared
 
     def operations_for(hello: Hello) -> Operations:
-        client = options.engine(agent=hello.agent, approvals=hello.approvals, models=models)
+        client = options.engine(
+            agent=hello.agent, approvals=hello.approvals, judging=True, models=models
+        )
         client.overlay_folders = tuple(map(Path, hello.overlay_folders))
         return Operations(client, allow_write=hello.allow_write, indexing=indexing)
 

@@ -23,10 +23,10 @@ from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest_report import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import (
     admin_for,
-    color_option,
     db_option,
     json_option,
     overlay_dir_option,
+    with_style,
 )
 from rolebundle.interfaces.cli.output import duration
 from rolebundle.interfaces.layout import folded, harmless, terminal_width
@@ -44,14 +44,12 @@ _UNLIMITED = 100_000
 @db_option
 @overlay_dir_option
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@click.option("--repair", is_flag=True, hidden=True)
 @json_option
-@color_option
+@with_style
 def status(
     db: str | None,
     overlay_dirs: tuple[Path, ...],
     check: bool,
-    repair: bool,
     as_json: bool,
     style: Style,
 ) -> None:
@@ -65,8 +63,6 @@ def status(
     """
     from rolebundle.status import advised_status, checked_status
 
-    if repair:
-        raise click.UsageError("`rolebundle doctor --repair` repairs a corpus")
     problem = ""
     folders: tuple[Path, ...] = ()
     try:
@@ -91,7 +87,7 @@ def status(
         raise CorpusCorrupt(
             "check_failed",
             f"{status.location}: the check found {codes}",
-            "run `rolebundle doctor --repair`, or `rolebundle restore BACKUP`",
+            "run `rolebundle corpus doctor --repair`, or `rolebundle corpus restore BACKUP`",
         )
 
 
@@ -156,9 +152,9 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
                 f"related ones up to {embedding.related_cosine:.2f}"
             )
         if embedding.fast_doubt:
-            yield f"  ! exact search: {embedding.fast_doubt}; run `rolebundle embed --optimize`"
+            yield f"  ! exact search: {embedding.fast_doubt}; `rolebundle corpus embed --optimize`"
     if status.fast_index_would_pay:
-        yield "  an approximate index would make searches faster: run `rolebundle embed --optimize`"
+        yield "  an approximate index makes searches faster: `rolebundle corpus embed --optimize`"
     for offer in status.better_models:
         yield (
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "

@@ -21,10 +21,8 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
-    allow_host_option,
     db_option,
     json_option,
-    judge_options,
     overlay_dir_option,
     overlay_option,
     request_options,
@@ -56,8 +54,6 @@ _LOCATOR_CHARS = 1_000
 @request_options(VerifyRequest, without=["draft", "bundle"])
 @overlay_option
 @overlay_dir_option
-@judge_options
-@allow_host_option
 @json_option
 @click.pass_context
 def verify(
@@ -68,9 +64,6 @@ def verify(
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
-    judge: str,
-    judge_url: str,
-    allow_host: str,
     as_json: bool,
 ) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
@@ -89,8 +82,8 @@ def verify(
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
     bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **fields})
-    options = EngineOptions(db, overlay_dirs, "", allow_host, judge, judge_url)
-    with options.engine() as engine:
+    options = EngineOptions(db, overlay_dirs)
+    with options.engine(judging=True) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.verify(request, overlay)
     if as_json:

@@ -13,12 +13,12 @@ from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
     EngineOptions,
-    color_option,
     engine_options,
     html_option,
     json_option,
     overlay_option,
     request_options,
+    with_style,
 )
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -46,7 +46,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
 )
 @overlay_option
-@color_option
+@with_style
 def why(
     reference: str,
     task: str,

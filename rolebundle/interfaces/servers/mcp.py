@@ -94,12 +94,11 @@ _SECONDS_TO_END = 1.0
 _POLL_SECONDS = 0.02
 
 
-def serve(operations: Operations, *, preload: bool = False) -> None:
+def serve(operations: Operations) -> None:
     """Serve MCP until the input ends, nobody reads the output, or a signal asks to end.
 
     Args:
         operations: the methods, over an engine that is this server's alone.
-        preload: open the corpus and load the model before the first call needs them.
     """
     signals: list[int] = []
 
@@ -108,7 +107,7 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         # server or for a client that does not read. Nothing is lost: only answers are written.
         os._exit(end_code(signals, is_finished=session.is_finished))
 
-    session = Session(operations, take_over(), preload=preload, give_up=exit_now)
+    session = Session(operations, take_over(), give_up=exit_now)
     on_end(signals, session.stop)
     session.run()
     if signals or not (session.is_finished and session.has_ended):
@@ -121,7 +120,6 @@ class Session(ClientSession):
     Args:
         operations: the methods, over an engine that is this session's alone.
         channel: where requests come from and answers go.
-        preload: open the corpus and load the model before the first call needs them.
         give_up: called from another thread if the last answers cannot be written.
     """
 
@@ -130,13 +128,11 @@ class Session(ClientSession):
         operations: Operations,
         channel: Channel,
         *,
-        preload: bool = False,
         give_up: Callable[[], None],
     ) -> None:
         stopper = ReadStopper()
         super().__init__(Worker(operations), stopper)
         self._channel = channel
-        self._preload = preload
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
         self._outstanding = Outstanding()
@@ -144,7 +140,7 @@ class Session(ClientSession):
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
-        self._worker.start(preload=self._preload)
+        self._worker.start()
         lines = LineReader(self._channel, MAX_LINE_BYTES, self._stopper)
         incoming = _Incoming(lines, self._outstanding, self._outgoing.write_line, self._finish)
         asyncio.run(_serve(self._worker, incoming, self._outgoing))
@@ -170,9 +166,7 @@ async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> No
         await server.run(reads, writes, server.create_initialization_options())
 
 
-def serve_http(
-    operations: Operations, listener: socket.socket, token_file: Path, *, preload: bool
-) -> None:
+def serve_http(operations: Operations, listener: socket.socket, token_file: Path) -> None:
     """Serve MCP over HTTP to several clients at once, until a signal asks to end.
 
     Its address and the path of the token's file are written to standard error.
@@ -181,7 +175,6 @@ def serve_http(
         operations: the methods, over an engine that is this server's alone.
         listener: listens on an address of this machine.
         token_file: the token that every request must have; created if it is missing.
-        preload: open the corpus and load the model before the first call needs them.
 
     Raises:
         ConfigurationError: the token cannot be used.
@@ -209,7 +202,7 @@ def serve_http(
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
-    worker.start(preload=preload)
+    worker.start(preload=True)
     sys.stderr.write(
         f"serving MCP at http://{guard.hosts[0]}{HTTP_PATH}; its bearer token is in {token_file}\n"
     )

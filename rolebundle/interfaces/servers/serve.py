@@ -96,14 +96,12 @@ class Server(ClientSession):
     Args:
         operations: the methods, over an engine that is this server's alone.
         channel: where requests come from and answers go.
-        preload: load the model before the first request needs it.
     """
 
-    def __init__(self, operations: Operations, channel: Channel, *, preload: bool = False) -> None:
+    def __init__(self, operations: Operations, channel: Channel) -> None:
         stopper = ReadStopper()
         super().__init__(Worker(operations, stopper.stop), stopper)
         self._operations = operations
-        self._preload = preload
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
         self._is_cut_off = False
@@ -113,7 +111,7 @@ class Server(ClientSession):
 
         Every request that was accepted is answered, unless nobody reads the answers.
         """
-        self._worker.start(preload=self._preload)
+        self._worker.start()
         for line in self._reader:
             if self._is_cut_off or not self._handle_line(line):
                 break
@@ -233,18 +231,17 @@ class Server(ClientSession):
         return report
 
 
-def serve(operations: Operations, channel: Channel, *, preload: bool = False) -> int:
+def serve(operations: Operations, channel: Channel) -> int:
     """Serve until the client is gone or a signal asks to end. Return the exit code.
 
     Args:
         operations: the methods, over an engine that is this server's alone.
         channel: where requests come from and answers go; see :func:`stdio.take_over`.
-        preload: load the model before the first request needs it.
 
     Returns:
         0 if every accepted request was finished, 130 after SIGINT, and 1 otherwise.
     """
-    server = Server(operations, channel, preload=preload)
+    server = Server(operations, channel)
     signals: list[int] = []
 
     def end() -> None:

@@ -338,7 +338,7 @@ def _why_no_documents(request: ResolvedRequest) -> str:
     if request.quarantined:
         return (
             f"{counted(request.quarantined, 'document')} in quarantine and no other: "
-            "see `rolebundle quarantine list`"
+            "see `rolebundle corpus quarantine list`"
         )
     return "the corpus is empty: run `rolebundle ingest PATH`"
 
@@ -349,7 +349,7 @@ def _why_incomplete(rejected: Sequence[RejectedCandidate], retrieval: Retrieval)
     if not semantic.degraded:
         problem = (
             f"{semantic.waiting} of {counted(retrieval.corpus.chunks, 'chunk')} without a vector; "
-            "run `rolebundle embed`"
+            "run `rolebundle corpus embed`"
         )
     return f"the search was incomplete ({_counts(rejected)}); {problem}"
 

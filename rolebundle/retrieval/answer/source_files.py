@@ -162,7 +162,7 @@ def source_warnings(
     message = f"since the ingest: {'; '.join(found)}"
     code: WarningCode = "SOURCE_UNCHECKED"
     if paths.keys() & {"changed", "gone"}:
-        code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle update`"
+        code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
     return [BundleWarning.model_construct(code=code, message=message)]
 
 

@@ -226,13 +226,13 @@ def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay |
 def _chunks_without_vector(semantic: SemanticReport) -> str:
     if not semantic.waiting:
         return ""
-    return f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle embed`"
+    return f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle corpus embed`"
 
 
 def _unused_approximate_index(semantic: SemanticReport) -> str:
     if not semantic.doubt:
         return ""
-    return f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`"
+    return f"exact search answers: {semantic.doubt}; run `rolebundle corpus embed --optimize`"
 
 
 def _words_missing(retrieval: Retrieval) -> str:

@@ -93,10 +93,10 @@ def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -
     """
     if compartment.quarantined:
         note = "the scan put it into quarantine, where no agent sees it"
-        yield Hidden(rule="quarantine", note=note, next="`rolebundle quarantine list`")
+        yield Hidden(rule="quarantine", note=note, next="`rolebundle corpus quarantine list`")
     if rule is None:
         return
-    change = f"the rule of {agent} in the policy, then `rolebundle scopes set`"
+    change = f"the rule of {agent} in the policy, then `rolebundle policy set`"
     if rule.scopes and compartment.scope not in rule.scopes:
         note = f"its scope is {compartment.scope}, and the agent has {', '.join(rule.scopes)}"
         yield Hidden(rule="scope", note=note, next=f"scopes: {change}")
@@ -115,7 +115,7 @@ def rule_of(corpus: Corpus, agent: str) -> tuple[AgentRule | None, Hidden | None
         return (rule_for(policy, agent) if policy else None), None
     except AccessDenied:
         note = f"the policy has no rule that lets {agent} see anything, or cannot be relied upon"
-        return None, Hidden(rule="agent", note=note, next="`rolebundle scopes show`")
+        return None, Hidden(rule="agent", note=note, next="`rolebundle policy show`")
 
 
 def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str, int]:

@@ -231,7 +231,9 @@ def _neighbours(
         return Neighbours("", problem="the document has no passage")
     neighbours = Neighbours(passage.chunk_id)
     if index is None:
-        return neighbours._replace(problem="there is no embedding index; run `rolebundle embed`")
+        return neighbours._replace(
+            problem="there is no embedding index; run `rolebundle corpus embed`"
+        )
     model = f"{index.identity.model.provider}:{index.identity.model.model}"
     neighbours = neighbours._replace(model=model, noise=index.noise)
     vector = vector_index.vectors_of(corpus, index, [passage.rowid]).get(passage.rowid)
@@ -242,7 +244,9 @@ def _neighbours(
         # The document's own passages are among the nearest.
         hits = vector_search.search(corpus, index, vector, limit + len(own))
     except CorpusCorrupt:
-        return neighbours._replace(problem="the vectors are damaged; run `rolebundle doctor`")
+        return neighbours._replace(
+            problem="the vectors are damaged; run `rolebundle corpus doctor`"
+        )
     cosines = {rowid: cosine for rowid, cosine in hits if rowid not in own}
     passages = passages_by_rowid(corpus, [*cosines][:limit])
     verify_passages(corpus, [*passages])

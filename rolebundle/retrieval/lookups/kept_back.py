@@ -17,7 +17,7 @@ from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.text.references import may_be_stored, named_document
 
 MAX_NAMED = 5
-"""So many documents are named; `rolebundle quarantine list` has all."""
+"""So many documents are named; `rolebundle corpus quarantine list` has all."""
 _MAX_PASSAGES = 50
 
 
@@ -65,5 +65,5 @@ def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
     return UsageError(
         "quarantined",
         f"{reference}: quarantined: {', '.join(_kinds(document))}",
-        f"rolebundle quarantine show {quote(document.document_id)}",
+        f"rolebundle corpus quarantine show {quote(document.document_id)}",
     )

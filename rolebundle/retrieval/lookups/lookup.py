@@ -205,7 +205,7 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
             raise UsageError(
                 "no_text",
                 f"{reference}: the document has no text",
-                "if its file has text, ingest it again, or run `rolebundle doctor`",
+                "if its file has text, ingest it again, or run `rolebundle corpus doctor`",
             )
         return Named("document", passages)
     counted = references.parse_passages(reference)

@@ -149,7 +149,7 @@ def tampered(path: Path, problem: str) -> CorpusCorrupt:
         "audit_tampered",
         f"{path}: the audit is not what was written: {problem}",
         "keep this file as evidence, compare it with a backup, and begin a new audit: move it away "
-        "and run `rolebundle audit set`",
+        "and run `rolebundle policy audit set`",
     )
 
 
@@ -170,7 +170,7 @@ def _no_audit(path: Path) -> RolebundleError:
             "foreign_file", f"{path}: is not a file", "move it away: this name is the audit's"
         )
     return UsageError(
-        "audit_missing", f"{path}: there is no audit", "run `rolebundle audit set --mode on`"
+        "audit_missing", f"{path}: there is no audit", "run `rolebundle policy audit set on`"
     )
 
 

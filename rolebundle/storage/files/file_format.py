@@ -70,7 +70,7 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         empty = CorpusCorrupt(
             "corpus_empty_file",
             f"{path}: the file is empty, so it was cut off or never filled",
-            "run `rolebundle restore BACKUP`, or delete it and ingest the documents again",
+            "run `rolebundle corpus restore BACKUP`, or delete it and ingest the documents again",
         )
         raise file_format.translate(path, empty)
     if was_cut_off:

@@ -123,7 +123,7 @@ def own_error(
     return CorpusCorrupt(
         UNUSABLE,
         f"{path}: {type(error).__name__}: {error}",
-        "run `rolebundle doctor`",
+        "run `rolebundle corpus doctor`",
     )
 
 

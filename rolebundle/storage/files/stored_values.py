@@ -15,7 +15,8 @@ from rolebundle.contracts.document import Attributes
 from rolebundle.errors import CorpusCorrupt
 
 DAMAGE_HINT = (
-    "run `rolebundle doctor`, then `rolebundle doctor --repair` or `rolebundle restore BACKUP`"
+    "run `rolebundle corpus doctor`, then `rolebundle corpus doctor --repair` or "
+    "`rolebundle corpus restore BACKUP`"
 )
 
 R = TypeVar("R", bound=tuple[Any, ...])

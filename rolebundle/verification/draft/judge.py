@@ -168,7 +168,7 @@ def opinion_findings(
             Finding(
                 check="judge", code="not_checked", fails=True, span=Span(start=0, end=0), text="",
                 note=opinions.problem or "the judge is required, and there is none",
-                remedy="Name a judge with --judge, or do not require it.",
+                remedy="Name a judge in $ROLEBUNDLE_JUDGE, or do not require it.",
             )
         )  # fmt: skip
     return findings

@@ -78,7 +78,7 @@ def start_gate(
             raise UsageError(
                 "gate_started",
                 f"{location}: the gate was started at {former.start.started_at}",
-                "check it with `rolebundle gate check`; --restart replaces its baseline",
+                "check it with `rolebundle gate check`; --yes replaces its baseline",
             )
         restarts = 1 + (former.baseline.restarts if former.baseline else 0)
     text = baseline.model_copy(update={"restarts": restarts}).model_dump_json()

@@ -1,4 +1,4 @@
-"""`rolebundle audit`: data to standard output, messages to standard error, exit codes."""
+"""`rolebundle policy audit`: data to standard output, messages to standard error, exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.commands import Outcome, invoke, invoke_as_a_common_user
 @pytest.fixture
 def db(sample_db: Path) -> Path:
     """A corpus with an audit: the settings, then two rows of two agents, then one of nobody's."""
-    assert invoke("audit", "set", "--mode", "on", "--query", "text", "--db", sample_db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--query", "text", "--db", sample_db).code == 0
     with AuditLog(sample_db) as log:
         for agent in ("bot", "other"):
             log.record(
@@ -44,7 +44,7 @@ def tamper(db: Path, statement: str) -> None:
 
 
 def audit(db: Path, *arguments: str) -> Outcome:
-    outcome = invoke("audit", *arguments, "--db", db)
+    outcome = invoke("policy", "audit", *arguments, "--db", db)
     assert "Traceback" not in outcome.err
     assert "[internal]" not in outcome.err
     assert ("next:" in outcome.err) == bool(outcome.code)
@@ -62,9 +62,7 @@ def test_list(db: Path) -> None:
     assert listed.err == ""
     assert len(audit(db, "list", "--limit", "2").out.splitlines()) == 2
     assert "3  2" in audit(db, "list", "--by", "other").out
-    found = audit(db, "list", "--kind", "ingest", "--since", "2026-01-01", "--json").json()["rows"]
-    assert [(row["seq"], row["kind"], row["agent"]) for row in found] == [(4, "ingest", "")]
-    outcome = audit(db, "list", "--since", "2999-01-01")
+    outcome = audit(db, "list", "--by", "nobody")
     assert (outcome.code, outcome.out, bool(outcome.err)) == (0, "", True)
 
 
@@ -73,7 +71,7 @@ def test_an_agent_lists_its_own_rows(db: Path) -> None:
         (row,) = audit(db, "list", "--agent", name, "--json").json()["rows"]
         assert (row["seq"], row["agent"], row["hash"], row["previous"]) == (1, name, "", "")
         assert audit(db, "show", "1", "--agent", name, "--json").json() == row
-        assert len(audit(db, "export", "--jsonl", "--agent", name).out.splitlines()) == 1
+        assert len(audit(db, "export", "--agent", name).out.splitlines()) == 1
     assert audit(db, "list", "--agent", "nobody", "--json").json() == {"rows": []}
     assert audit(db, "list", "--agent", "", "--json").json() == {"rows": []}
     # Another's row and no row at all are the same bytes.
@@ -129,7 +127,7 @@ def test_verify_finds_what_was_done(db: Path, statement: str, shown_text: str) -
 
 
 def test_export(db: Path) -> None:
-    exported = audit(db, "export", "--jsonl")
+    exported = audit(db, "export")
     rows = [json.loads(line) for line in exported.out.splitlines()]
     assert [row["seq"] for row in rows] == [1, 2, 3, 4]
     assert audit(db, "export").out == exported.out
@@ -139,7 +137,7 @@ def test_export(db: Path) -> None:
 def test_set(sample_db: Path) -> None:
     assert audit(sample_db, "set").out == "mode off, query digest\n"
     assert not Path(f"{sample_db}.audit").exists()
-    outcome = audit(sample_db, "set", "--mode", "required", "--json")
+    outcome = audit(sample_db, "set", "required", "--json")
     assert outcome.json() == {"mode": "required", "query": "digest"}
     assert audit(sample_db, "set", "--query", "off").out == "mode required, query off\n"
     assert audit(sample_db, "set").out == "mode required, query off\n"
@@ -149,7 +147,7 @@ def test_set(sample_db: Path) -> None:
 
 
 def test_set_without_a_corpus(tmp_path: Path) -> None:
-    refused = audit(tmp_path / "none.db", "set", "--mode", "on")
+    refused = audit(tmp_path / "none.db", "set", "on")
     assert (refused.code, list(tmp_path.iterdir())) == (2, [])
 
 
@@ -166,7 +164,7 @@ def test_another_applications_file(sample_db: Path) -> None:
     connection.execute("CREATE TABLE entry (x)")
     connection.close()
     before = path.read_bytes()
-    for command in (["list"], ["verify"], ["set", "--mode", "on"], ["set"]):
+    for command in (["list"], ["verify"], ["set", "on"], ["set"]):
         assert audit(sample_db, *command).code == 8
     assert path.read_bytes() == before
 
@@ -178,9 +176,9 @@ def test_a_folder_that_may_only_be_read(db: Path) -> None:
     db.parent.chmod(0o555)
     try:
         for command in (["list"], ["verify"], ["export"], ["show", "1"], ["set"]):
-            outcome = invoke_as_a_common_user("audit", *command, "--db", db)
+            outcome = invoke_as_a_common_user("policy", "audit", *command, "--db", db)
             assert outcome.code == 0, outcome
-        refused = invoke_as_a_common_user("audit", "set", "--mode", "off", "--db", db)
+        refused = invoke_as_a_common_user("policy", "audit", "set", "off", "--db", db)
         assert refused.code == 6, refused
         assert "next:" in refused.err
     finally:
@@ -194,9 +192,8 @@ def test_a_folder_that_may_only_be_read(db: Path) -> None:
         ["set", "--mode", "maybe"],
         ["show", "0"],
         ["list", "--limit", "0"],
-        ["list", "--since", "x"],
         ["list", "--agent", "bot", "--by", "other"],
     ],
 )
 def test_usage(db: Path, arguments: list[str]) -> None:
-    assert invoke("audit", *arguments, "--db", db).code == 2
+    assert invoke("policy", "audit", *arguments, "--db", db).code == 2

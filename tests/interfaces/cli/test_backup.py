@@ -25,14 +25,14 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A corpus with an audit."""
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
     db = build(tmp_path, [document("d0", ["the token"]), document("d1", ["a key"])], name="c.db")
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     return db
 
 
 @pytest.fixture
 def saved(db: Path, tmp_path: Path) -> Path:
     saved = tmp_path / "saved.db"
-    assert invoke("backup", saved, "--db", db).code == 0
+    assert invoke("corpus", "backup", saved, "--db", db).code == 0
     return saved
 
 
@@ -51,7 +51,7 @@ class TestBackup:
         self, db: Path, saved: Path
     ) -> None:
         assert contents(saved) == contents(db)
-        assert invoke("audit", "verify", "--db", saved).code == 0
+        assert invoke("policy", "audit", "verify", "--db", saved).code == 0
         manifest = json.loads(manifest_path(saved).read_text())
         assert (manifest["documents"], manifest["chunks"]) == (2, 2)
         assert manifest["corpus"]["sha256"] == sha256_of(saved)
@@ -62,7 +62,7 @@ class TestBackup:
 
     def test_nothing_is_replaced(self, db: Path, saved: Path) -> None:
         before = saved.read_bytes()
-        outcome = invoke("backup", saved, "--db", db)
+        outcome = invoke("corpus", "backup", saved, "--db", db)
         assert outcome.code == 2
         assert "[backup_exists]" in outcome.err
         assert saved.read_bytes() == before
@@ -72,7 +72,7 @@ class TestBackup:
         self, db: Path, tmp_path: Path, suffix: str
     ) -> None:
         (tmp_path / f"b.db{suffix}").write_text("mine")
-        assert invoke("backup", tmp_path / "b.db", "--db", db).code == 2
+        assert invoke("corpus", "backup", tmp_path / "b.db", "--db", db).code == 2
         assert (tmp_path / f"b.db{suffix}").read_text() == "mine"
         assert not (tmp_path / "b.db").exists()
 
@@ -83,17 +83,17 @@ class TestBackup:
         partial = tmp_path / f"saved.db.999999999-{'0' * 32}.partial"
         partial.write_text("half")
         add(db, "d2")
-        assert invoke("backup", saved, "--db", db).code == 0
+        assert invoke("corpus", "backup", saved, "--db", db).code == 0
         assert contents(saved) == contents(db)
         assert not partial.exists()
-        assert invoke("restore", saved, "--yes", "--db", db).code == 0
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
 
     def test_an_audit_that_is_not_of_the_killed_backup_is_not_replaced(
         self, db: Path, saved: Path
     ) -> None:
         saved.unlink()
         audit_path(saved).write_text("mine")
-        assert invoke("backup", saved, "--db", db).code == 2
+        assert invoke("corpus", "backup", saved, "--db", db).code == 2
         assert audit_path(saved).read_text() == "mine"
         assert not saved.exists()
 
@@ -101,9 +101,9 @@ class TestBackup:
         with open_writer(db) as corpus:
             corpus.run("UPDATE chunk SET content = 'forged' WHERE id = 1")
         before = names(tmp_path)
-        outcome = invoke("backup", tmp_path / "b.db", "--db", db)
+        outcome = invoke("corpus", "backup", tmp_path / "b.db", "--db", db)
         assert outcome.code == 7
-        assert "rolebundle doctor" in outcome.err
+        assert "rolebundle corpus doctor" in outcome.err
         assert names(tmp_path) == before
 
     def test_a_tampered_audit_is_reported_and_copied(self, db: Path, tmp_path: Path) -> None:
@@ -111,15 +111,17 @@ class TestBackup:
 
         with apsw.Connection(str(audit_path(db))) as log:
             log.execute("UPDATE entry SET agent = 'mallory'")
-        outcome = invoke("backup", tmp_path / "b.db", "--db", db)
+        outcome = invoke("corpus", "backup", tmp_path / "b.db", "--db", db)
         assert outcome.code == 0
         assert "warning: the audit is in the backup as it is" in outcome.err
 
     def test_usage(self, db: Path, tmp_path: Path) -> None:
-        assert invoke("backup", "--db", db).code == 2
-        assert invoke("backup", tmp_path / "b", "--rotate", tmp_path, "--db", db).code == 2
-        assert invoke("backup", tmp_path / "b", "--db", tmp_path / "none.db").code == 2
-        assert invoke("backup", tmp_path / "no" / "b", "--db", db).code == 6
+        assert invoke("corpus", "backup", "--db", db).code == 2
+        assert (
+            invoke("corpus", "backup", tmp_path / "b", "--rotate", tmp_path, "--db", db).code == 2
+        )
+        assert invoke("corpus", "backup", tmp_path / "b", "--db", tmp_path / "none.db").code == 2
+        assert invoke("corpus", "backup", tmp_path / "no" / "b", "--db", db).code == 6
 
 
 class TestRotation:
@@ -138,13 +140,15 @@ class TestRotation:
 
     def test_only_own_complete_backups_are_removed(self, db: Path, tmp_path: Path) -> None:
         folder = tmp_path / "rotation"
-        first = invoke("backup", "--rotate", folder, "--db", db, "--json").json()["location"]
+        first = invoke("corpus", "backup", "--rotate", folder, "--db", db, "--json").json()[
+            "location"
+        ]
         for file in sorted(folder.iterdir()):
             # An hour before, so on the same day or the one before.
             file.rename(file.with_name(file.name.replace(Path(first).stem, "c-20260101-000000")))
         foreign = folder / "c-20260101-010000.db"
         foreign.write_text("mine")
-        second_backup = invoke("backup", "--backups", folder, "--db", db, "--json").json()
+        second_backup = invoke("corpus", "backup", "--backups", folder, "--db", db, "--json").json()
         assert second_backup["removed"] == []  # another week, another day
         for file in sorted(folder.glob("c-20260101-000000*")):
             file.rename(
@@ -155,7 +159,7 @@ class TestRotation:
                 )
             )
         Path(second_backup["location"]).unlink()
-        last = invoke("backup", "--rotate", folder, "--db", db, "--json").json()
+        last = invoke("corpus", "backup", "--rotate", folder, "--db", db, "--json").json()
         assert len(last["removed"]) == 1
         assert foreign.read_text() == "mine"
 
@@ -164,7 +168,7 @@ class TestRestore:
     def test_only_with_confirm(self, db: Path, saved: Path, tmp_path: Path) -> None:
         add(db, "d2")
         before, files = contents(db), names(tmp_path)
-        outcome = invoke("restore", saved, "--db", db)
+        outcome = invoke("corpus", "restore", saved, "--db", db)
         assert outcome.code == 2
         assert "would restore" in outcome.out
         assert "[not_confirmed]" in outcome.err
@@ -172,23 +176,24 @@ class TestRestore:
         assert names(tmp_path) == files
 
     def test_a_folder_of_backups_is_no_backup(self, db: Path, saved: Path) -> None:
-        outcome = invoke("restore", saved.parent, "--db", db)
+        outcome = invoke("corpus", "restore", saved.parent, "--db", db)
         assert outcome.code == 2 and "[backup_is_folder]" in outcome.err
 
     def test_the_former_corpus_is_kept(self, db: Path, saved: Path) -> None:
         expected = contents(db)
         add(db, "d2")
         changed = contents(db)
-        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
+        report = invoke("corpus", "restore", saved, "--yes", "--json", "--db", db).json()
         assert contents(db) == expected
         assert_sound(db)
         assert contents(Path(report["replaced"])) == changed
         assert report["audit"] == "kept"
         # And back again: what was set aside can be restored, too.
-        assert invoke("restore", report["replaced"], "--yes", "--db", db).code == 0
+        assert invoke("corpus", "restore", report["replaced"], "--yes", "--db", db).code == 0
         assert contents(db) == changed
         kinds = [
-            row["kind"] for row in invoke("audit", "list", "--json", "--db", db).json()["rows"]
+            row["kind"]
+            for row in invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
         ]
         assert kinds.count("restore") == 2
 
@@ -210,7 +215,7 @@ class TestRestore:
             db.write_bytes(
                 {"empty": b"", "garbage": b"garbage" * 1000, "cut": image[:9000]}[damage]
             )
-        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
+        report = invoke("corpus", "restore", saved, "--yes", "--json", "--db", db).json()
         assert contents(db) == contents(saved)
         assert_sound(db)
         assert (report["replaced"] is None) == (damage == "missing")
@@ -227,7 +232,7 @@ class TestRestore:
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 0x80
         file.write_bytes(data)
-        outcome = invoke("restore", saved, "--yes", "--db", db)
+        outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
         assert outcome.code == 7
         assert "[backup_damaged]" in outcome.err
         assert contents(db) == before
@@ -236,26 +241,26 @@ class TestRestore:
         manifest_path(saved).unlink()
         with open_writer(saved) as corpus:
             corpus.run("UPDATE chunk SET content = 'forged' WHERE id = 1")
-        assert invoke("restore", saved, "--yes", "--db", db).code == 7
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 7
 
     def test_an_audit_that_lost_rows_is_replaced_and_kept(self, db: Path, tmp_path: Path) -> None:
         older = audit_path(db).read_bytes()
         add(db, "d2")
         assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 0
         saved = tmp_path / "saved.db"
-        assert invoke("backup", saved, "--db", db).code == 0
+        assert invoke("corpus", "backup", saved, "--db", db).code == 0
         for suffix in ("-wal", "-shm"):
             Path(f"{audit_path(db)}{suffix}").unlink(missing_ok=True)
         audit_path(db).write_bytes(older)
-        report = invoke("restore", saved, "--yes", "--json", "--db", db).json()
+        report = invoke("corpus", "restore", saved, "--yes", "--json", "--db", db).json()
         assert report["audit"] == "restored"
-        assert invoke("audit", "verify", "--db", db).code == 0
+        assert invoke("policy", "audit", "verify", "--db", db).code == 0
         assert len(list(tmp_path.glob("c.db.audit.replaced-*"))) == 1
 
     def test_refused_while_another_process_writes(self, db: Path, saved: Path) -> None:
         before = db.read_bytes()
         with open_writer(db):
-            outcome = invoke("restore", saved, "--yes", "--db", db)
+            outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
         assert outcome.code == 5
         assert db.read_bytes() == before
         import apsw
@@ -263,9 +268,9 @@ class TestRestore:
         # A writer that does not know the lock of this package.
         connection = apsw.Connection(str(db))
         connection.execute("BEGIN IMMEDIATE")
-        assert invoke("restore", saved, "--yes", "--db", db).code == 5
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 5
         connection.close()
-        assert invoke("restore", saved, "--yes", "--db", db).code == 0
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
 
     def test_other_files_are_refused(self, db: Path, saved: Path, tmp_path: Path) -> None:
         import apsw
@@ -274,21 +279,21 @@ class TestRestore:
         with apsw.Connection(str(foreign)) as connection:
             connection.execute("CREATE TABLE t (a)")
         data = foreign.read_bytes()
-        assert invoke("restore", saved, "--yes", "--db", foreign).code == 8
+        assert invoke("corpus", "restore", saved, "--yes", "--db", foreign).code == 8
         assert foreign.read_bytes() == data
-        assert invoke("restore", foreign, "--yes", "--db", db).code == 8
-        assert invoke("restore", db, "--yes", "--db", db).code == 2
-        assert invoke("restore", tmp_path / "none", "--yes", "--db", db).code == 2
+        assert invoke("corpus", "restore", foreign, "--yes", "--db", db).code == 8
+        assert invoke("corpus", "restore", db, "--yes", "--db", db).code == 2
+        assert invoke("corpus", "restore", tmp_path / "none", "--yes", "--db", db).code == 2
 
     def test_purges_that_come_back_are_named(self, db: Path, saved: Path) -> None:
-        assert invoke("purge", "d0", "--yes", "--db", db).code == 0
-        outcome = invoke("restore", saved, "--yes", "--db", db)
+        assert invoke("corpus", "purge", "d0", "--yes", "--db", db).code == 0
+        outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
         assert outcome.code == 0
         assert "warning: 1 purge came after this backup" in outcome.err
 
     def test_a_purge_names_the_file_that_was_set_aside(self, db: Path, saved: Path) -> None:
-        assert invoke("restore", saved, "--yes", "--db", db).code == 0
-        outcome = invoke("purge", "d0", "--yes", "--backups", "--json", "--db", db)
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
+        outcome = invoke("corpus", "purge", "d0", "--yes", "--backups", "--json", "--db", db)
         assert outcome.json()["backups_deleted"] == 1
 
     def test_changed_overlays_are_named(
@@ -299,9 +304,11 @@ class TestRestore:
         own = overlays / "own.json"
         own.write_text('{"role_id": "own", "version": "1.0"}')
         saved = tmp_path / "saved.db"
-        assert invoke("backup", saved, "--overlay-dir", overlays, "--db", db).code == 0
+        assert invoke("corpus", "backup", saved, "--overlay-dir", overlays, "--db", db).code == 0
         own.write_text('{"role_id": "own", "version": "1.0", "mission": "Another one."}')
-        outcome = invoke("restore", saved, "--overlay-dir", overlays, "--json", "--db", db)
+        outcome = invoke(
+            "corpus", "restore", saved, "--overlay-dir", overlays, "--json", "--db", db
+        )
         assert outcome.json()["overlays_changed"] == ["own"]
 
     def test_a_backup_of_an_older_schema(self, db: Path, saved: Path) -> None:
@@ -314,9 +321,9 @@ class TestRestore:
         sound = saved.read_bytes()
         # The last page belongs to a table or an index.
         saved.write_bytes(sound[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
-        outcome = invoke("restore", saved, "--yes", "--db", db)
+        outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
         assert (outcome.code, "[backup_damaged]" in outcome.err) == (7, True)
         assert contents(db) == before
         saved.write_bytes(sound)
-        assert invoke("restore", saved, "--yes", "--db", db).code == 0
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
         assert invoke("status", "--db", db).code == 8

@@ -1,4 +1,4 @@
-"""`rolebundle bridges`, a command for the owner of the corpus."""
+"""`rolebundle policy bridges`, a command for the owner of the corpus."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def db(tmp_path: Path) -> Path:
 
 
 def test_a_pair_is_shown_with_both_of_its_sides(db: Path) -> None:
-    outcome = invoke("bridges", "--threshold", "0.9", "--db", db)
+    outcome = invoke("policy", "bridges", "--db", db)
     assert outcome.code == 0
     first, second, *below = outcome.out.splitlines()
     assert re.fullmatch(r"0\.9\d\d  board   board.md:1-1  For the board", first)
     assert second.strip() == "shared  plan.md:1-1  The plan"
-    assert below[:1] == ["under the threshold of 0.9:"]
-    assert "1 pair of documents over 0.9, of 4 vectors in 3 scopes" in outcome.err
+    assert below[:1] == ["under the threshold of 0.6:"]
+    assert "1 pair of documents over 0.6, of 4 vectors in 3 scopes" in outcome.err
 
 
 def test_json(db: Path) -> None:
-    outcome = invoke("bridges", "--threshold", "0.9", "--json", "--db", db)
+    outcome = invoke("policy", "bridges", "--json", "--db", db)
     found = outcome.json()
     [bridge] = found["bridges"]
     assert bridge["left"] == {
@@ -55,13 +55,12 @@ def test_json(db: Path) -> None:
 
 
 def test_what_cannot_be_asked(db: Path, tmp_path: Path) -> None:
-    assert invoke("bridges", "--threshold", "1.5", "--db", db).code == 2
-    assert invoke("bridges", "--limit", "0", "--db", db).code == 2
-    assert invoke("bridges", "--agent", "bot", "--db", db).code == 2
+    assert invoke("policy", "bridges", "--limit", "0", "--db", db).code == 2
+    assert invoke("policy", "bridges", "--agent", "bot", "--db", db).code == 2
     bare = build(tmp_path, [document("a", ["one"])])
-    outcome = invoke("bridges", "--db", bare)
+    outcome = invoke("policy", "bridges", "--db", bare)
     assert outcome.code == 2
-    assert "rolebundle embed" in outcome.err
+    assert "rolebundle corpus embed" in outcome.err
 
 
 def test_no_agent_is_offered_bridges_or_purges() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
+from rolebundle.interfaces.cli.command_list import MOVED
 from rolebundle.interfaces.cli.main import cli
-from rolebundle.interfaces.cli.man import commands_of
 from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_writer
-from support.commands import invoke, is_coded, run
+from support.commands import commands_of, invoke, is_coded, run
 
 # -- help ----------------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ from support.commands import invoke, is_coded, run
 def test_each_command_has_help_with_an_example() -> None:
     program = click.Context(cli, info_name="rolebundle", **cli.context_settings)
     commands = [context.command_path.split()[1:] for context in commands_of(program)]
-    assert ["retrieve"] in commands and ["embed", "list"] in commands
+    assert ["retrieve"] in commands and ["corpus", "embed", "list"] in commands
     for command in commands:
         outcome = invoke(*command, "--help")
         assert (outcome.code, outcome.err) == (0, "")
@@ -30,6 +30,26 @@ def test_each_command_has_help_with_an_example() -> None:
         if command not in (["publish", "to"], ["mcp"]):
             assert f" rolebundle {' '.join(command)}" in outcome.out.partition("\n")[2]
         assert f" {command[-1]} " in " ".join(invoke(*command[:-1], "-h").out.split())
+
+
+def test_the_command_line_stays_small() -> None:
+    program = click.Context(cli, info_name="rolebundle")
+    options = {
+        max(parameter.opts, key=len)
+        for context in (program, *commands_of(program))
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option)
+    }
+    assert len(cli.list_commands(program)) <= 27
+    assert len(options) <= 94, sorted(options)
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_former_command_names_the_one_to_use(name: str) -> None:
+    refused = invoke(name, "--help")
+    assert refused.code == 2 and "[command_moved]" in refused.err
+    assert f"use `rolebundle {MOVED[name]}`" in refused.err
+    assert invoke(*MOVED[name].split(), "--help").code == 0
 
 
 def test_help_names_every_exit_code() -> None:
@@ -70,7 +90,7 @@ def test_python_m_is_the_command() -> None:
         ("get", "security/token-lifecycle-audit.md:9-2"),
         ("get", "security/token-lifecycle-audit.md:99999999999999999999-1"),
         ("get", ""),
-        ("ingest",),
+        ("ingest", "--untrusted"),
         ("ingest", "/there/is/no/such/path"),
         ("ingest", ""),
         ("init", ""),
@@ -94,7 +114,7 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     [
         (("retreive", "x"), "Did you mean 'retrieve'?"),
         (("retrieve", "page", "size"), "put a text of several words in quotes"),
-        (("mark", "x", "--by", "Ana"), "Missing option '--state'"),
+        (("mark", "x", "--by", "Ana"), "Missing argument"),
         (("remember", "x", "--by", "Ana"), "Missing option '--source'"),
     ],
 )
@@ -152,7 +172,7 @@ def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
         6: ("ingest", notes, *quick, "--db", file / "c.db"),
         7: ("retrieve", "token", *quick, "--db", broken),
         8: ("retrieve", "token", *quick, "--db", foreign),
-        9: ("embed", "--db", unembedded),
+        9: ("corpus", "embed", "--db", unembedded),
         10: ("ingest", notes, *quick, "--db", tmp_path / "n.db"),
     }
     for code, arguments in expected.items():

@@ -1,36 +1,22 @@
-"""`completion`, `man` and `--version`: what a shell and a manual reader get from the same help."""
+"""What a shell completes, and `--version`."""
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
-import termios
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from select import select
-from time import monotonic
 
 import click
 import pytest
-from click.shell_completion import get_completion_class
 
-from rolebundle.interfaces.cli.completion import CORRECTIONS, SHELLS
 from rolebundle.interfaces.cli.main import cli
-from rolebundle.interfaces.cli.man import commands_of
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.opening import latest_version
-from support.commands import forked_program, invoke, run
-
-PATIENCE = 30.0
+from support.commands import invoke, run
 
 
 def completed(*words: str) -> list[str]:
@@ -47,21 +33,6 @@ def completed(*words: str) -> list[str]:
 
 
 # -- completion ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_each_script_is_one_for_its_shell(shell: str) -> None:
-    script = invoke("completion", shell)
-    assert (script.code, script.err) == (0, "")
-    assert f"_ROLEBUNDLE_COMPLETE={shell}_complete" in script.out
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"there is no {shell}")
-    option = "--no-execute" if shell == "fish" else "-n"
-    checked = subprocess.run(
-        [program, option], input=script.out, capture_output=True, text=True, check=False
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_commands_and_options_are_completed() -> None:
@@ -99,79 +70,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "c.db"
 
 
-SETTINGS = {
-    "bash": (".bashrc", "PS1='READY> '"),
-    "zsh": (".zshrc", "PS1='READY> '; autoload -Uz compinit; compinit -u -D"),
-    "fish": ("fish/config.fish", "function fish_prompt; echo 'READY> '; end"),
-}
-"""Shell → its file of settings, and what the file has beside rolebundle's script."""
-
-
-@contextmanager
-def terminal(shell: str, folder: Path) -> Iterator[int]:
-    """The terminal of an interactive shell, ready to be typed into."""
-    file, settings = SETTINGS[shell]
-    (folder / file).parent.mkdir(exist_ok=True)
-    script = invoke("completion", shell).out
-    (folder / file).write_text(f"{settings}\n{script}", encoding="utf-8")
-    arguments = ("--rcfile", str(folder / file)) if shell == "bash" else ()
-    process, screen = pty.fork()
-    if process == 0:
-        os.chdir(folder)
-        homes = dict.fromkeys(("HOME", "ZDOTDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder))
-        path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-        os.execvpe(
-            shell, [shell, *arguments, "-i"], {**os.environ, **homes, "PATH": path, "TERM": "xterm"}
-        )
-    try:
-        termios.tcsetwinsize(screen, (40, 200))
-        until(screen, lambda text: text.count(b"READY> ") > 0)
-        yield screen
-    finally:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-        os.close(screen)
-
-
-def until(screen: int, holds: Callable[[bytes], bool]) -> None:
-    """Read what a terminal shows until the condition holds for it, which it does soon."""
-    screen_text = b""
-    end = monotonic() + PATIENCE
-    while not holds(screen_text):
-        assert monotonic() < end, screen_text.decode(errors="replace")
-        if select([screen], [], [], 0.05)[0]:
-            screen_text += os.read(screen, 65_536)
-
-
-@pytest.mark.parametrize(
-    "shell", [pytest.param(shell, marks=[pytest.mark.slow] * (shell != "bash")) for shell in SHELLS]
-)
-def test_a_shell_completes_what_is_typed(shell: str, corpus: Path, tmp_path: Path) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell}")
-    # It completes, and otherwise only notes its arguments.
-    program = tmp_path / "rolebundle"
-    program.write_text(
-        f'#!/bin/sh\n[ -z "$_ROLEBUNDLE_COMPLETE" ] || exec {shlex.join(forked_program())} "$@"\n'
-        f'echo "$*" >> {tmp_path}/calls\n',
-        encoding="utf-8",
-    )
-    program.chmod(0o755)
-    calls = tmp_path / "calls"
-    with terminal(shell, tmp_path) as screen:
-        os.write(screen, b"rolebundle retr\t--form\tpr\t--role sec\t\r")
-        os.write(screen, b"rolebundle retrieve --role=sec\t\r")
-        os.write(screen, f"rolebundle get --db {corpus} with,\t\r".encode())
-        until(screen, lambda _: calls.exists() and calls.read_text().count("\n") == 3)
-    assert calls.read_text().splitlines() == [
-        "retrieve --format prompt --role security-reviewer",
-        "retrieve --role=security-reviewer",
-        f"get --db {corpus} with,comma.md",
-    ]
-
-
 def test_documents_are_completed_if_a_shell_needs_no_quotes_for_them(corpus: Path) -> None:
-    command, *other_names = "get", "ls", "why", "multi-get"
+    command, *other_names = "get", "ls", "why"
     db = ("--db", str(corpus))
     for name in other_names:
         argument = cli.get_command(click.Context(cli), name).params[0]  # type: ignore[union-attr]
@@ -193,51 +93,10 @@ def test_a_completion_shows_an_agent_nothing_that_it_may_not_see(
     policy.write_text(
         '[agents.reader]\nscopes = ["shared"]\naccess_level = "internal"\n', encoding="utf-8"
     )
-    assert invoke("scopes", "set", policy, "--db", own).code == 0
+    assert invoke("policy", "set", policy, "--db", own).code == 0
     db = ("--db", str(own))
     assert completed("ls", *db, "--agent", "reader", "gui") == ["guides/a.md", "guides/b.md"]
     assert completed("ls", *db, "--agent", "stranger", "gui") == ["file,gui"]
-
-
-# -- the manual page -----------------------------------------------------------------------------
-
-
-def test_the_manual_has_every_command_and_option() -> None:
-    page = invoke("man").out.replace("\\-", "-")
-    program = click.Context(cli, info_name="rolebundle", **cli.context_settings)
-    for context in (program, *commands_of(program)):
-        assert f"\\fB{context.command_path}\\fR" in page
-        section = page.partition(f'.SS "{context.command_path}"\n')[2].partition("\n.SS ")[0]
-        for option in context.command.params:
-            if context.parent and isinstance(option, click.Option) and not option.hidden:
-                assert max(option.opts, key=len) in section, (context.command_path, option.name)
-
-
-def test_no_line_of_the_manual_is_a_request_by_accident() -> None:
-    known = {"TH", "SH", "SS", "PP", "TP", "RS", "RE", "nf", "fi"}
-    page = invoke("man").out
-    assert page.isascii()
-    requests = re.findall(r"^[.'](\S*)", page, re.MULTILINE)
-    assert set(requests) == known
-    escapes = set(re.findall(r"\\(\[u[0-9A-F]{4,5}\]|\(dq|.)", page))
-    assert {escape for escape in escapes if not escape.startswith("[u")} <= {*"-ef&", "(dq"}
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("groff", "-man", "-Tutf8", "-ww", "-z"),
-        ("mandoc", "-T", "lint", "-W", "error"),
-        ("man", "--warnings", "-l", "-"),
-    ],
-    ids=lambda command: command[0],
-)
-def test_the_manual_is_shown_without_warnings(command: tuple[str, ...]) -> None:
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"there is no {command[0]}")
-    page = invoke("man").out
-    result = subprocess.run(command, input=page, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
 
 
 # -- versions ------------------------------------------------------------------------------------
@@ -252,11 +111,3 @@ def test_the_version_names_what_a_report_of_a_fault_needs() -> None:
     assert versions.startswith(f"Python {python}, SQLite {sqlite_version()}, apsw ")
     assert re.search(r"sqlite-vec \d", versions)
     assert corpus == f"schema {latest_version()}, default model static:l2_supercat"
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_what_is_corrected_is_in_the_script_of_click(shell: str) -> None:
-    completer = get_completion_class(shell)
-    assert completer is not None
-    originals = [original for original, _ in CORRECTIONS[shell]]
-    assert [text for text in originals if text not in completer.source_template] == []

@@ -34,7 +34,7 @@ def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
 
 
 def test_an_empty_corpus_name_is_not_the_default_corpus(tmp_path: Path) -> None:
-    for command in (("status",), ("ingest", str(tmp_path)), ("purge", "--finish")):
+    for command in (("status",), ("ingest", str(tmp_path)), ("corpus", "purge")):
         outcome = invoke(*command, "--db", "")
         assert (outcome.code, "[bad_db_name]" in outcome.err) == (2, True), command
 

@@ -40,13 +40,13 @@ def first_demo(tmp_path_factory: pytest.TempPathFactory) -> FirstDemo:
         for name in HOMES:
             monkeypatch.setenv(name, str(home))
         monkeypatch.setenv("COLUMNS", "80")
-        return FirstDemo(home, invoke("demo"))
+        return FirstDemo(home, invoke("overlay", "demo"))
 
 
 def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_demo.use_home(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
-    first, second = first_demo.outcome, invoke("demo")
+    first, second = first_demo.outcome, invoke("overlay", "demo")
     for outcome in (first, second):
         assert outcome.code == 0
         for role in ROLES:
@@ -95,9 +95,9 @@ def test_the_cached_demo_of_an_earlier_version_is_updated(
     with open_writer(cached) as corpus, corpus.writing():
         corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")
     own = Path(shutil.copy(cached, tmp_path / "own.db"))
-    outcome = invoke("demo")
+    outcome = invoke("overlay", "demo")
     assert (outcome.code, "0 files added" in outcome.err) == (0, True), outcome
     # A file that the user names is not changed without being asked.
-    refused = invoke("demo", "--db", own)
+    refused = invoke("overlay", "demo", "--db", own)
     assert refused.code == 9
     assert "[model_mismatch]" in refused.err

@@ -32,7 +32,7 @@ def make(folder: Path) -> None:
     (folder / "store").mkdir()
     db = folder / "store" / "c.db"
     assert invoke("ingest", folder / "notes", "--lexical-only", "--db", db).code == 0
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def snapshot(folder: Path) -> Snapshot:
 def doctor_report(db: Path, code: int = 0) -> DoctorReport:
     """The report; nothing in the folder may have changed."""
     before = snapshot(db.parent), db.parent.stat().st_mtime_ns
-    outcome = invoke("doctor", "--json", "--db", db)
+    outcome = invoke("corpus", "doctor", "--json", "--db", db)
     assert (snapshot(db.parent), db.parent.stat().st_mtime_ns) == before
     assert outcome.code == code, outcome
     report = DoctorReport.model_validate_json(outcome.out)
@@ -95,7 +95,7 @@ def test_a_sound_corpus(db: Path) -> None:
          "roots", "audit"],
         "ok",
     )  # fmt: skip
-    text = invoke("doctor", "--db", db)
+    text = invoke("corpus", "doctor", "--db", db)
     assert len(text.out.splitlines()) == 1 + len(report.checks)
     assert all(line.startswith("ok ") for line in text.out.splitlines()[1:])
 
@@ -140,7 +140,7 @@ def test_a_read_only_file_or_folder(db: Path, place: str) -> None:
     if place == "folder":
         db.parent.chmod(0o555)
     before = snapshot(db.parent)
-    outcome = invoke_as_a_common_user("doctor", "--db", db)
+    outcome = invoke_as_a_common_user("corpus", "doctor", "--db", db)
     assert outcome.code == 0, outcome
     assert "ok       content" in outcome.out
     assert snapshot(db.parent) == before
@@ -190,18 +190,18 @@ def test_leftovers(db: Path) -> None:
 def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text('{"agents": {"ada": {"scopes": [], "access_level": "internal"}}}')
-    assert invoke("scopes", "set", policy, "--db", db).code == 0
+    assert invoke("policy", "set", policy, "--db", db).code == 0
     doctor_report(db)
     policy.write_text("{}")
     message, remedy = finding(doctor_report(db), "policy")
     assert "every agent is denied" in message
-    assert "scopes set" in remedy
+    assert "policy set" in remedy
 
 
 def test_a_pending_purge(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("INSERT INTO purge VALUES ('r', '2026-11-01T00:00:00Z', 1, 1, 1, 'erased')")
-    assert "purge --finish" in finding(doctor_report(db), "purges")[1]
+    assert finding(doctor_report(db), "purges")[1] == "rolebundle corpus purge"
 
 
 def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
@@ -209,13 +209,13 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
     (tree / "b.md").unlink()
     message, remedy = finding(doctor_report(db), "roots")
     assert message.endswith("; since then 1 changed and 1 cannot be read")
-    assert remedy == "rolebundle update"
+    assert remedy == "rolebundle ingest"
     shutil.rmtree(tree)
     message, remedy = finding(doctor_report(db), "roots")
     assert f"not there: {tree}" in message
     assert "their documents stay" in remedy
     before = invoke("ls", "--db", db).out
-    assert invoke("update", "--db", db).code == 2
+    assert invoke("ingest", "--db", db).code == 2
     assert invoke("ls", "--db", db).out == before != ""
 
 
@@ -251,8 +251,8 @@ def test_an_older_schema(db: Path) -> None:
 
 def test_what_is_no_corpus(tmp_path: Path) -> None:
     raw(tmp_path / "other.db", "CREATE TABLE t (a)")
-    assert invoke("doctor", "--db", tmp_path / "other.db").code == 8
-    assert invoke("doctor", "--db", tmp_path / "none.db").code == 2
+    assert invoke("corpus", "doctor", "--db", tmp_path / "other.db").code == 8
+    assert invoke("corpus", "doctor", "--db", tmp_path / "none.db").code == 2
     assert list(tmp_path.iterdir()) == [tmp_path / "other.db"]
 
 
@@ -271,7 +271,7 @@ def test_while_others_write(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         for attempts in (5, 0):
             monkeypatch.setattr(backup, "_COPY_ATTEMPTS", attempts)
-            assert invoke("doctor", "--db", db).code == 0
+            assert invoke("corpus", "doctor", "--db", db).code == 0
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
@@ -282,7 +282,7 @@ def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.Monk
         raise ZeroDivisionError
 
     monkeypatch.setattr("rolebundle.doctor.examine", fail)
-    outcome = invoke("doctor", "--db", db)
+    outcome = invoke("corpus", "doctor", "--db", db)
     assert outcome.code == 1
     assert "[internal]" in outcome.err
-    assert "rolebundle doctor" in outcome.err
+    assert "rolebundle corpus doctor" in outcome.err

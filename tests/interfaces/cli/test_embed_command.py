@@ -1,4 +1,4 @@
-"""`rolebundle embed`: what it prints, what it refuses, and with which exit code."""
+"""`rolebundle corpus embed`: what it prints, what it refuses, and with which exit code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.noise_sample import PAIRS
 from rolebundle.ingest.approximate_indexes import Optimized
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
@@ -30,8 +29,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def new(db: Path, server: EmbeddingServer, *more: str) -> Outcome:
     return invoke(
-        "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", server.url, "--db", db,
-        *more,
+        "corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db, *more, embed_url=server.url
     )  # fmt: skip
 
 
@@ -57,23 +55,16 @@ class TestEmbed:
             "fast": None,
         }
 
-    def test_prefixes(self, db: Path, server: EmbeddingServer) -> None:
-        assert new(db, server, "--passage-prefix", "p: ").code == 0
-        with open_reader(db) as corpus:
-            index = vector_index.active_index(corpus)
-        assert index is not None
-        assert (index.identity.model.query_prefix, index.identity.model.passage_prefix) == (
-            "",
-            "p: ",
-        )
-        questions = {question for question, _ in PAIRS}
-        texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
-        assert all(text.startswith("p: ") for text in texts if text not in questions)
-
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
         outcome = invoke(
-            "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", url, "--db", db
+            "corpus",
+            "embed",
+            "--model",
+            f"ollama:{MODEL}",
+            "--db",
+            db,
+            embed_url=url,
         )
         is_coded(outcome)
         assert outcome.code == 9
@@ -90,19 +81,17 @@ class TestEmbed:
         assert "no memory" in outcome.err
 
     def test_another_host_is_refused(self, db: Path) -> None:
-        arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--db", db)
-        outcome = invoke(*arguments, "--embed-url", "http://192.0.2.1:11434")
+        arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
+        outcome = invoke(*arguments, embed_url="http://192.0.2.1:11434")
         assert outcome.code == 9
         assert "host_not_local" in outcome.err
 
     @pytest.mark.parametrize(
         ("arguments", "code", "shown_text"),
         [
-            (("--provider", "nothing"), 3, "unknown_provider"),
-            (("--provider", "ollama"), 3, "needs its model"),
-            (("--provider", "openai", "--model", "m"), 3, "needs its url"),
-            (("--model", "m"), 2, "need a --provider"),
-            (("--query-prefix", "q: "), 2, "need a --provider"),
+            (("--model", "nothing"), 3, "unknown_provider"),
+            (("--model", "ollama"), 3, "needs its model"),
+            (("--model", "openai:m"), 3, "needs its url"),
             (("--nonsense",), 2, "No such option"),
             (("nonsense",), 2, "No such command"),
         ],
@@ -111,14 +100,21 @@ class TestEmbed:
         self, db: Path, arguments: tuple[str, ...], code: int, shown_text: str
     ) -> None:
         before = db.read_bytes()
-        outcome = invoke("embed", "--db", db, *arguments)
+        outcome = invoke("corpus", "embed", "--db", db, *arguments)
         is_coded(outcome)
         assert outcome.code == code
         assert shown_text in outcome.err
         assert db.read_bytes() == before
 
     def test_no_corpus(self, tmp_path: Path, server: EmbeddingServer) -> None:
-        for arguments in (("embed",), ("embed", "list"), ("embed", "drop", "1")):
+        for arguments in (
+            (
+                "corpus",
+                "embed",
+            ),
+            ("corpus", "embed", "list"),
+            ("corpus", "embed", "drop", "1"),
+        ):
             outcome = invoke(*arguments, "--db", tmp_path / "none.db")
             assert (outcome.code, "corpus_missing" in outcome.err) == (2, True)
         assert not (tmp_path / "none.db").exists()
@@ -142,8 +138,8 @@ class TestDryRun:
 
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
-        arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--dry-run", "--db", db)
-        outcome = invoke(*arguments, "--embed-url", url)
+        arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--dry-run", "--db", db)
+        outcome = invoke(*arguments, embed_url=url)
         assert (outcome.code, "embedder_down" in outcome.err) == (9, True)
 
 
@@ -176,14 +172,14 @@ class TestOptimize:
 class TestList:
     def test_what_answers_has_a_star(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        outcome = invoke("embed", "list", "--db", db)
+        outcome = invoke("corpus", "embed", "list", "--db", db)
         old, ours = outcome.out.splitlines()
         assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
         assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
 
     def test_json(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        old, ours = invoke("embed", "list", "--json", "--db", db).json()["indexes"]
+        old, ours = invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]
         assert (old["id"], old["active"], old["vectors"]) == (1, False, 6)
         assert (ours["id"], ours["active"], ours["waiting"]) == (2, True, 0)
         assert ours["passage_prefix"] == "search_document: "
@@ -194,29 +190,29 @@ class TestList:
         with open_writer(db) as corpus, corpus.writing():
             [part] = vector_index.all_indexes(corpus)[0].parts
             approximate_index.store_state(corpus, part, state)
-        out = invoke("embed", "list", "--db", db).out
+        out = invoke("corpus", "embed", "list", "--db", db).out
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
     def test_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rolebundle.status.available_models", list)
         bare = build(tmp_path, [document("a", ["text"])])
-        outcome = invoke("embed", "list", "--db", bare)
+        outcome = invoke("corpus", "embed", "list", "--db", bare)
         assert (outcome.code, outcome.out) == (0, "")
         assert "no embedding index yet" in outcome.err
-        assert invoke("embed", "list", "--json", "--db", bare).json() == {"indexes": []}
+        assert invoke("corpus", "embed", "list", "--json", "--db", bare).json() == {"indexes": []}
 
 
 class TestUseAndDrop:
     def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        assert invoke("embed", "use", "fake:old", "--db", db).code == 0
+        assert invoke("corpus", "embed", "use", "fake:old", "--db", db).code == 0
         assert active(db) == "old"
-        outcome = invoke("embed", "drop", "2", "--db", db)
+        outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
         assert (outcome.code, outcome.err) == (0, "2 was removed\n")
-        assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 1
+        assert len(invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]) == 1
 
     def test_the_one_that_answers_is_not_dropped(self, db: Path) -> None:
-        outcome = invoke("embed", "drop", "1", "--db", db)
+        outcome = invoke("corpus", "embed", "drop", "1", "--db", db)
         is_coded(outcome)
         assert outcome.code == 2
         assert "index_in_use" in outcome.err
@@ -224,41 +220,41 @@ class TestUseAndDrop:
 
     def test_an_incomplete_one_is_not_used(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        invoke("embed", "use", "1", "--db", db)
+        invoke("corpus", "embed", "use", "1", "--db", db)
         with open_writer(db) as corpus, corpus.writing():
             ours = vector_index.all_indexes(corpus)[1]
             vector_index.remove(corpus, ours, [3])
-        outcome = invoke("embed", "use", "2", "--db", db)
+        outcome = invoke("corpus", "embed", "use", "2", "--db", db)
         is_coded(outcome)
         assert (outcome.code, active(db)) == (2, "old")
         assert "index_incomplete" in outcome.err
 
     @pytest.mark.parametrize("command", ["use", "drop"])
     def test_unknown(self, db: Path, command: str) -> None:
-        outcome = invoke("embed", command, "ollama:nothing", "--db", db)
+        outcome = invoke("corpus", "embed", command, "ollama:nothing", "--db", db)
         assert (outcome.code, "unknown_index" in outcome.err) == (2, True)
         assert "1 (fake:old)" in outcome.err
-        assert invoke("embed", command, "--db", db).code == 2
+        assert invoke("corpus", "embed", command, "--db", db).code == 2
 
     @pytest.mark.sample(2)
     @pytest.mark.parametrize(
-        "stray", [("--db", "team.db"), ("--dry-run",), ("--provider", "static"), ("--json",)]
+        "stray", [("--db", "team.db"), ("--dry-run",), ("--model", "static"), ("--json",)]
     )
     def test_options_before_the_command_are_refused(
         self, db: Path, server: EmbeddingServer, stray: tuple[str, ...]
     ) -> None:
         """Dropped in silence they would drop from another corpus, or in earnest."""
         new(db, server)
-        outcome = invoke("embed", *stray, "drop", "1", "--db", db)
+        outcome = invoke("corpus", "embed", *stray, "drop", "1", "--db", db)
         assert outcome.code == 2
         assert f"{stray[0]} has no effect before drop" in outcome.err
-        assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 2
+        assert len(invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]) == 2
 
     def test_the_environment_is_no_stray_option(
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_EMBED_URL", "http://127.0.0.1:9")
-        assert invoke("embed", "list", "--db", db).code == 0
+        assert invoke("corpus", "embed", "list", "--db", db).code == 0
 
 
 def test_clear_cache(db: Path) -> None:
@@ -266,7 +262,7 @@ def test_clear_cache(db: Path) -> None:
         vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
         # All were made of "input", as far as the helper knows.
         assert vector_cache.cache_size(corpus)[0] == 1
-    outcome = invoke("embed", "clear-cache", "--db", db)
+    outcome = invoke("corpus", "embed", "clear-cache", "--db", db)
     assert (outcome.code, outcome.err) == (0, "1 vector deleted\n")
     with open_reader(db) as corpus:
         assert vector_cache.cache_size(corpus) == (0, 0)
@@ -274,8 +270,15 @@ def test_clear_cache(db: Path) -> None:
 
 @pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])
 def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) -> None:
-    for command in (("embed",), ("ingest", tmp_path), ("retrieve", "token")):
-        outcome = invoke(*command, "--embed-url", url, "--db", tmp_path / "c.db")
+    for command in (
+        (
+            "corpus",
+            "embed",
+        ),
+        ("ingest", tmp_path),
+        ("retrieve", "token"),
+    ):
+        outcome = invoke(*command, "--db", tmp_path / "c.db", embed_url=url)
         assert (outcome.code, "[bad_url]" in outcome.err) == (2, True)
     assert not (tmp_path / "c.db").exists()
 

@@ -24,7 +24,7 @@ def prepared(sample_with_vectors: Path, tmp_path_factory: pytest.TempPathFactory
     tree.mkdir()
     (tree / "hidden.md").write_text(f"# Hidden\n\ntext{HIDDEN} more\n", encoding="utf-8")
     (tree / "plan.md").write_text("# The plan\n\nA token is rotated.\n", encoding="utf-8")
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     (folder / "policy.json").write_text(json.dumps(POLICY), encoding="utf-8")
     return folder
@@ -41,25 +41,25 @@ def db(prepared: Path, tmp_path: Path) -> Path:
     ("schema", "command"),
     [
         ("approved-contracts", "gate approve"),
-        ("audit-rows", "audit list"),
-        ("backup-result", "backup BACKUP"),
-        ("bridges", "bridges"),
-        ("embed-plan", "embed --dry-run"),
-        ("embed-result", "embed"),
-        ("embedding-indexes", "embed list"),
+        ("audit-rows", "policy audit list"),
+        ("backup-result", "corpus backup BACKUP"),
+        ("bridges", "policy bridges"),
+        ("embed-plan", "corpus embed --dry-run"),
+        ("embed-result", "corpus embed"),
+        ("embedding-indexes", "corpus embed list"),
         ("ingest-result", "ingest TREE --lexical-only"),
         ("overlay-details", "overlay show mossline-docs-writer"),
         ("overlay-explanation", "overlay explain mossline-docs-writer"),
         ("overlay-lint", "overlay lint"),
         ("overlay-list", "overlay list"),
-        ("policy-change", "scopes set POLICY"),
-        ("policy-lint", "scopes lint POLICY"),
-        ("policy-summary", "scopes show"),
-        ("purge-preview", "purge --dry-run --matching *plan.md"),
-        ("purge-preview", "purge --dry-run --finish"),
-        ("purge-result", "purge --yes --matching *plan.md"),
-        ("quarantine-details", "quarantine show tree/hidden.md"),
-        ("quarantine-list", "quarantine list"),
+        ("policy-change", "policy set POLICY"),
+        ("policy-lint", "policy lint POLICY"),
+        ("policy-summary", "policy show"),
+        ("purge-preview", "corpus purge --dry-run *plan.md"),
+        ("purge-preview", "corpus purge --dry-run --backups"),
+        ("purge-result", "corpus purge --yes *plan.md"),
+        ("quarantine-details", "corpus quarantine show tree/hidden.md"),
+        ("quarantine-list", "corpus quarantine list"),
     ],
 )
 def test_the_output_fits_the_contract(db: Path, schema: str, command: str) -> None:

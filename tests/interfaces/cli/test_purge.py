@@ -1,4 +1,4 @@
-"""`rolebundle purge`: what it asks, says, and leaves with."""
+"""`rolebundle corpus purge`: what it asks, says, and leaves with."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ def bytes_of(db: Path) -> bytes:
 
 def test_a_document_a_source_a_path_and_a_glob(db: Path) -> None:
     assert documents(db) == {"docs/hr/review.md", "docs/hr/pay.md", "docs/plan.md"}
-    assert invoke("purge", "docs/hr/review.md", "--yes", "--db", db).code == 0
+    assert invoke("corpus", "purge", "docs/hr/review.md", "--yes", "--db", db).code == 0
     assert documents(db) == {"docs/hr/pay.md", "docs/plan.md"}
     assert WORD.encode() in bytes_of(db)
-    assert invoke("purge", "hr/pay.md", "--yes", "--db", db).code == 0
+    assert invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", db).code == 0
     assert documents(db) == {"docs/plan.md"}
     assert WORD.encode() not in bytes_of(db)
     assert b"pay.md" not in bytes_of(db)
-    assert invoke("purge", "docs", "--source", "--yes", "--db", db).code == 0
+    assert invoke("corpus", "purge", "docs", "--source", "--yes", "--db", db).code == 0
     assert documents(db) == set()
     assert_sound(db)
 
 
 def test_matching(db: Path) -> None:
-    outcome = invoke("purge", "--matching", "hr/*", "--yes", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "hr/*", "--yes", "--json", "--db", db)
     assert outcome.code == 0
     assert documents(db) == {"docs/plan.md"}
     [receipt] = outcome.json()["receipts"]
@@ -76,13 +76,13 @@ def test_matching(db: Path) -> None:
 
 
 def test_files_that_would_come_back_are_named(db: Path, tree: Path) -> None:
-    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
     assert outcome.json()["returning"] == [str(tree / "hr" / "pay.md")]
     assert "the next ingest would add it again" in outcome.err
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     assert "docs/hr/pay.md" in documents(db)
     (tree / "hr" / "pay.md").unlink()
-    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
     assert outcome.json()["returning"] == []
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     assert "docs/hr/pay.md" not in documents(db)
@@ -90,21 +90,21 @@ def test_files_that_would_come_back_are_named(db: Path, tree: Path) -> None:
 
 def test_dry_run_erases_nothing(db: Path) -> None:
     before = db.read_bytes()
-    outcome = invoke("purge", "--matching", "hr/*", "--dry-run", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "hr/*", "--dry-run", "--json", "--db", db)
     found = outcome.json()
     assert (outcome.code, found["documents"], found["chunks"], found["vectors"]) == (0, 2, 2, 0)
     assert found["document_ids"] == ["docs/hr/pay.md", "docs/hr/review.md"]
-    shown_text = invoke("purge", "--matching", "hr/*", "--dry-run", "--db", db)
+    shown_text = invoke("corpus", "purge", "hr/*", "--dry-run", "--db", db)
     assert shown_text.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
     assert "would erase: docs/hr/pay.md" in shown_text.err
     assert db.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    "named", [("nothing",), ("--matching", "*.pdf"), ("docs/plan.md", "--source"), ("a\udcff",)]
+    "named", [("nothing",), ("*.pdf"), ("docs/plan.md", "--source"), ("a\udcff",)]
 )
 def test_a_name_of_nothing_erases_nothing(db: Path, named: tuple[str, ...]) -> None:
-    outcome = invoke("purge", "docs/hr/pay.md", *named, "--yes", "--db", db)
+    outcome = invoke("corpus", "purge", "docs/hr/pay.md", *named, "--yes", "--db", db)
     assert outcome.code == 2
     is_coded(outcome)
     assert "[nothing_to_purge]" in outcome.err
@@ -115,23 +115,17 @@ def test_a_name_of_two_things(tree: Path, db: Path) -> None:
     declared = "---\ndocument_id: docs\n---\nText.\n"
     (tree / "odd.md").write_text(declared, encoding="utf-8")
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
-    outcome = invoke("purge", "docs", "--yes", "--db", db)
+    outcome = invoke("corpus", "purge", "docs", "--yes", "--db", db)
     assert outcome.code == 2
     assert "[ambiguous_name]" in outcome.err
     assert len(documents(db)) == 4
-    assert invoke("purge", "odd.md", "--yes", "--db", db).code == 0
-    assert len(documents(db)) == 3
-
-
-def test_no_name_and_all_at_once_are_usage(db: Path) -> None:
-    assert invoke("purge", "--yes", "--db", db).code == 2
-    assert invoke("purge", "docs", "--finish", "--yes", "--db", db).code == 2
+    assert invoke("corpus", "purge", "odd.md", "--yes", "--db", db).code == 0
     assert len(documents(db)) == 3
 
 
 class TestAsking:
     def test_without_a_terminal_it_is_refused(self, db: Path) -> None:
-        outcome = invoke("purge", "docs", "--db", db)
+        outcome = invoke("corpus", "purge", "docs", "--db", db)
         assert outcome.code == 2
         assert "[not_confirmed]" in outcome.err
         assert len(documents(db)) == 3
@@ -150,7 +144,7 @@ class TestAsking:
 
         monkeypatch.setattr(command.click, "confirm", confirm)
         monkeypatch.setattr(command.sys, "stdin", _Terminal())
-        outcome = invoke("purge", "docs/plan.md", "--db", db)
+        outcome = invoke("corpus", "purge", "docs/plan.md", "--db", db)
         assert questions == [f"Erase 1 document, 1 chunk and 0 vectors from {db}?"]
         assert outcome.code == (0 if answer else 130)
         assert len(documents(db)) == (2 if answer else 3)
@@ -165,22 +159,22 @@ def test_a_reader_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
     with open_reader(db) as reader, reader.reading():
         reader.value("SELECT count(*) FROM document")
-        outcome = invoke("purge", "--matching", "hr/*", "--yes", "--json", "--db", db)
+        outcome = invoke("corpus", "purge", "hr/*", "--yes", "--json", "--db", db)
         assert outcome.code == 5
         is_coded(outcome)
-        assert "rolebundle purge --finish" in outcome.err
+        assert "run `rolebundle corpus purge`" in outcome.err
         [receipt] = outcome.json()["receipts"]
         assert (receipt["state"], receipt["waiting_for"]) == ("pending", "reader")
-        assert invoke("purge", "--finish", "--db", db).code == 5
+        assert invoke("corpus", "purge", "--db", db).code == 5
         # The same command again names what is gone already.
-        assert invoke("purge", "--matching", "hr/*", "--yes", "--db", db).code == 5
+        assert invoke("corpus", "purge", "hr/*", "--yes", "--db", db).code == 5
     assert WORD.encode() in bytes_of(db)
-    outcome = invoke("purge", "--finish", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "--json", "--db", db)
     assert outcome.code == 0
     [finished] = outcome.json()["receipts"]
     assert (finished["id"], finished["state"]) == (receipt["id"], "done")
     assert WORD.encode() not in bytes_of(db)
-    assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
+    assert invoke("corpus", "purge", "--db", db).out == "no purge was pending\n"
     assert_sound(db)
 
 
@@ -190,30 +184,30 @@ def test_the_next_ingest_completes_it(
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
     with open_reader(db) as reader, reader.reading():
         reader.value("SELECT count(*) FROM document")
-        assert invoke("purge", "--matching", "hr/*", "--yes", "--db", db).code == 5
+        assert invoke("corpus", "purge", "hr/*", "--yes", "--db", db).code == 5
     for path in (tree / "hr").iterdir():
         path.unlink()
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     assert WORD.encode() not in bytes_of(db)
-    assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
+    assert invoke("corpus", "purge", "--db", db).out == "no purge was pending\n"
 
 
 def test_backups_are_listed_and_deleted_if_requested(db: Path) -> None:
     backup = db.with_name("c.db.schema-1.bak")
     backup.write_bytes(db.read_bytes())
-    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    outcome = invoke("corpus", "purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
     assert outcome.code == 0
     assert outcome.json()["backups"] == [str(backup)]
     assert "--backups deletes it" in outcome.err
-    assert invoke("purge", "--backups", "--db", db).code == 2
+    assert invoke("corpus", "purge", "--backups", "--db", db).code == 2
     assert backup.exists()
-    outcome = invoke("purge", "--backups", "--yes", "--db", db)
+    outcome = invoke("corpus", "purge", "--backups", "--yes", "--db", db)
     assert (outcome.code, outcome.out) == (0, "1 backup deleted\n")
     assert not backup.exists()
 
 
 def test_where_there_is_no_corpus(tmp_path: Path) -> None:
-    outcome = invoke("purge", "a", "--yes", "--db", tmp_path / "none.db")
+    outcome = invoke("corpus", "purge", "a", "--yes", "--db", tmp_path / "none.db")
     assert outcome.code == 2
     assert "[corpus_missing]" in outcome.err
     assert list(tmp_path.iterdir()) == []
@@ -223,7 +217,7 @@ def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
     db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def documents_to_purge(name: str) -> list[str]:
-        found = invoke("purge", name, "--dry-run", "--json", "--db", db).json()
+        found = invoke("corpus", "purge", name, "--dry-run", "--json", "--db", db).json()
         return list(found["document_ids"])
 
     with open_reader(db) as corpus:
@@ -231,7 +225,7 @@ def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
     monkeypatch.chdir(tree / "hr")
     for name in (tree / "hr" / "pay.md", "pay.md", "./pay.md:1-2", "hr/pay.md:3-9", chunk_id):
         assert documents_to_purge(str(name)) == ["docs/hr/pay.md"]
-    outcome = invoke("purge", "pya.md", "--dry-run", "--db", db)
+    outcome = invoke("corpus", "purge", "pya.md", "--dry-run", "--db", db)
     assert (outcome.code, "did you mean docs/hr/pay.md" in outcome.err) == (2, True)
 
 
@@ -252,10 +246,10 @@ class TestPublications:
         return db
 
     def test_a_purge_lists_those_that_carried_it(self, published: Path) -> None:
-        preview = invoke("purge", "hr/pay.md", "--dry-run", "--json", "--db", published)
+        preview = invoke("corpus", "purge", "hr/pay.md", "--dry-run", "--json", "--db", published)
         assert preview.json()["publications"] == [self.COPY]
-        plan = invoke("purge", "hr/pay.md", "--dry-run", "--db", published)
-        outcome = invoke("purge", "hr/pay.md", "--yes", "--json", "--db", published)
+        plan = invoke("corpus", "purge", "hr/pay.md", "--dry-run", "--db", published)
+        outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--json", "--db", published)
         [receipt] = outcome.json()["receipts"]
         assert receipt["publications"] == [self.COPY]
         for text in (plan.err, outcome.err):
@@ -264,7 +258,7 @@ class TestPublications:
             assert "cannot be reached from here" in text
 
     def test_of_what_no_publication_carried_none_is_listed(self, published: Path) -> None:
-        outcome = invoke("purge", "hr/review.md", "--yes", "--json", "--db", published)
+        outcome = invoke("corpus", "purge", "hr/review.md", "--yes", "--json", "--db", published)
         [receipt] = outcome.json()["receipts"]
         assert receipt["publications"] == []
         assert "published" not in outcome.err
@@ -276,11 +270,11 @@ class TestPublications:
             raise PermissionError(13, "Permission denied", str(path))
 
         monkeypatch.setattr(shutil, "rmtree", refuse)
-        outcome = invoke("purge", "hr/pay.md", "--yes", "--db", published)
+        outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 6
         assert str(published_folder(published)) in outcome.err
         monkeypatch.undo()
-        outcome = invoke("purge", "--finish", "--json", "--db", published)
+        outcome = invoke("corpus", "purge", "--json", "--db", published)
         [receipt] = outcome.json()["receipts"]
         assert (outcome.code, receipt["publications"]) == (0, [self.COPY])
         assert {path.name for path in published_folder(published).iterdir()} == {
@@ -292,6 +286,6 @@ class TestPublications:
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
         with staging(published):
-            outcome = invoke("purge", "hr/pay.md", "--yes", "--db", published)
+            outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 5
         assert "another process publishes it" in outcome.err

@@ -1,4 +1,4 @@
-"""`rolebundle quarantine`, and the options of `ingest` that decide what gets there."""
+"""`rolebundle corpus quarantine`, and the options of `ingest` that decide what gets there."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ingest(db: Path, tree: Path, *options: str | Path) -> Outcome:
 
 
 def quarantine(db: Path, *arguments: str) -> Outcome:
-    outcome = invoke("quarantine", *arguments, "--db", db)
+    outcome = invoke("corpus", "quarantine", *arguments, "--db", db)
     is_coded(outcome)
     return outcome
 
@@ -85,11 +85,11 @@ def test_the_owner_sees_what_was_kept_back(db: Path) -> None:
             refused = invoke(*command, "--db", db)
             assert (refused.code, refused.out) == (2, "")
             assert f"{name}: quarantined: hidden" in refused.err.replace("tag_characters", "hidden")
-            assert "rolebundle quarantine show wiki/poisoned.md" in refused.err
+            assert "rolebundle corpus quarantine show wiki/poisoned.md" in refused.err
     output = invoke("retrieve", "the build token", "--lexical-only", "--db", db).out
     answer = " ".join(output.split())
     for name, kind in (("leaky.md", "secret_github_token"), ("poisoned.md", "tag_characters")):
-        line = f"wiki/{name}: quarantined: {kind}; rolebundle quarantine show wiki/{name}"
+        line = f"wiki/{name}: quarantined: {kind}; rolebundle corpus quarantine show wiki/{name}"
         assert f"kept back: {line}" in answer
     unrelated = invoke("retrieve", "plan", "--lexical-only", "--db", db).out
     assert "wiki/leaky.md" not in unrelated
@@ -116,7 +116,7 @@ def test_an_agent_does_not_see_what_was_kept_back(
         policy.write_text(
             '[helper]\nscopes = []\naccess_level = "confidential"\n', encoding="utf-8"
         )
-        assert invoke("scopes", "set", policy, "--db", db).code == 0
+        assert invoke("policy", "set", policy, "--db", db).code == 0
     agent = ("--agent", "helper", "--db", db)
     for name in ("wiki/poisoned.md", "poisoned.md:1-3", _chunk_ids(db)["wiki/poisoned.md"]):
         for command in (("get", name), ("why", name, "token", "--lexical-only")):
@@ -251,15 +251,6 @@ def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Pat
     assert found(db) == ["clean.md"]
     with open_reader(db) as corpus:
         assert_compartments_are_separate(corpus)
-
-
-def test_no_scan_takes_documents_as_they_are(db: Path, tree: Path) -> None:
-    shown_text = ingest(db, tree, "--no-scan", "--json").json()
-    assert (shown_text["updated"], shown_text["flagged"], shown_text["quarantined"]) == (3, 0, 0)
-    assert quarantined_documents(db) == []
-    assert HIDDEN in invoke("get", "wiki/poisoned.md", "--db", db).out
-    ingest(db, tree)
-    assert quarantined_documents(db) == ["leaky.md", "poisoned.md"]
 
 
 def test_a_masked_secret_is_nowhere_in_the_corpus(tmp_path: Path, tree: Path) -> None:

@@ -47,7 +47,7 @@ def refused(outcome: Outcome, code: str) -> None:
 
 class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
-        reply = invoke("replay", bundle, "--db", sample_db, "--exit-code")
+        reply = invoke("replay", bundle, "--db", sample_db)
         assert (reply.code, reply.err) == (0, "")
         assert reply.out.startswith(
             "the answer is the same today: mossline-security-reviewer · Review"
@@ -79,7 +79,7 @@ class TestReplay:
         (notes / "two.md").unlink()
         assert invoke(*ingest).code == 0
         reply = invoke("replay", path, "--db", db)
-        assert reply.code == 0, "a difference is an answer, unless --exit-code is given"
+        assert reply.code == 1
         for line in (
             "the answer is different today: (no role)",
             "generation: ",
@@ -89,7 +89,7 @@ class TestReplay:
             "new: not proposed → rank 1",
         ):
             assert line in reply.out
-        coded = invoke("replay", path, "--db", db, "--exit-code", "--json")
+        coded = invoke("replay", path, "--db", db, "--json")
         assert (coded.code, coded.err) == (1, "")
         assert coded.json()["same"] is False
 
@@ -151,13 +151,6 @@ class TestReplay:
         outcome = invoke("replay", change(bundle, selected=less), "--db", sample_db)
         refused(outcome, "bundle_incomplete")
         assert "full" in outcome.err
-
-    def test_what_retrieve_writes_in_less_detail(self, sample_db: Path, tmp_path: Path) -> None:
-        for detail in ("ids", "compact"):
-            path = ask(sample_db, tmp_path, "--detail", detail)
-            outcome = invoke("replay", path, "--db", sample_db)
-            refused(outcome, "bundle_incomplete")
-            assert f"only the detail {detail}" in outcome.err
 
     def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
         corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}
@@ -226,7 +219,7 @@ class TestCompare:
         assert outcome.code == 3
 
     def test_the_demo_may_have_a_corpus_of_its_own(self, tmp_path: Path) -> None:
-        outcome = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
+        outcome = invoke("overlay", "demo", "--lexical-only", "--db", tmp_path / "demo.db")
         assert outcome.code == 0
         assert "Threat model for offline" in outcome.out
         assert "rolebundle retrieve" in outcome.err

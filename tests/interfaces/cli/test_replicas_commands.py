@@ -42,7 +42,7 @@ def make(folder: Path) -> None:
         name="team.db",
     )
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    assert invoke("scopes", "set", folder / "policy.toml", "--db", db).code == 0
+    assert invoke("policy", "set", folder / "policy.toml", "--db", db).code == 0
     assert invoke("replica", "keygen", folder / "team.key").code == 0
 
 
@@ -119,8 +119,8 @@ def test_a_target_that_takes_nothing_is_forgotten(
     refused = publish(db, target, "--agent", "ada")
     assert refused.code != 0 and (code is None or f"[{code}]" in refused.err)
     assert (targets(db), staged(db)) == ([], []) if code else len(targets(db)) == 1
-    for command in ("status", "doctor"):
-        status_text = invoke(command, "--db", db).out
+    for command in (("status",), ("corpus", "doctor")):
+        status_text = invoke(*command, "--db", db).out
         assert ("was not completed" in status_text) == (code is None), command
 
 
@@ -145,9 +145,9 @@ def test_a_reader_sees_for_which_agent_it_is(db: Path) -> None:
     assert "generation 1 of head office for the agent ada, 1 document" in (
         pull(db, db.parent / "share", replica).out
     )
-    assert "from head office, with this replica" in invoke("scopes", "show", "--db", replica).out
+    assert "from head office, with this replica" in invoke("policy", "show", "--db", replica).out
     status = invoke("status", "--db", replica).out
-    assert "rolebundle embed" not in status
+    assert "rolebundle corpus embed" not in status
     places = [status.index(line) for line in ("replica of head office for ada", "embeddings: ")]
     assert places == sorted(places), "lines about the index stand together"
 

@@ -60,8 +60,6 @@ def test_limits_and_budgets(sample_db: Path) -> None:
     tight = RetrievalBundle.model_validate_json(invoke(*common, "--token-budget", "1").out)
     assert tight.selected == []
     assert set(tight.rejected_summary) == {"budget_cut"}
-    fused = RetrievalBundle.model_validate_json(invoke(*common, "--fusion", "rrf").out)
-    assert fused.fusion == "rrf"
 
 
 def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
@@ -170,16 +168,6 @@ def test_a_wrong_where_is_a_usage_error(sample_db: Path, pair: str, complaint: s
     outcome = invoke("retrieve", "token", "--where", pair, "--db", sample_db)
     assert (outcome.code, outcome.out) == (2, "")
     assert complaint in outcome.err
-
-
-def test_seen_is_repeated(sample_db: Path) -> None:
-    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
-    first = RetrievalBundle.model_validate_json(invoke(*common, "--limit", "2").out)
-    seen = [chunk.chunk_id for chunk in first.selected]
-    options = [part for chunk_id in seen for part in ("--seen", chunk_id)]
-    second = RetrievalBundle.model_validate_json(invoke(*common, *options).out)
-    assert second.rejected_summary["already_seen"] == 2
-    assert not {*seen} & {chunk.chunk_id for chunk in second.selected}
 
 
 def test_also_is_repeated(sample_db: Path) -> None:

@@ -1,4 +1,4 @@
-"""`rolebundle scopes`: setting, showing and linting who may see what."""
+"""`rolebundle policy`: setting, showing and linting who may see what."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def policy(tmp_path: Path) -> Path:
 
 
 def scopes(db: Path, *arguments: str | Path) -> Outcome:
-    outcome = invoke("scopes", *arguments, "--db", db)
+    outcome = invoke("policy", *arguments, "--db", db)
     is_coded(outcome)
     return outcome
 
@@ -215,11 +215,11 @@ def test_lint_before_and_after(db: Path, policy: Path) -> None:
 
 
 def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    linted = invoke("scopes", "lint", policy)
+    linted = invoke("policy", "lint", policy)
     assert linted.code == 0
     assert "[all_scopes]" in linted.out
     from_stdin(monkeypatch, POLICY.replace('"internal"', '"secret"').encode())
-    refused = invoke("scopes", "lint", "-", "--format", "toml")
+    refused = invoke("policy", "lint", "-", "--format", "toml")
     assert refused.code == 3
     assert "ada.access_level: must be one of 'denied'" in refused.err
 

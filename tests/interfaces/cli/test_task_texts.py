@@ -116,7 +116,7 @@ def test_any_reference_at_all(sample_without_vectors: Path, reference: str) -> N
 
 
 @pytest.mark.parametrize(
-    "reference", ["\udcff", "a\udcffb:1-2", "a\0b", "%s", "*", "x" * 100_000, "a:1-999999999"]
+    "reference", ["\udcff", "a\udcffb:1-2", "a\0b", "%s", "x" * 100_000, "a:1-999999999"]
 )
 def test_references_that_could_hurt(sample_without_vectors: Path, reference: str) -> None:
     for option in ((), ("--json",)):
@@ -136,12 +136,12 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
         (("get", bad), 2),
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),
-        (("backup", bad), 2),
-        (("backup", "--rotate", bad), 2),
-        (("quarantine", "release", bad), 2),
+        (("corpus", "backup", bad), 2),
+        (("corpus", "backup", "--rotate", bad), 2),
+        (("corpus", "quarantine", "release", bad), 2),
         (("mark", "remove", bad), 2),
         (("remember", "forget", bad, "--by", "Ana"), 2),
-        (("demo", "--db", bad), 2),
+        (("overlay", "demo", "--db", bad), 2),
     ):
         more = () if len(arguments) == 1 or "--db" in arguments else ("--db", sample_db)
         outcome = run(*arguments, *more)

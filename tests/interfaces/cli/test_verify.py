@@ -98,14 +98,17 @@ def test_a_hostile_draft_does_not_control_the_terminal(db: Path, tmp_path: Path)
     assert outcome.out.replace("\n", "").isprintable()
 
 
-def test_a_judge_is_an_option_and_no_field(db: Path, tmp_path: Path) -> None:
+def test_a_judge_is_a_setting_and_no_field(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "draft.md"
     path.write_text(LIFETIME, encoding="utf-8")
     with embedding_server() as server:
         answer = {"choices": [{"message": {"content": "No"}}]}
         server.faults["/v1/chat/completions"] = lambda handler: handler.json(answer)
-        judge = ("--judge", "ollama:m", "--judge-url", server.url)
-        outcome = invoke("verify", path, "--db", db, *judge)
+        monkeypatch.setenv("ROLEBUNDLE_JUDGE", "ollama:m")
+        monkeypatch.setenv("ROLEBUNDLE_JUDGE_URL", server.url)
+        outcome = invoke("verify", path, "--db", db)
     assert outcome.code == 0
     assert "opinion of ollama:m: no  1:1" in outcome.out
     with Engine(db) as engine, pytest.raises(UsageError) as caught:

@@ -39,7 +39,7 @@ from support.served import SLOW, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
-SETTINGS = EngineOptions(None, (), "", "").models()
+SETTINGS = EngineOptions(None, ()).models()
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )
@@ -97,7 +97,7 @@ def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
-    options = EngineOptions(str(db), (), "", "")
+    options = EngineOptions(str(db))
     return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
@@ -153,7 +153,7 @@ def test_an_attached_client_gets_the_answers_of_a_process_of_its_own(db: Path, p
         request(6, "shutdown"),
     ]
     alone = subprocess.run(
-        [*forked_program(), "serve", "--db", str(db), "--no-attach"],
+        [*forked_program(), "serve", "--db", str(db)],
         input=b"\n".join(lines) + b"\n",
         capture_output=True,
         check=True,

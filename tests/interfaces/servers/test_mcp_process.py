@@ -286,13 +286,6 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
     assert talk.ended(time.monotonic()).returncode == 0
 
 
-def test_preloading_a_missing_corpus_is_reported_and_survived(tmp_path: Path) -> None:
-    talk = Conversation(tmp_path / "none.db", "--preload")
-    talk.send({**CALL, "params": {"name": "list_roles", "arguments": {}}})
-    assert "mossline" in json.loads(talk.line())["result"]["content"][0]["text"]
-    assert b"not loaded ahead" in talk.ended(time.monotonic()).stderr
-
-
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
     hidden = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"

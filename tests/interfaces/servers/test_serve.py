@@ -202,15 +202,6 @@ def test_ingest_if_it_may_write(tmp_path: Path) -> None:
         alive(server)
 
 
-def test_preload(small_db: Path, tmp_path: Path) -> None:
-    with Served("--db", small_db, "--preload") as server:
-        alive(server)
-    with Served("--db", tmp_path / "missing.db", "--preload") as server:
-        assert server.ask("roles.list")["result"]
-        _, err = server.end_of_input()
-        assert "corpus_missing" in err
-
-
 def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()

@@ -64,9 +64,14 @@ def slow(slow_server: EmbeddingServer, rounds: int, tmp_path: Path) -> Slow:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "token.md").write_text("# Tokens\n\nThe token refresh flow.\n")
     db = tmp_path / "slow.db"
-    model = ("--provider", "ollama", "--model", "nomic-embed-text", "--embed-url", slow_server.url)
     assert invoke("ingest", tmp_path / "docs", "--lexical-only", "--db", db).code == 0
-    assert invoke("embed", *model, "--db", db).code == 0
+    assert (
+        invoke(
+            *("corpus", "embed", "--model", "ollama:nomic-embed-text", "--db", db),
+            embed_url=slow_server.url,
+        ).code
+        == 0
+    )
     seconds = 3.0 if rounds > AT_ONCE else 1.3
 
     def answer_late(handler: Handler) -> None:

@@ -152,7 +152,7 @@ class TestNoDocuments:
         scanned = Scanned("quarantine", "hash", '["secret"]', "[]", "")
         db = build(tmp_path, [StoredDocument(plain.metadata, plain.chunks, scanned)])
         assert self.reason(db) == (
-            "1 document in quarantine and no other: see `rolebundle quarantine list`"
+            "1 document in quarantine and no other: see `rolebundle corpus quarantine list`"
         )
 
     @staticmethod

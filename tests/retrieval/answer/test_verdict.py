@@ -259,7 +259,7 @@ class TestEachVerdict:
         )
         assert verdict == "lane_down"
         assert "(candidates rejected: 1 low_score)" in message
-        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle embed`")
+        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle corpus embed`")
 
 
 WORDS = {"bm25": 1.0, "cosine": 0.5}

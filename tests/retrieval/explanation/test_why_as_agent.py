@@ -132,7 +132,7 @@ def _what_ada_learns(db: Path) -> list[str]:
             with pytest.raises(UsageError) as refused:
                 engine.why(request(), f"{name}#0")
             got.append(f"{refused.value.code} {refused.value}".replace(name, "NAME"))
-    rows = invoke("audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
     return [*got, json.dumps([row | {"time": ""} for row in rows])]
 
 
@@ -141,12 +141,12 @@ HIDING = ("scope", "access_level", "deny_pattern")
 
 def test_an_agent_learns_nothing(db: Path) -> None:
     with_hidden = _what_ada_learns(db)
-    rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
     blocked = next(row["blocked"] for row in rows if row["kind"] == "retrieve")
     assert {code: blocked[code] for code in HIDING} == dict.fromkeys(HIDING, PER_RULE)
     with Engine(db, (db.parent,)) as engine:
         engine.why_as_agent(request(), "scope-0#0")
-    after = invoke("audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
+    after = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
     assert json.dumps([row | {"time": ""} for row in after]) == with_hidden[-1]
     assert not set(HIDING) & set(json.loads(with_hidden[-1])[0]["blocked"])
 

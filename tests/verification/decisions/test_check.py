@@ -370,7 +370,7 @@ def test_a_check_is_in_the_audit(db: Path) -> None:
     with Admin(db) as admin:
         set_audit(admin.workspace, "on")
     ask(db, action="execute")
-    rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
     [row] = [row for row in rows if row["kind"] == "check"]
     assert (row["action"], row["details"]) == (
         "execute",

@@ -179,17 +179,19 @@ class TestPurge:
 
     def test_the_command(self, db: Path) -> None:
         decide(db)
-        plan = invoke("purge", "--decision", "1", "--dry-run", "--json", "--db", db).json()
+        plan = invoke(
+            "corpus", "purge", "--decision", "1", "--dry-run", "--json", "--db", db
+        ).json()
         assert plan["decision_ids"] == ["shared-1"]
-        assert invoke("purge", "--decision", "1", "--yes", "--db", db).code == 0
-        assert invoke("purge", "--decision", "1", "--yes", "--db", db).code == 2
+        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 0
+        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 2
         assert states(db) == {"shared-1": "erased"}
 
 
 class TestCommands:
     def test_decide_list_show_and_end(self, db: Path) -> None:
         decision = invoke(
-            *("decide", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
+            *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
             *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
             *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
         ).json()
@@ -208,12 +210,12 @@ class TestCommands:
     @pytest.mark.parametrize(
         "arguments",
         [
-            ("decide", "Do not post"),
-            ("decide", " ", "--by", "Ana"),
-            ("decide", "x" * 1001, "--by", "Ana"),
-            ("decide", "Do not\u202e post", "--by", "Ana"),
-            ("decide", "Do not post", "--by", "Ana", "--until", "soon"),
-            ("decide", "Do not post", "--by", "Ana", "--supersedes", "4"),
+            ("decisions", "add", "Do not post"),
+            ("decisions", "add", " ", "--by", "Ana"),
+            ("decisions", "add", "x" * 1001, "--by", "Ana"),
+            ("decisions", "add", "Do not\u202e post", "--by", "Ana"),
+            ("decisions", "add", "Do not post", "--by", "Ana", "--until", "soon"),
+            ("decisions", "add", "Do not post", "--by", "Ana", "--supersedes", "4"),
             ("decisions", "show", "4"),
             ("decisions", "end", "4", "--by", "Bo", "--reason", "x"),
         ],
@@ -229,7 +231,7 @@ class TestCommands:
                 admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
             )
             owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
-        rows = invoke("audit", "list", "--json", "--db", db).json()["rows"]
+        rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
             {"decision": "shared-1", "effect": "warn", "state": "active"},

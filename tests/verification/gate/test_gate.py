@@ -172,14 +172,15 @@ def test_a_missing_contract(tmp_path: Path) -> None:
 
 def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Path) -> None:
     start(db, contract)
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     with pytest.raises(UsageError, match="gate_started"):
         start(db, contract)
     write(contract.parent, {"report.md": REPORT})
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
-    rows = invoke("audit", "list", "--kind", "gate", "--json", "--db", db).json()["rows"]
+    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
+    rows = [row for row in rows if row["kind"] == "gate"]
     assert [row["details"]["step"] for row in rows] == ["restart", "check"]
     assert "work" not in json.dumps(rows)
 
@@ -241,7 +242,7 @@ def test_approved_contracts_are_listed(contract: Path) -> None:
     listed = invoke("gate", "approve", "--json", "--db", db).json()
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
     assert invoke("gate", "approve", "--db", db).out.startswith(f"{contract}  ")
-    assert invoke("gate", "approve", "--revoke", "--db", db).code == 2
+    assert invoke("gate", "approve", "--undo", "--db", db).code == 2
 
 
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
@@ -251,7 +252,7 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     write(folder, {"report.md": REPORT})
     start(db, contract, text)
     approve(db, contract)
-    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     write(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
     write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})

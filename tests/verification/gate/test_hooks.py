@@ -72,7 +72,7 @@ def test_stop_hook_active_allows_the_stop_and_claims_nothing(db: Path, contract:
     outcome = hook("claude-code", contract, "--db", db, stdin=stop(active=True))
     assert outcome.code == 0
     assert "NO success" in json.loads(outcome.out)["systemMessage"]
-    insisting = hook("claude-code", contract, "--insist", "--db", db, stdin=stop(active=True))
+    insisting = hook("claude-code", contract, "--retries", "3", "--db", db, stdin=stop(active=True))
     assert insisting.code == 2
 
 
@@ -81,7 +81,7 @@ def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
     db: Path, contract: Path, active: bool
 ) -> None:
     def ask() -> Outcome:
-        options = ("--retries", "2", "--insist", "--db", db)
+        options = ("--retries", "2", "--db", db)
         return hook("claude-code", contract, *options, stdin=stop(active=active))
 
     assert [ask().code for _ in range(4)] == [2, 2, 0, 0]

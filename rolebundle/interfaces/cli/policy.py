@@ -1,4 +1,4 @@
-"""`rolebundle scopes set | show | lint`: who may see what."""
+"""`rolebundle policy set | show | lint | …`: who may see what."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rolebundle.admin.records import set_policy
 from rolebundle.contracts.lint import LintProblem, PolicyLint
 from rolebundle.contracts.scopes import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError
+from rolebundle.interfaces.cli.command_list import POLICY
+from rolebundle.interfaces.cli.lazy_group import LazyGroup
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.storage.location import corpus_path
@@ -20,8 +22,8 @@ from rolebundle.storage.records.replica import load_record
 from rolebundle.text.counts import counted
 
 
-@click.group()
-def scopes() -> None:
+@click.group(cls=LazyGroup, sections=POLICY)
+def policy() -> None:
     """Set, show and check the policy: which agent may see what.
 
     The metadata of a document has a scope and a sensitivity. A policy file gives each agent its
@@ -30,13 +32,13 @@ def scopes() -> None:
     need an agent.
 
     \b
-    rolebundle scopes lint policy.toml
-    rolebundle scopes set policy.toml
+    rolebundle policy lint policy.toml
+    rolebundle policy set policy.toml
     rolebundle retrieve "Plan release 3.0" --agent release-bot
     """
 
 
-@scopes.command("set")
+@policy.command("set")
 @click.argument("file", metavar="FILE|-")
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
@@ -50,34 +52,34 @@ def set_command(
     """Set a policy file as the policy of the corpus.
 
     The policy is copied into the corpus, and FILE must stay as it is. If it is missing, empty,
-    malformed or changed later, every agent is denied until `scopes set` is run again. A policy from
+    malformed or changed later, every agent is denied until `policy set` is run again. A policy from
     standard input (-) exists only as the copy in the corpus. A malformed FILE is refused.
 
     \b
-    rolebundle scopes set policy.toml
-    rolebundle scopes set - --format json < policy.json
+    rolebundle policy set policy.toml
+    rolebundle policy set - --format json < policy.json
     """
     from rolebundle.policy.access_lint import lint_policy
     from rolebundle.policy.policy_file import parse_policy
 
     content, kind, location = _read(file, kind)
-    policy = parse_policy(content, kind, file)
+    parsed = parse_policy(content, kind, file)
     with admin_for(db) as admin:
         moved = set_policy(admin.workspace, content, kind, location)
         findings = lint_policy(
-            policy, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
+            parsed, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
         )
     for finding in findings:
         click.echo(_line(file, finding), err=True)
     lines = [
-        f"{counted(len(policy.agents), 'agent')} named; all other agents see nothing",
+        f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
         f"{counted(moved, 'document')} moved to another compartment",
     ]
-    change = PolicyChange(agents=sorted(policy.agents), moved=moved, location=location)
+    change = PolicyChange(agents=sorted(parsed.agents), moved=moved, location=location)
     print_answer(change, lines, as_json=as_json)
 
 
-@scopes.command("show")
+@policy.command("show")
 @click.option("--agent", metavar="ID", help="Only show what this agent sees.")
 @db_option
 @json_option
@@ -85,16 +87,16 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
 
     \b
-    rolebundle scopes show
-    rolebundle scopes show --agent release-bot --json
+    rolebundle policy show
+    rolebundle policy show --agent release-bot --json
     """
     from rolebundle.policy.access_lint import report_policy
 
     with open_reader(corpus_path(db)) as corpus:
-        policy = report_policy(corpus, agent)
+        summary = report_policy(corpus, agent)
         replica = load_record(corpus)
     copied = f"{replica.publisher}, with this replica" if replica else "standard input"
-    print_answer(policy, _policy_lines(policy, copied), as_json=as_json, indent=2)
+    print_answer(summary, _policy_lines(summary, copied), as_json=as_json, indent=2)
 
 
 def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
@@ -121,7 +123,7 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
         yield from (f"    never {pattern}" for pattern in entry.deny_patterns)
 
 
-@scopes.command("lint")
+@policy.command("lint")
 @click.argument("file", metavar="[FILE|-]", required=False)
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
@@ -143,8 +145,8 @@ def lint_command(
     warnings do not.
 
     \b
-    rolebundle scopes lint policy.toml
-    rolebundle scopes lint --db team.db
+    rolebundle policy lint policy.toml
+    rolebundle policy lint --db team.db
     """
     from rolebundle.policy.access_lint import lint_active_policy, lint_policy
     from rolebundle.policy.policy_file import parse_policy
@@ -156,12 +158,12 @@ def lint_command(
             findings = lint_active_policy(corpus, roles)
     else:
         content, kind, _ = _read(file, kind)
-        policy = parse_policy(content, kind, file)
+        parsed = parse_policy(content, kind, file)
         if db is None and not path.exists():
-            findings = lint_policy(policy, roles=roles)
+            findings = lint_policy(parsed, roles=roles)
         else:
             with open_reader(path) as corpus:
-                findings = lint_policy(policy, corpus, roles)
+                findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
     lines = (_line(name, finding) for finding in findings)
     print_answer(PolicyLint(findings=findings), lines, as_json=as_json)
@@ -183,7 +185,7 @@ def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
         raise ConfigurationError(
             "policy_lint_failed",
             f"{name}: {counted(errors, 'error')}",
-            "correct it and run `rolebundle scopes set FILE`",
+            "correct it and run `rolebundle policy set FILE`",
         )
 
 
