@@ -52,7 +52,7 @@ class RunFlags:
         """Why the manifest of a folder does not count; empty if flags do not say so."""
         flags = self.flags_at(real_location(folder))
         if flags.get("manifests") is False:
-            return "--no-manifests says so"
+            return "manifests are turned off for it"
         return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
 
     def nested(self, location: str) -> dict[str, str]:
