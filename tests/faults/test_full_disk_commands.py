@@ -121,12 +121,12 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/new.db")),
         Use("scratch", ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")),
     ),
-    "audit export": (Use("read", ("--jsonl", *DB)),),
-    "audit list": (READ,),
-    "audit set": (Use("write", ("--mode", "required", *DB)),),
-    "audit show": (Use("read", ("1", *DB)),),
-    "audit verify": (READ,),
-    "purge": (
+    "policy audit export": (READ,),
+    "policy audit list": (READ,),
+    "policy audit set": (Use("write", ("required", *DB)),),
+    "policy audit show": (Use("read", ("1", *DB)),),
+    "policy audit verify": (READ,),
+    "corpus purge": (
         Use("write", ("tree/n1.md", "--yes", *DB)),
         Use("read", ("tree/n1.md", "--dry-run", *DB)),
     ),
@@ -240,7 +240,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert invoke("policy", "audit", "set", "on", *_at(folder, DB)).code == 0
     marked = ("tree/n2.md", "disputed", "--by", "A", "--reason", "old", *DB)
     assert invoke("mark", *_at(folder, marked)).code == 0
-    assert invoke("decisions", "add", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
+    assert (
+        invoke("decisions", "add", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
+    )
     assert invoke("replica", "keygen", *_at(folder, ("{}/team.key",))).code == 0
     assert invoke("replica", "publish", *_at(folder, ("{}/share", *PUBLISHED, *DB))).code == 0
     pulled = ("{}/share", "--key", "{}/team.pub", "--db", "{}/r.db")

@@ -251,11 +251,13 @@ class _Index:
         if not figure.amount or figure.unit == "version":
             return set()
         values = [(unit, _number(value)) for unit, value in figure.readings]
+        # 11 GB does not round the 10 GB that are read as powers of 1,024.
         rounded = {
             n
-            for unit, value in values
+            for place, (unit, value) in enumerate(values)
             for n in self.of_unit.get(unit, ())
-            if any(_fits(figure, value, true) for u, true in self._numbers[n] if u == unit)
+            for other, (u, true) in enumerate(self._numbers[n])
+            if u == unit and (u != "byte" or place == other) and _fits(figure, value, true)
         }
         amounts = [*map(float, self._bare_amounts(figure))]
         return rounded | {

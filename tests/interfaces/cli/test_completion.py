@@ -36,7 +36,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_options_are_completed() -> None:
-    assert completed("re") == ["retrieve", "replay", "remember", "restore", "replica"]
+    assert completed("re") == ["retrieve", "replay", "remember", "replica"]
     assert completed("retrieve", "--form") == ["--format"]
     assert completed("retrieve", "--format", "p") == ["prompt"]
 
