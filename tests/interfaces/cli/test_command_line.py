@@ -40,8 +40,8 @@ def test_the_command_line_stays_small() -> None:
         for parameter in context.command.params
         if isinstance(parameter, click.Option)
     }
-    assert len(cli.list_commands(program)) <= 27
-    assert len(options) <= 94, sorted(options)
+    assert len(cli.list_commands(program)) <= 26
+    assert len(options) <= 89, sorted(options)
 
 
 @pytest.mark.parametrize("name", MOVED)
