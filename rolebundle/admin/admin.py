@@ -95,7 +95,8 @@ class Admin:
         from rolebundle.ingest.reading_progress import no_reading
         from rolebundle.ingest.sync import update
 
-        with self.workspace.open_writer() as corpus:
+        # It migrates the corpus, as an ingest with paths does, and creates none.
+        with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
             finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)

@@ -96,6 +96,12 @@ def test_an_older_corpus_is_backed_up_then_migrated(
     assert_sound(backup)
 
 
+def test_reading_the_folders_again_migrates_an_older_corpus(old: Path, newer: int) -> None:
+    assert "older_schema" not in invoke("ingest", "--lexical-only", "--db", old).err
+    with open_reader(old) as corpus:
+        assert opening.schema_version(corpus) == newer
+
+
 def test_a_migration_that_fails_leaves_the_old_schema(
     old: Path, newer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

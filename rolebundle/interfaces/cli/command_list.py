@@ -79,11 +79,14 @@ MOVED = {
     "embed": "corpus embed",
     "formats": "corpus formats",
     "multi-get": "get",
+    "publish": "replica publish",
+    "pull": "replica pull",
     "purge": "corpus purge",
     "quarantine": "corpus quarantine",
     "restore": "corpus restore",
     "roots": "corpus roots",
     "scopes": "policy",
+    "trust": "gate approve",
     "update": "ingest",
 }
 """Former commands → what to type instead."""
