@@ -53,7 +53,6 @@ AuditFlaw = Literal[
 
 AUDIT_MODES: tuple[AuditMode, ...] = get_args(AuditMode)
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
-AUDIT_KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
 
 
 class AuditSettings(Contract):

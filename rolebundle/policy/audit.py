@@ -382,23 +382,6 @@ def _whole_floats_as_integers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def iso_moment(text: str) -> str:
-    """A date or time in the format of the rows.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return _iso(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):
-        raise UsageError(
-            "bad_time",
-            f"{text[:40]!r} is not an ISO 8601 date or time",
-            "write it as 2026-03-01 or 2026-03-01T09:30:00Z",
-        ) from None
-
-
 def _now() -> str:
     return _iso(datetime.now(UTC))
 

@@ -233,13 +233,6 @@ def score(
     ]
 
 
-def chunks_with(corpus: Corpus, word: str) -> tuple[int, int]:
-    """How many visible chunks have a word, and how many visible chunks there are."""
-    visible = compartments.searchable_compartments(corpus)
-    [having] = _frequencies(corpus, visible, [match_expression([Term(word)])])
-    return having, sum(compartment.chunks for compartment in visible)
-
-
 def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
 ) -> TaskWords:

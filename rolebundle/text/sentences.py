@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rolebundle.text.stop_words import ENGLISH, NUMBER_WORDS
-
 MIN_CHARS, MAX_CHARS = 15, 400
 # Where sentences end: after a full stop, at a semicolon, at a blank line, before an item of a list
 # or a heading.
@@ -15,10 +13,6 @@ END = re.compile(
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKER = re.compile(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
-_WORD = re.compile(r"[^\W_]+")
-_BEGINNING = 5
-_TIMES = "second minute hour day week month year".split()
-_NO_TOPIC = ENGLISH | NUMBER_WORDS.keys() | {form for time in _TIMES for form in (time, f"{time}s")}
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -27,9 +21,3 @@ def sentences(text: str) -> Iterator[str]:
         line = _MARKER.sub("", " ".join(part.split()), count=1).replace("`", "").replace("*", "")
         if MIN_CHARS <= len(line) <= MAX_CHARS and line[0] not in "#|":
             yield line
-
-
-def topic_words(text: str) -> frozenset[str]:
-    """The first letters of the content words of a text."""
-    words = _WORD.findall(text.lower())
-    return frozenset(word[:_BEGINNING] for word in words if len(word) > 2 and word not in _NO_TOPIC)

@@ -37,13 +37,6 @@ NUMBER_WORDS |= {
 }
 """English numbers as words, and their values."""
 
-ORDINALS: dict[str, float] = {
-    word: float(number)
-    for number, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1
-    )
-}
-"""English ordinal numbers as words, and their values."""
 
 _WORDS = {
     "da": "og det er ikke som på til af den med har de en at vi kan jeg et hvad hvor hvordan der"

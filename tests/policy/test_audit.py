@@ -16,7 +16,7 @@ import pytest
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
-from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, iso_moment
+from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, document, scratch_folder
 
@@ -170,14 +170,6 @@ def test_missing_rows_are_reported_with_the_next_row(log: AuditLog) -> None:
     assert "audit verify" in result.warning
     assert log.record(entry()).warning == ""
     assert log.verify().problem.code == "row_missing"  # type: ignore[union-attr]
-
-
-def test_times_are_parsed_or_refused() -> None:
-    assert iso_moment("2026-03-01") == "2026-03-01T00:00:00.000Z"
-    assert iso_moment("2026-03-01T02:00:00+02:00") == "2026-03-01T00:00:00.000Z"
-    for wrong in ("yesterday", "", "0001-01-01T00:00:00+23:00"):
-        with pytest.raises(UsageError):
-            iso_moment(wrong)
 
 
 # -- bundles -------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ def test_each_command_has_help_with_an_example() -> None:
         outcome = invoke(*command, "--help")
         assert (outcome.code, outcome.err) == (0, "")
         assert outcome.out.startswith(f"Usage: rolebundle {' '.join(command)}")
-        # `publish to` is the default command of its group, and a host starts `mcp`.
-        if command not in (["publish", "to"], ["mcp"]):
+        # A host starts `mcp`.
+        if command != ["mcp"]:
             assert f" rolebundle {' '.join(command)}" in outcome.out.partition("\n")[2]
         assert f" {command[-1]} " in " ".join(invoke(*command[:-1], "-h").out.split())
 
