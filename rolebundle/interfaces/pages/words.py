@@ -12,6 +12,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
+from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
 from rolebundle.retrieval.answer import packet
 
@@ -37,6 +38,12 @@ ACTION: Mapping[FallbackAction, str] = {
     "warn": "The passages can be used with care.",
     "degrade": "Use the passages only as hints, and say so.",
     "block": "Do not answer from these passages.",
+}
+LANE: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
+FOUND_BY: Mapping[FoundBy, str] = {
+    "task_words": "the task's words",
+    "role_words": "the role's words",
+    "meaning": "meaning",
 }
 LEVEL: Mapping[str, str] = {
     "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
