@@ -41,8 +41,8 @@ def counts(engine: Engine, examples: dict[str, Any], *, verbose: bool) -> dict[s
     result = dict.fromkeys(("named", "quoted", "warned", "stopped", "blocked"), 0)
     for example in examples["violations"]:
         wanted = f"shared-{example['decision'] + 1}"
-        found = [one for one in asked(example).decisions if one.id == wanted]
-        result["named"] += any(one.verdict for one in found)
+        found = [decision for decision in asked(example).decisions if decision.id == wanted]
+        result["named"] += any(decision.verdict for decision in found)
         result["quoted"] += bool(found)
     for example in examples["harmless"]:
         verdict = asked(example).verdict

@@ -188,8 +188,8 @@ def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str
         )
     if "embedding_index" in distrusted:
         notes.append(
-            "the embedding index is lost; if it is not the default, build it again: rolebundle "
-            "embed --provider PROVIDER --model MODEL"
+            "the embedding index is lost; if it is not the default, build it again: `rolebundle "
+            "corpus embed --model PROVIDER:MODEL`"
         )
     return notes
 

@@ -262,7 +262,9 @@ def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[Decisio
     """
     if not selection.decisions:
         return []
-    known = {decisions.parse_id(one.id) for one in decisions.decisions(corpus, "") if one.text}
+    known = {
+        decisions.parse_id(record.id) for record in decisions.decisions(corpus, "") if record.text
+    }
     keys = {name: decisions.parse_id(name) for name in selection.decisions}
     for name, key in keys.items():
         if key not in known:

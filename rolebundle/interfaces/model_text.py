@@ -126,7 +126,7 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
     """How many line breaks are between two passages that can be read as one; 0 if they cannot."""
     if any((one.mark, one.anchor, one.truncated) != (None, None, None) for one in (first, second)):
         return 0
-    places = [_LINES.fullmatch(one.locator) for one in (first, second)]
+    places = [_LINES.fullmatch(passage.locator) for passage in (first, second)]
     if places[0] is None or places[1] is None or places[0][1] != places[1][1]:
         return 0
     gap = int(places[1][2]) - int(places[0][3])

@@ -47,7 +47,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         found.append(retrieval.facts)
         selected = [*documents, *_selected_chunks(len(documents) + 1, request, retrieval.facts)]
         rejected = sorted([*rejected, *_by_code(retrieval.facts)], key=_code_order)
-    ranked = {one.candidate.chunk_id for part in found for one in part.selection.rejected}
+    ranked = {rejected.candidate.chunk_id for part in found for rejected in part.selection.rejected}
     codes = Counter(rejection.code for rejection in rejected)
     return RetrievalBundle.model_construct(
         version="1.0",
@@ -60,7 +60,9 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             for rejection in rejected
         ],
         rejected_summary=_rejected_summary(codes, request.quarantined),
-        approvals=_approvals([one for part in found for one in part.selection.selected], request),
+        approvals=_approvals(
+            [chosen for part in found for chosen in part.selection.selected], request
+        ),
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),

@@ -192,7 +192,9 @@ def _is_written(corpus: Corpus, visible: Sequence[Compartment], word: str) -> bo
     """Whether one of the best chunks for a word has it; the index may only know another form."""
     best = _Lane(corpus, visible, visible).best([Term(word)], EXACT_PROPOSED).best
     passages = passages_by_rowid(corpus, list(best)).values()
-    return any(word in words_of(f"{one.document.title} {one.content}") for one in passages)
+    return any(
+        word in words_of(f"{passage.document.title} {passage.content}") for passage in passages
+    )
 
 
 def _may_be_misspelled(word: str) -> bool:

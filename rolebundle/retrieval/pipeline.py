@@ -99,7 +99,7 @@ def of_facts(request: ResolvedRequest, documents: Retrieval) -> ResolvedRequest:
     """The request for remembered facts."""
     budget = request.token_budget
     if budget is not None:
-        contents = (one.passage.content for one in documents.selection.selected)
+        contents = (chosen.passage.content for chosen in documents.selection.selected)
         budget -= sum(map(estimated_tokens, contents))
     return request._replace(limit=MAX_FACTS, token_budget=budget)
 
@@ -221,13 +221,15 @@ def _selection(
     if not lanes.facts or withheld:
         return select(ranked, request, withheld)
     evidence = lanes.with_support(evidence, [candidate.passage for candidate in ranked])
-    about = {one.chunk_id for one in ranked if evidence.support(one.passage.rowid).is_for_task}
-    selection = select([one for one in ranked if one.chunk_id in about], request)
-    others = [
-        RejectedCandidate(one, "low_score", "the fact is not about the task")
-        for one in ranked
-        if one.chunk_id not in about
-    ]
+    about, others = [], []
+    for candidate in ranked:
+        if evidence.support(candidate.passage.rowid).is_for_task:
+            about.append(candidate)
+        else:
+            others.append(
+                RejectedCandidate(candidate, "low_score", "the fact is not about the task")
+            )
+    selection = select(about, request)
     return selection._replace(rejected=(*selection.rejected, *others))
 
 

@@ -101,7 +101,9 @@ def _best_without_role(
 ) -> Candidate | None:
     """The ranked candidate that would be first without a role."""
     # Whether meanings count does not depend on the role's weights.
-    has_semantic = any(one.cosine is not None or one.contextual is not None for one in plain)
+    has_semantic = any(
+        candidate.cosine is not None or candidate.contextual is not None for candidate in plain
+    )
     weights = Weights.of(
         RetrievalPolicy(),
         request.echo.fusion or "weighted",
@@ -118,7 +120,9 @@ def _best_without_role(
         for candidate in ranked
         if not candidate.is_superseded and candidate.round == 0
     }
-    best = min((one for one in plain if one.chunk_id in by_id), key=order, default=None)
+    best = min(
+        (candidate for candidate in plain if candidate.chunk_id in by_id), key=order, default=None
+    )
     return by_id[best.chunk_id] if best else None
 
 

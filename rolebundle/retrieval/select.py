@@ -49,7 +49,7 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str 
     return Selection(
         tuple(selected),
         tuple(rejected),
-        conflicts([one.passage for one in selected], [one.passage for one in compared]),
+        conflicts([chosen.passage for chosen in selected], [chosen.passage for chosen in compared]),
     )
 
 
@@ -108,7 +108,7 @@ class _Selecting:
         policy, source = self.request.policy, candidate.passage.document.source_id
         if policy.diversity != "hard" or candidate.is_kept:
             return False
-        selected = (one.passage.document.source_id for one in self.selected)
+        selected = (chosen.passage.document.source_id for chosen in self.selected)
         return sum(other == source for other in selected) >= policy.max_chunks_per_source
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 from unicodedata import numeric
 
 from rolebundle.text.languages import latin_language
 from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.tables import headed_cells, tables_in
+from rolebundle.text.units import ATTACHED, Units, units_of
 from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]
@@ -71,64 +72,6 @@ def find_figures(text: str) -> list[Figure]:
     figures = _with_shared_units(figures, text)
     context = _Context(text, figures)
     return [context.of(figure) for figure in figures]
-
-
-# -- units -----------------------------------------------------------------------------------------
-
-Units = list[tuple[str, Fraction]]
-_UNITS: dict[str, Units] = {}
-_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
-6 M mega;9 G giga;12 T tera;15 P peta"""
-_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
-Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
-length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
-_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
-time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
-month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
-byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
-length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yard;length 1609.344 mi mile;
-length 0.000001 micron;length2 10000 ha hectare;mass 1000000 t tonne;mass 453.59237 lb lbs pound;
-mass 28.349523125 oz ounce;cal 1 cal calorie;cal 1000 kcal;Pa 100000 bar;°C 1 °C ℃ celsius;
-°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;px 1 px pixel;
-dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;
-$ 1 $ USD dollar;$ 0.01 ¢ cent;
-€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
-
-
-def _lines(table: str) -> Iterator[list[str]]:
-    return (line.split() for line in table.split(";"))
-
-
-def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
-    for name in names:
-        units = _UNITS.setdefault(name, [])
-        units += [] if (dimension, factor) in units else [(dimension, factor)]
-        if len(name) > 2 and name.islower():
-            _UNITS.setdefault(f"{name}s", units)
-        if len(name) > 1:
-            _UNITS.setdefault(name.lower(), units)
-
-
-for _dimension, _factor, *_names in _lines(_OTHERS):
-    _add_unit(_dimension, Fraction(_factor), _names)
-for _dimension, _factor, _sign, _word in _lines(_BASES):
-    _add_unit(_dimension, Fraction(_factor), (_sign, _word))
-    for _power, _short, _long in _lines(_PREFIXES):
-        _scaled = Fraction(_factor) * Fraction(10) ** int(_power)
-        _add_unit(_dimension, _scaled, (_short + _sign, _long + _word))
-_BINARY = [
-    (sign, [("byte", Fraction(base) ** power) for base in (1000, 1024)])
-    for power, sign in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P"))
-]
-_UNITS |= {f"{sign}B": units for sign, units in _BINARY}
-_UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
-_ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))], **dict(_BINARY)}
-"""What a letter that stands directly at a number may mean besides: "5m", "16M"."""
-
-
-def units_of(name: str) -> Units:
-    """The dimensions and factors of a unit's name or symbol; empty if it is none."""
-    return _UNITS.get(name) or (_UNITS.get(name.lower(), []) if len(name) > 1 else [])
 
 
 # -- notations -------------------------------------------------------------------------------------
@@ -319,9 +262,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     if not units:
         readings = [("", value) for value in values]
         base = _LETTERS.get(letter, 1000)
-        readings += [
-            (unit, values[0] / base * factor) for unit, factor in _ATTACHED.get(letter, [])
-        ]
+        readings += [(unit, values[0] / base * factor) for unit, factor in ATTACHED.get(letter, [])]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
     readings, end = _compound(readings, units, text, end)
@@ -342,7 +283,7 @@ def _compound(
 ) -> tuple[list[Reading], int]:
     """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
     while units and (more := _COMPOUND.match(text, end)):
-        parts = [*units_of(more[2]), *_ATTACHED.get(more[2], [])]
+        parts = [*units_of(more[2]), *ATTACHED.get(more[2], [])]
         smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
         if not smaller:
             break
@@ -468,8 +409,6 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 # -- context ---------------------------------------------------------------------------------------
 
-Span = tuple[int, int]
-_RULE = re.compile(r"\s*[|+]?\s*:?[-=]{2,}:?\s*(?:[|+\s]\s*:?[-=]{2,}:?\s*)*[|+]?\s*")
 _TOKEN = re.compile(r"\d+(?:[,.]\d+)+|[^\W_]+|[,;:()—.!?|\n]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0, "\n": 1.5}
@@ -496,7 +435,7 @@ class _Context:
             if figure.unit and figure.amount and isinstance(figure.readings[0][1], Fraction)
         ]
         self._units = [*dict.fromkeys(measured + _named_units(text))]
-        self._cells = [cell for table in _tables(text) for cell in _headed(text, table)]
+        self._cells = [cell for table in tables_in(text) for cell in headed_cells(text, table)]
         self._starts: list[int] = []
         self._tokens: list[tuple[tuple[str, ...], float, float]] = []
         place, number = 0.0, 0
@@ -593,56 +532,3 @@ def _named_units(text: str) -> Units:
     """The units that a heading or a sentence names without a number."""
     names = (next(filter(None, match.groups())) for match in _NAMED_UNIT.finditer(text))
     return [unit for name in names for unit in units_of(name)[:1]]
-
-
-def _tables(text: str) -> Iterator[tuple[list[list[Span]], bool]]:
-    """The rows of each table, and whether it has a header. It has pipes, "=", tabs or commas."""
-    rows, has_header, columns, position = list[list[Span]](), False, list[int](), 0
-    for line in [*text.split("\n"), ""]:
-        start, position = position, position + len(line) + 1
-        if line.strip() and _RULE.fullmatch(line):
-            has_header = has_header or len(rows) == 1
-            if line.strip()[0] == "=" and not columns:
-                columns = [match.start() for match in re.finditer("=+", line)]
-            continue
-        spans = _row(line, columns, len(rows[0]) if rows else 0)
-        if len(spans) > 1:
-            rows.append([(start + first, start + last) for first, last in spans])
-            continue
-        if len(rows) > 1:
-            yield rows, has_header
-        rows, has_header, columns = [], False, []
-
-
-def _row(line: str, columns: list[int], width: int) -> list[Span]:
-    """The cells of a line; empty if it is no row of a table."""
-    if columns:
-        edges = [first for first in columns if first < len(line)]
-        return [*zip(edges, [*edges[1:], len(line)], strict=True)] if line.strip() else []
-    mark = "|" if line.count("|") > 1 or (width and "|" in line) else "\t" if "\t" in line else ","
-    if mark == "," and (re.search(r"[.;:]\s|, ", line) or width not in (0, line.count(",") + 1)):
-        return []
-    edges = [-1, *(match.start() for match in re.finditer(re.escape(mark), line)), len(line)]
-    spans = [(first + 1, last) for first, last in pairwise(edges)]
-    if mark == "|":
-        spans = [
-            span
-            for span in spans
-            if line[slice(*span)].strip() or (span[0] and span[1] < len(line))
-        ]
-    return spans
-
-
-def _headed(
-    text: str, table: tuple[list[list[Span]], bool]
-) -> Iterator[tuple[int, int, str, str, str]]:
-    """Each cell: where it stands, the headings of its column and row, and the rest of its row."""
-    rows, has_header = table
-    texts = [[text[first:last].strip() for first, last in row] for row in rows]
-    has_header = has_header or not any(re.match(r"\W*\d", cell) for cell in texts[0])
-    for number, (row, cells) in enumerate(zip(rows, texts, strict=True)):
-        header = texts[0] if has_header and number else []
-        for column, (first, last) in enumerate(row):
-            heading = header[column] if column < len(header) else ""
-            others = " ".join(cell for n, cell in enumerate(cells) if n not in (0, column))
-            yield first, last, heading, cells[0] if column and header else "", others

@@ -261,7 +261,9 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         found = matching_words(seen, query.content_words, rowids).values()
         for place, (word, *_) in enumerate(query.content_words):
             words[word.text] = any(place in places for places in found)
-        exact = [one for one in query.exact if not any(has_words(p, one) for p in source.passages)]
+        exact = [
+            text for text in query.exact if not any(has_words(p, text) for p in source.passages)
+        ]
         needed += exact
     missing = [word for word, is_there in words.items() if not is_there]
     needed += [word for word in missing if any(map(str.isdigit, word))]
@@ -269,7 +271,7 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         named = ", ".join(list(dict.fromkeys(needed or missing))[:_MAX_NAMED])
         raise UsageError(
             "source_does_not_say",
-            f"{source.locator}: does not say the fact: it has no {named or 'word of it'}",
+            f"{source.locator}: does not say the fact: words that it lacks: {named or 'all'}",
             "name the passage that says it, and state the fact in its words, numbers and names",
         )
 

@@ -167,10 +167,10 @@ def test_a_lie_is_not_filed(world: Path, name: str) -> None:
 
 def test_it_is_told_which_words_are_missing(world: Path) -> None:
     error = refusal(lambda: file_as("mallory", world, "The token limit is 400 requests."))
-    assert "it has no 400" in error[2]
+    assert "400" in error[2]
 
 
-def test_a_fact_vouches_for_no_other(world: Path) -> None:
+def test_a_fact_is_no_source_of_another(world: Path) -> None:
     fact = file_as("mallory", world)
     for source in (fact.chunk_id, fact.locator):
         assert refusal(lambda: file_as("mallory", world, source=source))[1] == "source_is_fact"  # noqa: B023

@@ -48,7 +48,7 @@ def _read(
         raise DocumentError(
             "no_separator",
             f"{path}: the reader `separated` requires a separator",
-            "set `separator` in rolebundle.toml, or --separator",
+            "set `separator` in rolebundle.toml",
         )
     file = open_text(data, path)
     keys: set[str] = set()

@@ -103,7 +103,7 @@ def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -
     if level_rank(rule.access_level) < level_rank(compartment.sensitivity):
         note = f"it is {compartment.sensitivity}, and the agent sees up to {rule.access_level}"
         yield Hidden(rule="access_level", note=note, next=f"access_level: {change}")
-    if matching := [one for one in rule.deny_patterns if one in compartment.denied]:
+    if matching := [pattern for pattern in rule.deny_patterns if pattern in compartment.denied]:
         note = f"the agent is denied {', '.join(matching)}"
         yield Hidden(rule="deny_pattern", note=note, next=f"deny_patterns: {change}")
 

@@ -63,7 +63,7 @@ def searchable_compartments(corpus: Corpus, *, facts: bool = False) -> list[Comp
 
 def has_facts(corpus: Corpus) -> bool:
     """Whether remembered facts are visible."""
-    return any(one.has_facts for one in searchable_compartments(corpus, facts=True))
+    return any(compartment.has_facts for compartment in searchable_compartments(corpus, facts=True))
 
 
 def has_quarantined(corpus: Corpus) -> bool:

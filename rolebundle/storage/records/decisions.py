@@ -137,7 +137,7 @@ def add_decision(
             new.effect,
             new.action or "",
             _as_json(new.about),
-            _as_json([str(one) for one in sorted(set(supersedes))]),
+            _as_json([str(number) for number in sorted(set(supersedes))]),
             new.decided_by,
             "owner",
             new.valid_from or recorded_at,

@@ -69,7 +69,7 @@ def check_intent(
     intent = Intent.of(wordings, request.command or "", request.action)
     quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
     policies = [_action_rule(view.trust, request.action)] if request.action else []
-    verdicts: list[CheckVerdict] = [one.verdict for one in quoted if one.verdict]
+    verdicts: list[CheckVerdict] = [decision.verdict for decision in quoted if decision.verdict]
     for rulings in (set(rule.rulings.values()) for rule in policies):
         if "allowed" not in rulings:
             verdicts.append("require_approval" if "requires_approval" in rulings else "block")
@@ -235,13 +235,14 @@ def _message(
     verdict: CheckVerdict, quoted: Sequence[Constraint], policies: Sequence[ActionRule]
 ) -> str:
     parts = [_STEPS[verdict]]
-    applying = [one for one in quoted if one.verdict]
+    applying = [decision for decision in quoted if decision.verdict]
     if applying:
         texts = "; ".join(
-            f"{one.id}: {one.text}{f' ({one.reason})' if one.reason else ''}" for one in applying
+            f"{decision.id}: {decision.text}{f' ({decision.reason})' if decision.reason else ''}"
+            for decision in applying
         )
         parts.append(f"{counted(len(applying), 'decision')} may apply: {texts}")
-    if others := [one.id for one in quoted if not one.verdict]:
+    if others := [decision.id for decision in quoted if not decision.verdict]:
         parts.append(f"about the same thing, for information: {', '.join(others)}")
     parts += [
         f"policy: {rule.action} has risk {rule.risk}"

@@ -124,7 +124,7 @@ def _has(text: str, entry: str) -> bool:
     if is_unspaced(entry):
         return entry.casefold() in text.casefold()
     language = language_of(text, "en")
-    words, wanted = (f" {' '.join(stems_of(one, language).all)} " for one in (text, entry))
+    words, wanted = (f" {' '.join(stems_of(part, language).all)} " for part in (text, entry))
     return bool(wanted.strip()) and wanted in words
 
 

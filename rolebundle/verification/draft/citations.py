@@ -49,7 +49,7 @@ def check_citation(
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
-        note += f"; its words are at {place.locator}" if place else ""
+        note += f"; the words of the sentence are at {place.locator}" if place else ""
         return CitationResult("unknown_citation", place, note)
     if citation.kind == "locator":
         start, end = map(int, citation.target.rpartition(":")[2].split("-"))
@@ -60,7 +60,9 @@ def check_citation(
     if own.words < MIN_WORDS or is_unspaced(prose):
         return CitationResult("cited", named[0])
     if place and own.share < LESS * best.share:
-        return CitationResult("wrong_place", place, f"its words are at {place.locator}")
+        return CitationResult(
+            "wrong_place", place, f"the words of the sentence are at {place.locator}"
+        )
     if own.share or own.words < 2 * MIN_WORDS:
         return CitationResult("cited", named[0])
     if language_of(prose, "en") != language_of(named[0].content, "en"):

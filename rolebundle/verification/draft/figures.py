@@ -98,10 +98,12 @@ def check_figures(
         elif check.outcome == "unsupported" and own is not everything:
             other = _check(figure, sentence, figures, everything)
             if other and other.outcome == "found":
-                note = "it stands in another passage than the sentence's"
+                note = "another passage has it"
                 if own.has_another(figure):
-                    own_text = check.note.rpartition("which has ")[2]
-                    check = check._replace(note=f"{note}, which has {own_text}")
+                    own_text = check.note.rpartition("; it has ")[2]
+                    check = check._replace(
+                        note=f"{note}; the passage of the sentence has {own_text}"
+                    )
                 else:
                     check = other._replace(outcome="elsewhere", note=note)
         checks.append(check)
@@ -117,7 +119,7 @@ def _check(
         if (passage := index.literal(figure.text)) is not None:
             return bare._replace(outcome="found", passage=passage, true_text=figure.text)
         is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
-        return bare._replace(note="it stands nowhere in the evidence") if is_value else None
+        return bare._replace(note="the evidence does not have it") if is_value else None
     likeness = index.likeness(figure)
     kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
     kind = [n for n in kind if not index.figures[n].is_counting]
@@ -148,8 +150,8 @@ def _check(
     if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
         return None
     names = [*dict.fromkeys(f'"{index.figures[n].text}"' for n in kind)][:3]
-    note = "it stands nowhere in the evidence"
-    return bare._replace(note=note + (f", which has {', '.join(names)}" if names else ""))
+    note = "the evidence does not have it"
+    return bare._replace(note=note + (f"; it has {', '.join(names)}" if names else ""))
 
 
 # -- evidence --------------------------------------------------------------------------------------

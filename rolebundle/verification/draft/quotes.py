@@ -74,9 +74,7 @@ def check_quote(
                 doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
                 continue
             if cited and passage not in cited:
-                note = (
-                    f"The sentence cites {cited[0].locator}; the quote stands in {passage.locator}."
-                )
+                note = f"The sentence cites {cited[0].locator}; the quote is in {passage.locator}."
                 return doubtful or QuoteResult("misattributed", passage, true_text, note)
             code: FindingCode = "exact" if true_text == text else "normalized"
             return QuoteResult(code, passage, true_text)
@@ -201,7 +199,7 @@ def _nearest(text: str, passages: Sequence[Passage]) -> QuoteResult:
     ranked = sorted(
         passages, key=lambda p: -len(words.intersection(tokens_of(p.content).line.lower().split()))
     )
-    score, result = MIN_SIMILARITY, QuoteResult("absent", note="It stands in no passage.")
+    score, result = MIN_SIMILARITY, QuoteResult("absent", note="No passage has it.")
     for passage in ranked[:_MAX_ALIGNED]:
         tokens = tokens_of(passage.content)
         found = partial_ratio_alignment(quoted, tokens.line, score_cutoff=score)

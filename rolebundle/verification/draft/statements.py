@@ -186,9 +186,9 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
                 continue
             theirs = frozenset(map(stem, words_of(sentence)))
             turned = [
-                f'"{one}" for "{other}"'
-                for one in sorted(stems - theirs)
-                for other in _OPPOSITE_OF.get(one, ())
+                f'"{word}" for "{other}"'
+                for word in sorted(stems - theirs)
+                for other in _OPPOSITE_OF.get(word, ())
                 if other in theirs - stems
             ]
             share = (len(shared) + len(turned)) / len(words)

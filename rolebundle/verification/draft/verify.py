@@ -63,7 +63,7 @@ _COUNTED: dict[CheckName, str] = {
 _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
     "exact": ("quotes", False, None),
     "normalized": ("quotes", False, None),
-    "misattributed": ("quotes", True, "Cite the passage that the quote stands in."),
+    "misattributed": ("quotes", True, "Cite the passage that has the quote."),
     "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
     "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
     "cited": ("citations", False, None),
@@ -272,7 +272,7 @@ class SentenceCheck:
             if found := replaced_name(name, self._prose, self._cited or self._all):
                 yield self._wrong_name(start, end, *found)
             elif unknown:
-                note = f"it stands nowhere in the evidence: {', '.join(unknown[:5])}"
+                note = f"the evidence does not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)
 
     def _code(self) -> Iterator[Finding]:
@@ -287,7 +287,7 @@ class SentenceCheck:
             start += len(line)
 
     def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
-        note = f"it does not stand there; the passage says {name} in a like sentence"
+        note = f"the passage does not have it; a similar sentence has {name}"
         return self._finding("wrong_name", start, end, passage, note, name)
 
     def _statement(self) -> Iterator[Finding]:

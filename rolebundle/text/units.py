@@ -1,0 +1,61 @@
+"""Units of measure: their names and symbols, the dimension and the factor of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+Units = list[tuple[str, Fraction]]
+_UNITS: dict[str, Units] = {}
+_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
+6 M mega;9 G giga;12 T tera;15 P peta"""
+_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
+Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
+length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
+_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
+time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
+month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
+byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
+length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yard;length 1609.344 mi mile;
+length 0.000001 micron;length2 10000 ha hectare;mass 1000000 t tonne;mass 453.59237 lb lbs pound;
+mass 28.349523125 oz ounce;cal 1 cal calorie;cal 1000 kcal;Pa 100000 bar;°C 1 °C ℃ celsius;
+°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;px 1 px pixel;
+dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;x 1 x × times;
+$ 1 $ USD dollar;$ 0.01 ¢ cent;
+€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+
+
+def _lines(table: str) -> Iterator[list[str]]:
+    return (line.split() for line in table.split(";"))
+
+
+def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
+    for name in names:
+        units = _UNITS.setdefault(name, [])
+        units += [] if (dimension, factor) in units else [(dimension, factor)]
+        if len(name) > 2 and name.islower():
+            _UNITS.setdefault(f"{name}s", units)
+        if len(name) > 1:
+            _UNITS.setdefault(name.lower(), units)
+
+
+for _dimension, _factor, *_names in _lines(_OTHERS):
+    _add_unit(_dimension, Fraction(_factor), _names)
+for _dimension, _factor, _sign, _word in _lines(_BASES):
+    _add_unit(_dimension, Fraction(_factor), (_sign, _word))
+    for _power, _short, _long in _lines(_PREFIXES):
+        _scaled = Fraction(_factor) * Fraction(10) ** int(_power)
+        _add_unit(_dimension, _scaled, (_short + _sign, _long + _word))
+_BINARY = [
+    (sign, [("byte", Fraction(base) ** power) for base in (1000, 1024)])
+    for power, sign in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P"))
+]
+_UNITS |= {f"{sign}B": units for sign, units in _BINARY}
+_UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
+ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))], **dict(_BINARY)}
+"""What a letter that stands directly at a number may mean besides: "5m", "16M"."""
+
+
+def units_of(name: str) -> Units:
+    """The dimensions and factors of a unit's name or symbol; empty if it is none."""
+    return _UNITS.get(name) or (_UNITS.get(name.lower(), []) if len(name) > 1 else [])
