@@ -9,14 +9,13 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from rolebundle.contracts.replica import PullReport, ReplicaManifest, SignedManifest
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.manifest import check_acceptable, read_manifest, verify_replica
 from rolebundle.replication.signatures import PublicKey
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports import Transport
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
@@ -62,12 +61,16 @@ def pull(
         accepted = at_hand or _expected(file, key)
         try:
             with partial_file(file) as partial:
-                pulled = _fetch(transport, file, partial, key, accepted)
-                if pulled.is_new_file:
+                signed, moved = _fetch(transport, file, partial, key, accepted)
+                if moved is not None:
                     _replace(partial, file)
                 expected_manifest(file).unlink(missing_ok=True)
         except OSError as error:
-            raise _not_written(path, error) from error
+            raise StorageError(
+                "fetch_failed",
+                f"{path}: the replica cannot be written here ({error.strerror})",
+                "make room and give yourself write permission in this folder, and pull again",
+            ) from error
         except RolebundleError as error:
             if at_hand is None or not file.exists():
                 raise
@@ -75,16 +78,15 @@ def pull(
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
     finally:
         lock.release()
-    manifest, present = pulled.signed.manifest, overlay_digests(overlay_folders)
-    state: Literal["current", "updated"] = "current" if manifest == at_hand else "updated"
+    manifest, present = signed.manifest, overlay_digests(overlay_folders)
     return PullReport(
         source=transport.target,
         location=str(path),
-        state=state,
+        state="current" if manifest == at_hand else "updated",
         manifest=manifest,
-        key_id=pulled.signed.key_id,
+        key_id=signed.key_id,
         former_generation=at_hand.generation if at_hand else None,
-        moved_bytes=pulled.moved,
+        moved_bytes=moved or 0,
         overlays_changed=sorted(
             role
             for role in manifest.overlays.keys() & present.keys()
@@ -92,14 +94,6 @@ def pull(
         ),
         overlays_missing=sorted(manifest.overlays.keys() - present.keys()),
     )
-
-
-class _Pulled(NamedTuple):
-    """The manifest of the replica, what was moved, and whether it is in the file to fetch into."""
-
-    signed: SignedManifest
-    moved: int
-    is_new_file: bool = True
 
 
 def _make_folder(path: Path) -> None:
@@ -162,7 +156,7 @@ def _fetch(
     copy: Path,
     key: PublicKey,
     accepted: ReplicaManifest | None,
-) -> _Pulled:
+) -> tuple[SignedManifest, int | None]:
     """Fetch and verify, until the files of the publisher fit together.
 
     Args:
@@ -171,6 +165,10 @@ def _fetch(
         copy: the file to fetch into.
         key: the publisher's key.
         accepted: the manifest that was accepted last. The published one must not be older.
+
+    Returns:
+        The manifest of the replica, and how many bytes were moved; ``None`` if the replica at hand
+        is the published one, so that there is nothing in ``copy``.
     """
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
@@ -180,9 +178,9 @@ def _fetch(
             if accepted is not None and _same_content(offered.manifest, accepted):
                 with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
                     if verify_replica(path, str(path), key) == offered:
-                        return _Pulled(offered, 0, is_new_file=False)
+                        return offered, None
                     shutil.copyfile(path, copy)
-                    return _Pulled(_renewed(copy, path, key, offered), len(content or b""))
+                    return _renewed(copy, path, key, offered), len(content or b"")
             if (
                 accepted is not None
                 and accepted.purge_generation < offered.manifest.purge_generation
@@ -191,14 +189,16 @@ def _fetch(
         try:
             moved = transport.fetch(copy, path, offered.manifest if offered else None)
             if offered is not None:
-                return _Pulled(_renewed(copy, Path(transport.target), key, offered), moved)
-            signed = verify_replica(copy, transport.target, key)
-            check_acceptable(signed.manifest, accepted, transport.target)
-            return _Pulled(signed, moved)
+                signed = _renewed(copy, Path(transport.target), key, offered)
+            else:
+                signed = verify_replica(copy, transport.target, key)
+                check_acceptable(signed.manifest, accepted, transport.target)
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
             if content is None or attempt + 1 == _ATTEMPTS or transport.manifest() == content:
                 raise
+        else:
+            return signed, moved
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -253,11 +253,3 @@ def _replace(copy: Path, path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     copy.replace(path)
     sync_folder(path.parent)
-
-
-def _not_written(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        "fetch_failed",
-        f"{path}: the replica cannot be written here ({error.strerror})",
-        "make room and give yourself write permission in this folder, and pull again",
-    )
