@@ -249,7 +249,6 @@ class AuditLog:
         reader: str | None = None,
         *,
         by: str | None = None,
-        since: str = "",
         kind: str = "",
         limit: int | None = None,
         newest: bool = False,
@@ -261,7 +260,6 @@ class AuditLog:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
             by: if the administrator reads, only the rows of this agent.
-            since: from this time on, as ISO 8601 in UTC.
             kind: of this kind.
             limit: at most so many.
             newest: the newest first.
@@ -274,7 +272,7 @@ class AuditLog:
             return
         agent = by if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
-            rows = audit.read_rows(log, by=agent, since=since, kind=kind, newest=newest)
+            rows = audit.read_rows(log, by=agent, kind=kind, newest=newest)
             last, number = 0, 0
             for row in islice(rows, limit):
                 if reader is None:

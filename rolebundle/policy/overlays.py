@@ -5,7 +5,6 @@ A file with any problem gives an error and no overlay, so that no part of a poli
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -14,11 +13,9 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
-from pydantic import ValidationError
-
-from rolebundle.contracts.mistakes import Place, did_you_mean, mistakes_in
+from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.overlay import (
     ROLE_ID_PATTERN,
     Overlay,
@@ -251,61 +248,6 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
         ]
     checked = _combined(path, values, parent)
     return checked if isinstance(checked, list) else []
-
-
-def sound_part(path: Path, folders: Sequence[Path]) -> ResolvedOverlay | None:
-    """Return an overlay without the values that are wrong, so that the others can be checked.
-
-    It is ``None`` if the file is not JSON, or what it extends cannot be loaded. The arguments are
-    those of :func:`load_file`.
-    """
-    try:
-        own = _or_raise(path, parse(_read(path)))
-        parents = _parent_folders(path, folders)
-        parent = _resolve_parent(own, path, parents, (path,))
-    except OverlayError:
-        return None
-    values, _, problems = share_weights(merge(parent.values, own) if parent else own, own)
-    values = copy.deepcopy(values)
-    if problems:
-        del values[WEIGHTS_PLACE]
-    try:
-        Overlay.model_validate(values)
-    except ValidationError as error:
-        for mistake in mistakes_in(error, Overlay):
-            _remove_at(values, mistake.place)
-    overlay = validate({"version": "1.0", "role_id": "unnamed", **values})
-    if isinstance(overlay, list):
-        return None
-    layers = (Layer(path, own), *(parent.layers if parent else ()))
-    return ResolvedOverlay(overlay, digest_of(overlay), path, layers)
-
-
-def _remove_at(values: Any, place: Place) -> None:
-    """Remove the value at a place. Of a list it removes all, so that places stay true."""
-    for step, following in zip(place, (*place[1:], 0), strict=True):
-        if not isinstance(values, dict) or step not in values:
-            return
-        if isinstance(following, int):
-            del values[step]
-            return
-        values = values[step]
-
-
-def extended_files(path: Path, folders: Sequence[Path]) -> list[Path]:
-    """Return the files that the overlay in a file extends, nearest first, as far as they exist."""
-    files = [path]
-    while len(files) <= MAX_PARENTS:
-        try:
-            values = parse(_read(files[-1]))
-            role_id = values.get("extends") if isinstance(values, dict) else None
-            parent = isinstance(role_id, str) and locate(role_id, _parent_folders(path, folders))
-        except OverlayError:
-            break
-        if not parent or parent in files:
-            break
-        files.append(parent)
-    return files[1:]
 
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:

@@ -29,7 +29,6 @@ from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overla
 from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
-    extended_files,
     is_shipped,
     list_overlays,
     load_file,
@@ -196,11 +195,7 @@ def lint_command(
                 continue
             tried = None if not names and is_shipped(path) else corpus
             findings[str(path)] = lint_overlay(path, folders, tried, facts)
-            if _has_error(findings[str(path)]):
-                # Mistakes of what it extends are its own, too.
-                for extended in extended_files(path, folders):
-                    findings.setdefault(str(extended), lint_overlay(extended, folders, None))
-    known = facts.names() if facts else None
+    known = facts.names if facts else None
     if as_json:
         print_json(_report(findings, location if against_corpus else None, known), indent=2)
     else:
