@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.terms import LANES, RejectionCode
-from rolebundle.interfaces.matches import Terms
+from rolebundle.interfaces.excerpt import Terms
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import marked_text, render
 from rolebundle.interfaces.pages.site import FILE, Site

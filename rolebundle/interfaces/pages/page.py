@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rolebundle.interfaces.matches import Terms, covered
+from rolebundle.interfaces.excerpt import Terms, covered
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.scan.characters import (
