@@ -13,13 +13,11 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
+from types import MappingProxyType
 from typing import NamedTuple, NoReturn, TypeVar
 
 from rolebundle.contracts.mistakes import did_you_mean
-from rolebundle.contracts.overlay import (
-    ROLE_ID_PATTERN,
-    Overlay,
-)
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import (
     WEIGHTS_PLACE,
@@ -53,13 +51,15 @@ class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
     ``digest`` identifies its values. It does not depend on how the files are written. ``layers``
-    are its file and those that it extends, nearest first.
+    are its file and those that it extends, nearest first. ``values`` are those of the files
+    together, without defaults.
     """
 
     overlay: Overlay
     digest: str
     path: Path
     layers: tuple[Layer, ...] = ()
+    values: Mapping[str, object] = MappingProxyType({})
 
     @property
     def ancestors(self) -> tuple[Path, ...]:
@@ -86,16 +86,6 @@ class OverlayEntry(NamedTuple):
     path: Path
     extends: str | None
     problem: str = ""
-
-
-class _Resolution(NamedTuple):
-    values: Values
-    overlay: Overlay
-    layers: tuple[Layer, ...]
-
-    @property
-    def path(self) -> Path:
-        return self.layers[0].path
 
 
 def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
@@ -171,7 +161,7 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     path = locate(role_id, folders)
     if path is None:
         _raise_missing(f"the role {role_id!r} has no overlay", role_id, folders)
-    return _with_digest(_resolve_role(role_id, path, folders, ()), path)
+    return _resolve_role(role_id, path, folders, ())
 
 
 def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
@@ -187,8 +177,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    parents = _parent_folders(path, folders)
-    return _with_digest(_resolve(path, parents, ()), path)
+    return _resolve(path, _parent_folders(path, folders), ())
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -285,14 +274,9 @@ def digest_of(overlay: Overlay) -> str:
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
-def _with_digest(resolution: _Resolution, path: Path) -> ResolvedOverlay:
-    overlay = resolution.overlay
-    return ResolvedOverlay(overlay, digest_of(overlay), path, resolution.layers)
-
-
 def _resolve_role(
     role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
-) -> _Resolution:
+) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _resolve(path, folders, descendants)
     if resolution.overlay.role_id != role_id:
@@ -306,11 +290,7 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(
-    path: Path,
-    folders: Sequence[Path],
-    descendants: tuple[Path, ...],
-) -> _Resolution:
+def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> ResolvedOverlay:
     """Resolve the overlay in a file.
 
     Args:
@@ -323,7 +303,9 @@ def _resolve(
     return _or_raise(path, _combined(path, own, parent))
 
 
-def _combined(path: Path, own: Values, parent: _Resolution | None) -> _Resolution | list[Problem]:
+def _combined(
+    path: Path, own: Values, parent: ResolvedOverlay | None
+) -> ResolvedOverlay | list[Problem]:
     """Combine the values of a file with those that it extends. Return all problems if there are."""
     merged = merge(parent.values, own) if parent else own
     values, shared_weights, problems = share_weights(merged, own)
@@ -334,13 +316,13 @@ def _combined(path: Path, own: Values, parent: _Resolution | None) -> _Resolutio
         problems = [problem for problem in overlay if problem.place not in places] + problems
     if problems or isinstance(overlay, list):
         return problems
-    layer = Layer(path, own, shared_weights)
-    return _Resolution(values, overlay, (layer, *(parent.layers if parent else ())))
+    layers = (Layer(path, own, shared_weights), *(parent.layers if parent else ()))
+    return ResolvedOverlay(overlay, digest_of(overlay), path, layers, values)
 
 
 def _resolve_parent(
     values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
-) -> _Resolution | None:
+) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
     Args:

@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -42,9 +43,6 @@ from rolebundle.contracts.terms import (
     WriteKind,
 )
 from rolebundle.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.policy import TrustNumbers
 
 MIN_TRUST = 0
 MAX_RISK = 4

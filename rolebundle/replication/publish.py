@@ -31,7 +31,7 @@ from rolebundle.errors import ConfigurationError, RolebundleError, StorageError,
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
-from rolebundle.replication.manifest import read_manifest
+from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports import Transport, storage_error
 from rolebundle.storage.connection import Corpus

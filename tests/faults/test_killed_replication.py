@@ -24,8 +24,7 @@ import pytest
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication import publish as publishing
-from rolebundle.replication.manifest import verify_replica
-from rolebundle.replication.pull import pull
+from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
 from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.opening import open_reader, open_writer
