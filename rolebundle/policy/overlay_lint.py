@@ -112,7 +112,7 @@ def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
     Raises:
         OverlayError: a folder cannot be read.
     """
-    entries = [entry for entry in list_overlays(folders) if not is_shipped(entry.path)]
+    entries = [entry for entry in list_overlays(folders) if not is_shipped(Path(entry.path))]
     # To read what rules can match takes long in a large corpus.
     facts = corpus_facts(document_kinds(corpus)) if entries else None
     statuses = []
@@ -123,7 +123,7 @@ def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
         statuses.append(
             RoleStatus(
                 role_id=entry.role_id,
-                path=str(entry.path),
+                path=entry.path,
                 problem=entry.problem,
                 unmatched=[f"{finding.place}: {finding.message}" for finding in unmatched],
             )

@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
+from rolebundle.contracts.roles import OverlayFile
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import (
     WEIGHTS_PLACE,
@@ -75,17 +76,6 @@ class ResolvedOverlay(NamedTuple):
                 rescaled.pop(name, None)
             rescaled |= dict.fromkeys(layer.shared_weights, layer.path)
         return rescaled
-
-
-class OverlayEntry(NamedTuple):
-    """One line of the list of overlays. ``problem`` is empty if the overlay can be loaded."""
-
-    role_id: str
-    label: str
-    mission: str
-    path: Path
-    extends: str | None
-    problem: str = ""
 
 
 def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
@@ -239,10 +229,18 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return checked if isinstance(checked, list) else []
 
 
-def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
+def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    paths = _role_files(folders)
-    return [_entry(role_id, path, folders) for role_id, path in sorted(paths.items())]
+    files = []
+    for role_id, path in sorted(_role_files(folders).items()):
+        fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}
+        try:
+            overlay = load_role(role_id, folders).overlay
+            fields |= {name: getattr(overlay, name) for name in ("label", "mission", "extends")}
+        except OverlayError as error:
+            fields["problem"] = error.message
+        files.append(OverlayFile.model_validate({**fields, "path": str(path)}))
+    return files
 
 
 def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
@@ -399,14 +397,6 @@ def _role_files(folders: Sequence[Path]) -> dict[str, Path]:
         for role_id in _role_ids(folder):
             files.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
     return files
-
-
-def _entry(role_id: str, path: Path, folders: Sequence[Path]) -> OverlayEntry:
-    try:
-        overlay = load_role(role_id, folders).overlay
-    except OverlayError as error:
-        return OverlayEntry(role_id, "", "", path, None, error.message)
-    return OverlayEntry(role_id, overlay.label, overlay.mission, path, overlay.extends)
 
 
 def _or_raise(path: Path, result: _T | list[Problem]) -> _T:
