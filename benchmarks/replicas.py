@@ -24,8 +24,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import create_key, load_private_key
-from rolebundle.replication.transports.litestream import litestream
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports import litestream, open_transport
 
 _OPTIONS = PublishOptions("office", timedelta(days=7), timedelta(days=7))
 

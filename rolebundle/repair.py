@@ -25,8 +25,7 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.path_flags import ALL_LOST
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.recording import Recorder
+from rolebundle.policy.audit import AuditLog, Recorder
 from rolebundle.storage.backup import private_copy, replace_file
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSubstitutes
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
-from rolebundle.policy.recording import Recorder
+from rolebundle.policy.audit import Recorder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex, active_index, all_indexes
 from rolebundle.storage.opening import open_reader, open_writer
@@ -115,7 +115,7 @@ class Workspace:
         """A change by the owner, which is committed only if it could be recorded.
 
         It has the arguments and errors of :meth:`open_writer`, and yields the corpus and the
-        details of the record. See :meth:`rolebundle.policy.recording.Recorder.change`.
+        details of the record. See :meth:`rolebundle.policy.audit.Recorder.change`.
         """
         with (
             self.open_writer(create=create) as corpus,

@@ -29,9 +29,9 @@ from rolebundle.errors import (
     WrongFile,
 )
 from rolebundle.policy.access import deny_matcher
+from rolebundle.policy.audit import Recorder
 from rolebundle.policy.audit_verification import verify_file
 from rolebundle.policy.overlays import overlay_digests
-from rolebundle.policy.recording import Recorder
 from rolebundle.storage import purge
 from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of

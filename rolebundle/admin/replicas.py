@@ -10,7 +10,7 @@ from rolebundle.policy.audience import resolve_audience
 from rolebundle.replication.publish import PublishOptions, forget, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey, PublicKey
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports import Transport
 from rolebundle.storage.records.replica import refuse_changes
 from rolebundle.workspace import Workspace
 

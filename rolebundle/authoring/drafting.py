@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rolebundle.authoring.files import check_new, write_new
 from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
-from rolebundle.authoring.neutral_overlay import (
-    check_role_id,
-    extending_overlay,
-    neutral_overlay,
-    words_of_role,
-)
 from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.overlay import Vocabulary
-from rolebundle.errors import UsageError
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Vocabulary
+from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
@@ -32,13 +28,20 @@ from rolebundle.policy.overlay_lint import word_counts
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage.content.documents import kind_counts
 from rolebundle.storage.files.file_format import check_path
+from rolebundle.storage.files.partial import partial_file, rename_if_free, sync_file
 from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.records import roots as root_storage
 from rolebundle.storage.records.replica import refuse_changes, refuse_expired
+from rolebundle.text.counts import counted
 
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"
+MAX_PROPOSALS = 12
+"""So many proposals of one kind are written, those with the highest counts."""
+
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
+_MISSION = "one sentence on what the role does; agents choose a role by it"
 # In front matter, or in JSON.
 _DECLARED_SOURCE = re.compile(rb"^[\s{\[:\"]{0,8}source_id\"?\s*[:=]", re.MULTILINE)
 _HEAD_BYTES = 1_024
@@ -229,7 +232,7 @@ def new_overlay(
         )
     if parent:
         load_role(parent, target.folders)
-        text = extending_overlay(role_id, parent)
+        text = overlay_text(role_id, {"extends": parent, "notes": {"mission": _MISSION}})
         remarks = [
             f"all but the mission is inherited from {parent}; a list that you add replaces the "
             f"inherited one: `rolebundle overlay show {parent}`"
@@ -294,3 +297,148 @@ def _remarks(role_id: str, target: Target) -> list[str]:
 
 def _draft_file(path: Path, text: str, *, dry_run: bool) -> DraftFile:
     return DraftFile(path=str(path), state="planned" if dry_run else "written", content=text)
+
+
+# -- overlays without effect -----------------------------------------------------------------------
+
+
+def neutral_overlay(
+    role_id: str,
+    words: Mapping[str, int],
+    sources: Mapping[str, int],
+    document_types: Mapping[str, int],
+    unit: str,
+) -> str:
+    """The text of an overlay that changes no answer.
+
+    Args:
+        role_id: the role.
+        words: phrase → number of passages that have it.
+        sources: source id → number of its documents or files.
+        document_types: document type → number of its documents or files.
+        unit: what is counted of sources and types: ``document`` or ``file``.
+    """
+    # A pattern also matches the names that it is a part of.
+    patterns = {
+        f"pattern {name}": count
+        for name, count in sources.items()
+        if sum(name.casefold() in other.casefold() for other in sources) == 1
+    }
+    notes = {
+        "mission": _MISSION,
+        "vocabulary.boost_phrases": _proposals(words, "passage"),
+        # One source is no choice.
+        "source_policy.preferred_sources": _proposals(patterns if len(sources) > 1 else {}, unit),
+        "source_policy.document_type_boosts": _proposals(document_types, unit),
+    }
+    values = {
+        "vocabulary": {"preferred_terms": [], "boost_phrases": [], "synonyms": {}},
+        "source_policy": {
+            "preferred_sources": [],
+            "forbidden_sources": [],
+            "document_type_boosts": {},
+        },
+        "notes": {place: note for place, note in notes.items() if note},
+    }
+    return overlay_text(role_id, values)
+
+
+def overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
+    """The text of the file of an overlay without a mission."""
+    label = " ".join(part.capitalize() for part in re.split(r"[-._]+", role_id) if part)
+    extends = {"extends": values["extends"]} if "extends" in values else {}
+    head = {"version": "1.0", "role_id": role_id, **extends, "label": label, "mission": ""}
+    return json.dumps({**head, **values}, ensure_ascii=False, indent=2) + "\n"
+
+
+def words_of_role(role_id: str) -> list[str]:
+    """The words of a role's name, and all of them as one phrase."""
+    words = [word for word in re.split(r"[-._]+", role_id) if word]
+    return list(dict.fromkeys([" ".join(words), *words]))
+
+
+def check_role_id(role_id: str) -> None:
+    """Check that a role may have this id.
+
+    Raises:
+        UsageError: ``bad_role_id``.
+    """
+    if not re.fullmatch(ROLE_ID_PATTERN, role_id):
+        raise UsageError(
+            "bad_role_id",
+            f"{role_id[:80]!r} is not a role id",
+            "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit, such as "
+            "release-manager",
+        )
+    if _DEVICE.fullmatch(role_id):
+        raise UsageError(
+            "bad_role_id",
+            f"{role_id!r} is the name of a device on Windows, and of no file there",
+            "choose another one",
+        )
+
+
+def _proposals(counts: Mapping[str, int], unit: str) -> str:
+    """The proposals with the highest counts, on one line; empty if there are none."""
+    found = sorted((item for item in counts.items() if item[1]), key=lambda item: -item[1])
+    listed = [f"{name} ({counted(count, unit)})" for name, count in found[:MAX_PROPOSALS]]
+    more = f", and {len(found) - MAX_PROPOSALS} more" if found[MAX_PROPOSALS:] else ""
+    return f"not in force; you could add: {', '.join(listed)}{more}" if listed else ""
+
+
+# -- new files -------------------------------------------------------------------------------------
+
+
+def check_new(path: Path) -> None:
+    """Check that there is nothing at a path.
+
+    Raises:
+        ConfigurationError: ``file_exists``.
+    """
+    if os.path.lexists(path):
+        raise ConfigurationError(
+            "file_exists",
+            f"{path}: exists, and is never overwritten",
+            "edit it, or move it away and run the same command again",
+        )
+
+
+def write_new(texts: Mapping[Path, str]) -> None:
+    """Write new files: all of them or none, and never over another one.
+
+    A missing folder for one is made, such as that of a corpus's overlays. Each is written under
+    another name first, and gets its own name when it is complete.
+
+    Args:
+        texts: path → content.
+
+    Raises:
+        ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
+        StorageError: one cannot be written. Nothing was written.
+    """
+    for path in texts:
+        check_new(path)
+    written: list[Path] = []
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial_file(path) as partial:
+                # Not private, as a partial file is: whoever reads the folder may read its settings.
+                partial.unlink()
+                partial.write_text(text, encoding="utf-8", newline="\n")
+                sync_file(partial)
+                if not rename_if_free(partial, path):
+                    check_new(path)
+            written.append(path)
+    except BaseException as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        is_full = error.errno in FULL_ERRNOS
+        is_denied = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        raise StorageError(
+            "storage_full" if is_full else "not_writable" if is_denied else "io_error",
+            f"{path}: cannot be written ({error.strerror}); nothing was written",
+            "free some disk space" if is_full else "check the folder and its permissions",
+        ) from error

@@ -7,7 +7,7 @@ other metric at least VALUE. The field ``floors`` of a report holds the checked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
@@ -25,13 +25,13 @@ from rolebundle.contracts.mistakes import dotted, mistakes_in
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS, difference, mean
+from rolebundle.evaluation.questions import read_text
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
-MAX_REPORT_BYTES = 256 << 20
 MAX_QUESTIONS_SHOWN = 20
 RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
 COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
-_COMPARED_RATES = ("leak_rate", "rejection_accuracy", "posture_accuracy", "harm")
+_GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
 NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
 
 
@@ -85,31 +85,24 @@ def _floor(name: str, threshold: float, value: float | None) -> Floor:
 
 def value_of(report: EvalReport, name: str) -> float | None:
     """Return the report's value of a metric; ``None`` if it was not measured."""
-    system, dot, measure = name.partition(".")
-    if not dot:
-        system, measure = "governed", name
-    if measure in METRICS:
-        return next((s.metrics[measure] for s in report.systems if s.system == system), None)
-    if name in ("leak_rate", "rejection_accuracy", "posture_accuracy"):
-        rate: float | None = getattr(report.governance, name, None)
-        return rate
-    if name == "harm":
-        # The largest loss of an overlay, as a share: 0.02 is 2%.
-        return max((max(0.0, -harm.relative) for harm in report.harm), default=None)
-    distinctiveness = report.distinctiveness
-    if name in ("own_share", "own_first", "overlap"):
-        if distinctiveness is None:
-            return None
-        if name == "overlap":
-            return distinctiveness.mean_overlap
-        shares: list[float] = [getattr(role, name) for role in distinctiveness.roles]
-        return min(shares)
-    costs = {
+    values: dict[str, float | None] = {
         "latency_p50": report.latency_ms.p50,
         "latency_p95": report.latency_ms.p95,
         "seconds": report.seconds.total,
+        # The largest loss of an overlay, as a share: 0.02 is 2%.
+        "harm": max((max(0.0, -harm.relative) for harm in report.harm), default=None),
     }
-    return costs.get(name)
+    for system in report.systems:
+        prefixes = ("", "governed.") if system.system == "governed" else (f"{system.system}.",)
+        values |= {prefix + name: system.metrics[name] for name in METRICS for prefix in prefixes}
+    if report.governance:
+        values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
+    if report.distinctiveness:
+        roles = report.distinctiveness.roles
+        values["overlap"] = report.distinctiveness.mean_overlap
+        values["own_share"] = min(role.own_share for role in roles)
+        values["own_first"] = min(role.own_first for role in roles)
+    return values.get(name)
 
 
 def _bad_floor(message: str) -> UsageError:
@@ -125,22 +118,21 @@ def load_report(path: Path) -> EvalReport:
     Raises:
         UsageError: ``report_malformed``.
     """
+
+    def bad(reason: str) -> UsageError:
+        return UsageError(
+            "report_malformed",
+            f"{path} is not a report: {reason}",
+            "give two files that `rolebundle eval PATH --json` wrote",
+        )
+
     try:
-        if path.stat().st_size > MAX_REPORT_BYTES:
-            raise _bad_report(path, f"is over {MAX_REPORT_BYTES >> 20} MiB")
-        return EvalReport.model_validate(parse_strict(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise _bad_report(path, error.strerror or "cannot be read") from error
-    except UnicodeDecodeError as error:
-        raise _bad_report(path, f"is not UTF-8 at byte {error.start}") from error
+        return EvalReport.model_validate(parse_strict(read_text(path, bad)))
     except NotStrictError as error:
-        raise _bad_report(path, f"is not JSON: {error}") from error
+        raise bad(f"is not JSON: {error}") from error
     except ValidationError as error:
         mistake = mistakes_in(error, EvalReport)[0]
-        place = dotted(mistake.place)
-        raise _bad_report(
-            path, f"{place}: {mistake.message}" if place else mistake.message
-        ) from error
+        raise bad(": ".join(filter(None, [dotted(mistake.place), mistake.message]))) from error
 
 
 def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> EvalComparison:
@@ -156,8 +148,12 @@ def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> Ev
             f"{names[0]} and {names[1]} have no judged question in common",
             "compare two reports on the same collection or golden set",
         )
-    pairs = [_question_change(first, second) for first, second in shared]
-    moved = [pair for pair in pairs if pair.before != pair.after]
+    moved = [
+        QuestionChange(id=first.id, task=first.task, before=scores[0], after=scores[1])
+        for first, second in shared
+        for scores in [[question.scores["governed"]["ndcg@10"] for question in (first, second)]]
+        if scores[0] != scores[1]
+    ]
     moved.sort(key=lambda change: (-abs(change.after - change.before), change.id))
     return EvalComparison(
         before=names[0],
@@ -165,12 +161,12 @@ def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> Ev
         questions=len(shared),
         only_before=_judged(before) - len(shared),
         only_after=_judged(after) - len(shared),
-        changes=_metric_changes([first for first, _ in shared], [second for _, second in shared]),
+        changes=_metric_changes(shared),
         moved=moved[:MAX_QUESTIONS_SHOWN],
         latency_p50=[before.latency_ms.p50, after.latency_ms.p50],
         governance={
             name: [value_of(before, name), value_of(after, name)]
-            for name in _COMPARED_RATES
+            for name in (*_GOVERNANCE, "harm")
             if value_of(before, name) is not None or value_of(after, name) is not None
         },
     )
@@ -200,64 +196,34 @@ def with_change_thresholds(
     ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the threshold is that of
     the value in the second report.
     """
+    changes = {f"{item.system}.{item.metric}": item.change for item in comparison.changes}
     floors = []
     for name, threshold in thresholds.items():
-        system, dot, measure = name.rpartition(".")
-        system = system if dot else "governed"
-        change = next(
-            (
-                change.change
-                for change in comparison.changes
-                if change.system == system and change.metric == measure
-            ),
-            None,
-        )
-        value = change if change is not None else value_of(after, name)
+        full_name = name if "." in name else f"governed.{name}"
+        value = changes[full_name] if full_name in changes else value_of(after, name)
         floors.append(_floor(name, threshold, value))
     return comparison.model_copy(
         update={"floors": floors, "passed": all(floor.held for floor in floors)}
     )
 
 
-def _metric_changes(
-    first: list[QuestionResult], second: list[QuestionResult]
-) -> list[MetricChange]:
+def _metric_changes(shared: Sequence[tuple[QuestionResult, QuestionResult]]) -> list[MetricChange]:
     changes = []
     for system in SYSTEMS:
-        if not all(system in question.scores for question in (*first, *second)):
+        if not all(system in question.scores for pair in shared for question in pair):
             continue
         for metric in METRICS:
-            before = [question.scores[system][metric] for question in first]
-            after = [question.scores[system][metric] for question in second]
+            before, after = (
+                [pair[place].scores[system][metric] for pair in shared] for place in (0, 1)
+            )
             change = difference(metric, before, after)
             changes.append(
                 MetricChange(
                     system=system,
-                    metric=metric,
                     before=mean(before),
                     after=mean(after),
                     change=change.mean,
-                    p_value=change.p_value,
-                    wins=change.wins,
-                    losses=change.losses,
-                    ties=change.ties,
+                    **change.model_dump(exclude={"mean", "relative"}),
                 )
             )
     return changes
-
-
-def _question_change(first: QuestionResult, second: QuestionResult) -> QuestionChange:
-    return QuestionChange(
-        id=first.id,
-        task=first.task,
-        before=first.scores["governed"]["ndcg@10"],
-        after=second.scores["governed"]["ndcg@10"],
-    )
-
-
-def _bad_report(path: Path, reason: str) -> UsageError:
-    return UsageError(
-        "report_malformed",
-        f"{path} is not a report: {reason}",
-        "give two files that `rolebundle eval PATH --json` wrote",
-    )

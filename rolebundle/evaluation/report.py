@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.table import Table
 
 from rolebundle.contracts.evaluation import (
-    Difference,
     EvalComparison,
     EvalReport,
     Floor,
     QuestionResult,
     SystemResult,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from rolebundle.retrieval.answer.passage_text import one_line
 
 MAX_EXTREMES = 5
 MAX_TASK_CHARS = 80
 SIGNIFICANT = 0.05
+_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found", "own domains")
 
 
 def tables(report: EvalReport) -> Iterator[Table | str]:
@@ -27,14 +26,64 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    if report.systems:
-        yield _systems(report)
-    yield from _extremes(report)
-    yield from _governance(report)
-    if report.distinctiveness:
-        yield from _roles(report)
-    if report.harm:
-        yield _harm(report)
+    columns = ("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
+    yield from _table(columns, map(_system_row, report.systems))
+    won, lost = extremes(report, MAX_EXTREMES)
+    for title, questions in (("largest gains (governed − lexical)", won), ("largest losses", lost)):
+        yield from _table(
+            (title, "nDCG@10", "change", "task"),
+            (
+                (
+                    question.id,
+                    f"{question.scores['governed']['ndcg@10']:.3f}",
+                    f"{gain(question):+.3f}",
+                    question.task,
+                )
+                for question in questions
+            ),
+        )
+    if governance := report.governance:
+        yield (
+            f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
+            f"{rate_text(governance.rejection_accuracy)} · postures right "
+            f"{rate_text(governance.posture_accuracy)}"
+        )
+        failed = [check for check in governance.checks if not check.held]
+        yield from _table(
+            ("question", "check", "about", "expected", "found"),
+            ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
+        )
+    if distinctiveness := report.distinctiveness:
+        yield from _table(
+            ("role", "own domains", "own share", "own first"),
+            (
+                (
+                    role.role_id,
+                    ", ".join(role.domains) or "–",
+                    f"{role.own_share:.1%}",
+                    f"{role.own_first:.1%}",
+                )
+                for role in distinctiveness.roles
+            ),
+        )
+        yield from _table(
+            ("roles", "documents in common"),
+            ((f"{p.first}, {p.second}", f"{p.overlap:.1%}") for p in distinctiveness.pairs),
+        )
+    yield from _table(
+        ("overlay", "nDCG@10 without", "with", "change", "p", "won/lost"),
+        (
+            (
+                harm.role_id,
+                f"{harm.without:.4f}",
+                f"{harm.with_overlay:.4f}",
+                f"{harm.relative:+.2%}",
+                p_text(harm.p_value),
+                f"{harm.wins}/{harm.losses}",
+            )
+            for harm in report.harm
+        ),
+    )
     latency, size = report.latency_ms, report.answer_characters
     yield (
         f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
@@ -51,7 +100,7 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
 
 
 def headline(report: EvalReport) -> str:
-    """One line: name, number of questions, corpus, model and role."""
+    """The first line of a report: what was evaluated."""
     index = report.corpus.index
     model = f"{index.provider}:{index.model}" if index else "no embeddings"
     more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
@@ -63,28 +112,16 @@ def headline(report: EvalReport) -> str:
     )
 
 
-def _systems(report: EvalReport) -> Table:
-    table = _table("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
-    for system in report.systems:
-        against = against_lexical(system)
-        cells = [f"{system.metrics[name]:.4f}" for name in report.metrics]
-        if against is None:
-            table.add_row(system.system, *cells, "", "", "")
-        else:
-            relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
-            table.add_row(
-                system.system,
-                *cells,
-                f"{against.mean:+.4f}{relative}",
-                p_text(against.p_value),
-                f"{against.wins}/{against.losses}",
-            )
-    return table
-
-
-def against_lexical(system: SystemResult) -> Difference | None:
-    """The difference of nDCG@10 from the lexical lane; None for the lexical lane itself."""
-    return next((diff for diff in system.against_lexical if diff.metric == "ndcg@10"), None)
+def _system_row(system: SystemResult) -> Iterator[str]:
+    """The means of a system, and how it differs from the lexical lane by nDCG@10."""
+    yield system.system
+    yield from (f"{value:.4f}" for value in system.metrics.values())
+    against = next((diff for diff in system.against_lexical if diff.metric == "ndcg@10"), None)
+    if against is not None:
+        relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
+        yield f"{against.mean:+.4f}{relative}"
+        yield p_text(against.p_value)
+        yield f"{against.wins}/{against.losses}"
 
 
 def p_text(value: float) -> str:
@@ -106,86 +143,16 @@ def extremes(report: EvalReport, count: int) -> tuple[list[QuestionResult], list
     return won, lost
 
 
-def _extremes(report: EvalReport) -> Iterator[Table]:
-    won, lost = extremes(report, MAX_EXTREMES)
-    for title, questions in (("largest gains (governed − lexical)", won), ("largest losses", lost)):
-        if questions:
-            table = _table(title, "nDCG@10", "change", "task")
-            for question in questions:
-                score = question.scores["governed"]["ndcg@10"]
-                task = one_line(question.task, MAX_TASK_CHARS)
-                table.add_row(question.id, f"{score:.3f}", f"{gain(question):+.3f}", task)
-            yield table
-
-
-def one_line(text: str, max_chars: int) -> str:
-    """Put a text on one line, replace control characters, and cut it to ``max_chars``."""
-    plain = "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
-    return plain if len(plain) <= max_chars else f"{plain[: max_chars - 1]}…"
-
-
-def _governance(report: EvalReport) -> Iterator[Table | str]:
-    governance = report.governance
-    if governance is None:
-        return
-    rates = (
-        ("leak rate", governance.leak_rate),
-        ("rejection codes right", governance.rejection_accuracy),
-        ("postures right", governance.posture_accuracy),
-    )
-    yield "governance: " + " · ".join(f"{name} {rate_text(rate)}" for name, rate in rates)
-    failed = [check for check in governance.checks if not check.held]
-    if failed:
-        table = _table("question", "check", "about", "expected", "found")
-        for check in failed:
-            cells = (check.kind, check.about, check.expected, check.found)
-            table.add_row(check.question, *(one_line(cell, MAX_TASK_CHARS) for cell in cells))
-        yield table
-
-
 def rate_text(rate: float | None) -> str:
     """Format a fraction as a percentage, or as a dash if it was not measured."""
     return "–" if rate is None else f"{rate:.1%}"
 
 
-def _roles(report: EvalReport) -> Iterator[Table | str]:
-    distinctiveness = report.distinctiveness
-    assert distinctiveness is not None
-    table = _table("role", "own domains", "own share", "own first")
-    for role in distinctiveness.roles:
-        names = ", ".join(role.domains) or "–"
-        table.add_row(role.role_id, names, f"{role.own_share:.1%}", f"{role.own_first:.1%}")
-    yield table
-    table = _table("roles", "documents in common")
-    for pair in distinctiveness.pairs:
-        table.add_row(f"{pair.first}, {pair.second}", f"{pair.overlap:.1%}")
-    yield table
-
-
-def _harm(report: EvalReport) -> Table:
-    table = _table("overlay", "nDCG@10 without", "with", "change", "p", "won/lost")
-    for harm in report.harm:
-        table.add_row(
-            harm.role_id,
-            f"{harm.without:.4f}",
-            f"{harm.with_overlay:.4f}",
-            f"{harm.relative:+.2%}",
-            p_text(harm.p_value),
-            f"{harm.wins}/{harm.losses}",
-        )
-    return table
-
-
 def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
     for floor in floors:
-        value, threshold = threshold_texts(floor)
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
         yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
-
-
-def threshold_texts(floor: Floor) -> tuple[str, str]:
-    """The measured value and the threshold, as texts."""
-    value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-    return value, f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
 
 
 def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
@@ -195,29 +162,28 @@ def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
         f"{comparison.before} → {comparison.after}: {comparison.questions} questions in common"
         + (f", {only} in one of them only" if only else "")
     )
-    table = _table("system", "metric", "before", "after", "change", "p", "won/lost/same")
-    for change in comparison.changes:
-        table.add_row(
-            change.system,
-            change.metric,
-            f"{change.before:.4f}",
-            f"{change.after:.4f}",
-            f"{change.change:+.4f}",
-            p_text(change.p_value),
-            f"{change.wins}/{change.losses}/{change.ties}",
-        )
-    yield table
-    if comparison.moved:
-        table = _table("question", "before", "after", "change", "task")
-        for question in comparison.moved:
-            table.add_row(
-                question.id,
-                f"{question.before:.3f}",
-                f"{question.after:.3f}",
-                f"{question.after - question.before:+.3f}",
-                one_line(question.task, MAX_TASK_CHARS),
+    yield from _table(
+        ("system", "metric", "before", "after", "change", "p", "won/lost/same"),
+        (
+            (
+                change.system,
+                change.metric,
+                f"{change.before:.4f}",
+                f"{change.after:.4f}",
+                f"{change.change:+.4f}",
+                p_text(change.p_value),
+                f"{change.wins}/{change.losses}/{change.ties}",
             )
-        yield table
+            for change in comparison.changes
+        ),
+    )
+    yield from _table(
+        ("question", "before", "after", "change", "task"),
+        (
+            (q.id, f"{q.before:.3f}", f"{q.after:.3f}", f"{q.after - q.before:+.3f}", q.task)
+            for q in comparison.moved
+        ),
+    )
     for name, (before, after) in comparison.governance.items():
         yield f"{name}: {rate_text(before)} → {rate_text(after)}"
     first, second = comparison.latency_p50
@@ -225,14 +191,13 @@ def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
     yield from _thresholds(comparison.floors)
 
 
-def _table(first: str, *other_names: str) -> Table:
-    from rich.table import Table
-
+def _table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[Table]:
+    """A table of these columns; nothing if there are no rows."""
     table = Table(pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column(first, no_wrap=True)
-    for name in other_names:
+    table.add_column(columns[0], no_wrap=True)
+    for name in columns[1:]:
         table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
-    return table
-
-
-_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found", "own domains")
+    for first, *others in rows:
+        table.add_row(first, *(one_line(cell, MAX_TASK_CHARS) for cell in others))
+    if table.row_count:
+        yield table

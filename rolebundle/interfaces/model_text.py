@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
@@ -37,21 +37,8 @@ _MAX_GAP = 3
 
 def answer_text(method: str, answer: Values) -> str:
     """The answer of a method as text."""
-    match method:
-        case "ls":
-            return _listing(answer)
-        case "grep":
-            return _found_lines(answer)
-        case "roles.list":
-            return _roles(answer)
-        case "why":
-            return _why(answer)
-        case "compare":
-            return "\n".join(comparison_lines(answer))
-        case "check":
-            return _check(answer)
-        case "verify":
-            return _verification(answer)
+    if method in _TEXTS:
+        return _TEXTS[method](answer)
     return json.dumps(answer, ensure_ascii=False, separators=(", ", ": "))
 
 
@@ -254,12 +241,24 @@ def _verification(answer: Values) -> str:
 
 
 def _roles(answer: Values) -> str:
-    lines = [f"- {role['role_id']}: {_mission(role)}" for role in answer["roles"]]
+    lines = [
+        f"- {role['role_id']}: "
+        + (
+            f"cannot be used: {_on_one_line(role['problem'])}"
+            if role.get("problem")
+            else one_line(role["mission"] or role["label"])
+        )
+        for role in answer["roles"]
+    ]
     return "\n".join(lines) or "There are no roles. Call retrieve without a role."
 
 
-def _mission(role: Values) -> str:
-    problem = role.get("problem")
-    if problem:
-        return f"cannot be used: {_on_one_line(problem)}"
-    return one_line(role["mission"] or role["label"])
+_TEXTS: Mapping[str, Callable[[Values], str]] = {
+    "ls": _listing,
+    "grep": _found_lines,
+    "roles.list": _roles,
+    "why": _why,
+    "compare": lambda answer: "\n".join(comparison_lines(answer)),
+    "check": _check,
+    "verify": _verification,
+}

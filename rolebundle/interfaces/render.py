@@ -13,9 +13,8 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
-from rolebundle.interfaces.excerpt import EXCERPT_CHARS, excerpt
+from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, spans, wrapped
-from rolebundle.interfaces.matches import Terms, covered
 from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.retrieval.answer.passage_text import (
     FOR_OWNERS,

@@ -10,15 +10,26 @@ bundle, and every cut is marked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import Field, Form, field_tree
+from rolebundle.contracts.lookup import (
+    FoundPassage,
+    Lookup,
+    LookupMore,
+    LookupOmitted,
+    LookupReference,
+    Lookups,
+)
 from rolebundle.contracts.terms import Detail
-from rolebundle.interfaces.character_budget import Answer, cut_line, filled, with_content
+from rolebundle.contracts.verification import Verification, VerifyDetail
+from rolebundle.retrieval.answer.passage_text import part_of
 from rolebundle.text.counts import counted
+
+Answer = dict[str, Any]
 
 _MAX_LISTED_REJECTIONS = 5
 _MAX_TEXT = 200
@@ -26,7 +37,41 @@ _MAX_LINE = 100
 _MAX_FIELD = 1_000
 """A longer field of the request is not repeated."""
 _MAX_HEADINGS = 2
+_MIN_CHARS = 200
+"""With less room, a document is named and not begun."""
 _DATE_LENGTH = len("2026-11-15")
+
+
+def filled(
+    contents: Sequence[str], max_chars: int | None, words: Collection[str] = ()
+) -> list[str]:
+    """The first contents that fit together. If the first one does not fit, a part of it.
+
+    Args:
+        contents: texts of passages, the most important first.
+        max_chars: how many characters they may have together; ``None`` for no bound.
+        words: the words that the part should have, casefolded.
+    """
+    if max_chars is None:
+        return [*contents]
+    room = max_chars
+    for count, content in enumerate(contents):
+        room -= len(content)
+        if room < 0:
+            return [*contents[:count]] or [part_of(content, words, max_chars)]
+    return [*contents]
+
+
+def cut_line(text: str, length: int) -> str:
+    """A text on one line, cut with an ellipsis."""
+    # Unprintable characters take six in JSON, may control a terminal, or are invisible.
+    start = text[: 2 * length]
+    if not start.isprintable():
+        start = "".join(character if character.isprintable() else " " for character in start)
+    line = " ".join(start.split())
+    if len(line) <= length and len(start) == len(text):
+        return line
+    return f"{line[: length - 1]}…"
 
 
 def _first_texts(texts: Sequence[str]) -> list[str]:
@@ -111,7 +156,7 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     for rank, passage in enumerate(values["selected"], 1):
         _prepare(passage, rank)
     shown = [
-        with_content(passage, content)
+        {**passage, **_cut_content(passage["content"], content)}
         for passage, content in zip(values["selected"], contents, strict=False)
     ]
     rejected = _nearest(values["rejected"], _MAX_LISTED_REJECTIONS if detail == "compact" else 0)
@@ -131,6 +176,13 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     answer: Answer = _projected(fields, _TREES[detail])
     answer["more"] = _more(values, omitted, is_cut=any("truncated" in p for p in shown))
     return answer
+
+
+def _cut_content(whole: str, content: str) -> Answer:
+    """The fields of a passage whose content may be cut; none if it is whole."""
+    if len(content) == len(whole):
+        return {}
+    return {"content": content, "truncated": True, "content_chars": len(whole)}
 
 
 def _more(values: Answer, omitted: Mapping[str, int], *, is_cut: bool) -> Answer:
@@ -178,3 +230,75 @@ def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     turns = [place for turn in zip_longest(*by_code.values()) for place in turn]
     places = [place for place in turns if place is not None]
     return [rejected[place] for place in sorted(places[:count])]
+
+
+def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Lookup:
+    """A lookup, and how to fetch what did not fit.
+
+    Args:
+        lookup: what was looked up.
+        max_chars: upper bound on the characters of its text. Whole passages come, from the first
+            on. If the first does not fit, a part of it comes.
+    """
+    contents = filled([passage.content for passage in lookup.passages], max_chars)
+    omitted_chars = sum(len(passage.content) for passage in lookup.passages)
+    omitted_chars -= sum(map(len, contents))
+    if not omitted_chars:
+        return lookup
+    rest = lookup.passages[len(contents) :]
+    more = LookupMore(
+        method="get",
+        params=LookupReference(id=_reference(lookup, rest)),
+        omitted=LookupOmitted(passages=len(rest), content_chars=omitted_chars),
+    )
+    passages = [
+        passage.model_copy(update=_cut_content(passage.content, content))
+        for passage, content in zip(lookup.passages, contents, strict=False)
+    ]
+    return lookup.model_copy(update={"passages": passages, "more": more})
+
+
+def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Lookups:
+    """Several lookups, of which as many come as fit. The last one may be shortened.
+
+    Args:
+        lookups: what was looked up.
+        max_chars: upper bound on the characters of their texts.
+    """
+    if max_chars is None:
+        return lookups
+    shown, room = list[Lookup](), max_chars
+    for lookup in lookups.lookups:
+        if room < _MIN_CHARS:
+            break
+        shown.append(shaped_lookup(lookup, room))
+        room -= sum(len(passage.content) for passage in shown[-1].passages)
+    rest = lookups.lookups[len(shown) :]
+    update: dict[str, object] = {"lookups": shown, "omitted": len(rest)}
+    if rest:
+        update["next"] = cut_line(rest[0].reference, _MAX_LINE)
+    return lookups.model_copy(update=update)
+
+
+def _reference(lookup: Lookup, passages: Sequence[FoundPassage]) -> str:
+    """The reference of the passages that were left out. If there are none, of the whole."""
+    first = passages[0].place if passages else None
+    last = passages[-1].place if passages else None
+    if first is None or last is None:
+        return lookup.reference
+    return f"#{lookup.document.document_id}:{first}:{last - first + 1}"
+
+
+def shaped_verification(verification: Verification, detail: VerifyDetail) -> Answer:
+    """The answer to `verify` as plain values.
+
+    Args:
+        verification: what was found.
+        detail: `full` has all findings; `compact` those that fail or have a remedy.
+    """
+    values = verification.model_dump(exclude_none=True)
+    if detail == "compact":
+        values["findings"] = [
+            finding for finding in values["findings"] if finding["fails"] or "remedy" in finding
+        ]
+    return values

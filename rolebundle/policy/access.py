@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import Policy, parse_policy, read_policy_file
@@ -32,9 +32,6 @@ from rolebundle.storage.records import stored_policy
 from rolebundle.storage.records.replica import load_record
 from rolebundle.storage.records.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.policy import AgentRule
 
 
 def access_denied() -> AccessDenied:
@@ -138,7 +135,7 @@ def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | No
         (
             compartment.id
             for compartment in stored
-            if (may_see(rule, compartment) if rule else not compartment.quarantined)
+            if not compartment.quarantined and _rule_allows(rule, compartment)
         ),
         generation=generation,
     )
@@ -177,7 +174,7 @@ def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> 
     return sum(
         compartment.documents
         for compartment in stored
-        if compartment.quarantined and (rule is None or _rule_allows(rule, compartment))
+        if compartment.quarantined and _rule_allows(rule, compartment)
     )
 
 
@@ -186,8 +183,8 @@ def may_see(rule: AgentRule, compartment: Compartment) -> bool:
     return not compartment.quarantined and _rule_allows(rule, compartment)
 
 
-def _rule_allows(rule: AgentRule, compartment: Compartment) -> bool:
-    return (
+def _rule_allows(rule: AgentRule | None, compartment: Compartment) -> bool:
+    return rule is None or (
         (not rule.scopes or compartment.scope in rule.scopes)
         and level_rank(rule.access_level) >= level_rank(compartment.sensitivity)
         and not set(rule.deny_patterns) & set(compartment.denied)
@@ -226,23 +223,18 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     """
     try:
         stored = stored_policy.load_policy(corpus) if stored_policy.has_policy(corpus) else None
-        policy = parse_policy(stored.content, stored.format, "the policy") if stored else None
+        if stored is None:
+            return no_denied_patterns
+        return _matcher(parse_policy(stored.content, stored.format, "the policy"))
     except RolebundleError:
-        policy = None
-    return _matcher(policy) if policy else no_denied_patterns
+        return no_denied_patterns
 
 
 def _matcher(policy: Policy) -> DeniedPatterns:
-    patterns = sorted(
-        {pattern for rule in policy.agents.values() for pattern in rule.deny_patterns}
-    )
+    patterns = sorted({p for rule in policy.agents.values() for p in rule.deny_patterns})
     if not patterns:
         return no_denied_patterns
-
-    def matching(path: str, location: str) -> tuple[str, ...]:
-        return tuple(pattern for pattern in patterns if denies(pattern, path, location))
-
-    return matching
+    return lambda path, location: tuple(p for p in patterns if denies(p, path, location))
 
 
 def denies(pattern: str, path: str, location: str = "") -> bool:

@@ -149,18 +149,12 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         agents=[
             AgentAccess(
                 agent=name,
-                scopes=list(rule.scopes),
-                access_level=rule.access_level,
-                deny_patterns=list(rule.deny_patterns),
-                roles=None if rule.roles is None else list(rule.roles),
-                role_required=rule.role_required,
-                may_write=list(rule.may_write),
-                show_paths=rule.show_paths,
                 documents=0
                 if problem
                 else sum(
                     compartment.documents for compartment in visible if may_see(rule, compartment)
                 ),
+                **rule.model_dump(mode="json", exclude={"facts_per_day"}),
             )
             for name, rule in policy.agents.items()
             if agent in (None, name)

@@ -16,8 +16,16 @@ within ``APPROVAL_SECONDS``, a program that cannot be started.
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import PurePath
+from shlex import split
+from tempfile import TemporaryFile
 from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
@@ -49,8 +57,6 @@ class Approvals(NamedTuple):
             case "none" | "request":
                 return cls(text)
         try:
-            from shlex import split
-
             command = tuple(split(text.removeprefix(_COMMAND)))
         except ValueError:
             command = ()
@@ -81,8 +87,6 @@ def approval_question(
         claim: the name that the request gives.
         supposed: the answer that it would get with an approval.
     """
-    from hashlib import sha256
-
     names = {name for approval in supposed.approvals or () for name in approval.chunk_ids}
     return {
         "version": 1,
@@ -138,10 +142,6 @@ def ask_program(
         question: what to approve.
         seconds: how long it may take.
     """
-    import json
-    import subprocess
-    from tempfile import TemporaryFile
-
     name = PurePath(command[0]).name
     # A file, not a pipe: a child of the program that lives on would keep a pipe open.
     with TemporaryFile() as output:
@@ -168,10 +168,6 @@ def ask_program(
 
 def end_process(process: Any) -> None:
     """Kill the program and its children if it still runs."""
-    import os
-    import signal
-    from contextlib import suppress
-
     if process.poll() is None:
         with suppress(OSError):
             if hasattr(os, "killpg"):

@@ -6,8 +6,9 @@ The engine records the calls of all interfaces, according to the settings in the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -15,17 +16,20 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import ValidationError
 
 from rolebundle.contracts.audit import (
     AUDIT_MODES,
-    QUERY_MODES,
     AuditEntry,
+    AuditKind,
     AuditMode,
     AuditRow,
     AuditSettings,
     AuditVerification,
 )
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.policy.audit_verification import verify_file
@@ -38,12 +42,17 @@ from rolebundle.storage.audits.audit import (
     open_audit_writer,
     tampered,
 )
+from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.records.stored_audit import StoredAudit
+from rolebundle.storage.records import stored_policy
+from rolebundle.storage.records.stored_audit import (
+    StoredAudit,
+    load_stored_audit,
+    save_stored_audit,
+)
 
-if TYPE_CHECKING:
-    from rolebundle.contracts.bundle import RetrievalBundle
+_LOGGER = logging.getLogger("rolebundle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class AuditLog:
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         more = dict(details or {})
-        if self.exists or not self._create(settings, more):
+        if self.exists or not create_audit(self.path, settings, self._clock, more):
             with open_audit_writer(self.path) as log:
                 audit.configure(log, settings, self._clock, more)
         self._last_settings = self._with_floor(settings)
@@ -119,11 +128,8 @@ class AuditLog:
                 can be created.
         """
         if not self.exists:
-            self._create(settings, {})
+            create_audit(self.path, settings, self._clock, {})
         return self.settings()
-
-    def _create(self, settings: AuditSettings, details: dict[str, Any]) -> bool:
-        return create_audit(self.path, settings, self._clock, details)
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
         mode = max(settings.mode, self.floor, key=AUDIT_MODES.index)
@@ -154,7 +160,13 @@ class AuditLog:
             try:
                 log = self._open_writer()
                 if known.required and not _has_head(log, known):
-                    raise self._shortened(known)
+                    raise StorageError(
+                        "audit_shortened",
+                        f"{self.path}: is not the audit that the corpus knows, or lacks row "
+                        f"{known.rows} of it",
+                        "put the right file back, or accept the loss with `rolebundle policy audit "
+                        "set required`, which is recorded",
+                    )
                 self._last_settings = self._with_floor(_settings_of(log))
                 mode = self._last_settings.mode
                 if mode == "off":
@@ -163,13 +175,9 @@ class AuditLog:
             except RolebundleError as error:
                 self.close()
                 return self._failed(mode or self._mode_if_unwritable(), error)
-        return Recorded(
-            appended.row,
-            ""
-            if appended.is_intact
-            else f"{self.path}: the last rows of the audit were changed; "
-            "run `rolebundle policy audit verify`",
-        )
+        changed = f"{self.path}: the last rows of the audit were changed"
+        warning = "" if appended.is_intact else f"{changed}; run `rolebundle policy audit verify`"
+        return Recorded(appended.row, warning)
 
     def has(self, known: StoredAudit) -> bool:
         """Whether the audit has the head that the corpus remembers.
@@ -195,14 +203,6 @@ class AuditLog:
                 return known
             head = audit.read_head(log)
         return StoredAudit(True, head.log_id, head.rows, head.hash)
-
-    def _shortened(self, known: StoredAudit) -> StorageError:
-        return StorageError(
-            "audit_shortened",
-            f"{self.path}: is not the audit that the corpus knows, or lacks row {known.rows} of it",
-            "put the right file back, or accept the loss with `rolebundle policy audit set "
-            "required`, which is recorded",
-        )
 
     def _open_writer(self) -> SqliteFile:
         # If the file was renamed or deleted, a row in it would be lost.
@@ -244,15 +244,11 @@ class AuditLog:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def _open_reader(self) -> SqliteFile:
-        return open_audit_reader(self.path)
-
     def rows(
         self,
         reader: str | None = None,
         *,
         by: str | None = None,
-        since: str = "",
         kind: str = "",
         limit: int | None = None,
         newest: bool = False,
@@ -264,7 +260,6 @@ class AuditLog:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
             by: if the administrator reads, only the rows of this agent.
-            since: from this time on, as ISO 8601 in UTC.
             kind: of this kind.
             limit: at most so many.
             newest: the newest first.
@@ -276,11 +271,19 @@ class AuditLog:
         if reader == "":
             return
         agent = by if reader is None else bounded_text(reader)
-        with self._open_reader() as log:
-            rows = audit.read_rows(log, by=agent, since=since, kind=kind, newest=newest)
-            numbering = _OwnNumbering(log)
+        with open_audit_reader(self.path) as log:
+            rows = audit.read_rows(log, by=agent, kind=kind, newest=newest)
+            last, number = 0, 0
             for row in islice(rows, limit):
-                yield row if reader is None else numbering.number(row)
+                if reader is None:
+                    yield row
+                    continue
+                # Rows come in ascending or descending order, so one of the two counts is 0. Each
+                # row is counted only once: from the last one.
+                number += audit.count_agent_rows(log, row.agent, last, row.seq)
+                number -= audit.count_agent_rows(log, row.agent, row.seq, last)
+                last = row.seq
+                yield _numbered_for_agent(row, number)
 
     def row(self, seq: int, reader: str | None = None) -> AuditRow:
         """One row, by its number in :meth:`rows`.
@@ -288,7 +291,7 @@ class AuditLog:
         Raises:
             UsageError: there is no such row, or no audit.
         """
-        with self._open_reader() as log:
+        with open_audit_reader(self.path) as log:
             if reader is None:
                 row = audit.row_by_number(log, seq)
             else:
@@ -383,41 +386,19 @@ def _whole_floats_as_integers(value: Any) -> Any:
 
 
 def _now() -> str:
-    return _iso(datetime.now(UTC))
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _settings_of(log: SqliteFile) -> AuditSettings:
     head = audit.read_head(log)
-    modes = [mode for mode in AUDIT_MODES if mode == head.mode]
-    queries = [query for query in QUERY_MODES if query == head.query]
-    if not (modes and queries):
-        raise tampered(log.path, "its settings are not known")
-    return AuditSettings(mode=modes[0], query=queries[0])
+    try:
+        return AuditSettings.model_validate({"mode": head.mode, "query": head.query})
+    except ValidationError as error:
+        raise tampered(log.path, "its settings are not known") from error
 
 
 def _has_head(log: SqliteFile, known: StoredAudit) -> bool:
     return not known.log_id or audit.reaches(log, known.log_id, known.rows, known.hash)
-
-
-class _OwnNumbering:
-    """Numbers the rows of one agent by their position among its own rows.
-
-    The position of the last row is kept, so that each row is counted only once.
-    """
-
-    def __init__(self, log: SqliteFile) -> None:
-        self._log, self._seq, self._number = log, 0, 0
-
-    def number(self, row: AuditRow) -> AuditRow:
-        # Rows come in ascending or descending order, so one of the two counts is 0.
-        forwards = audit.count_agent_rows(self._log, row.agent, self._seq, row.seq)
-        backwards = audit.count_agent_rows(self._log, row.agent, row.seq, self._seq)
-        self._seq, self._number = row.seq, self._number + forwards - backwards
-        return _numbered_for_agent(row, self._number)
 
 
 def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
@@ -425,3 +406,172 @@ def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     blocked = {code: count for code, count in row.blocked.items() if code in REJECTION_CODES}
     shown = {"seq": number, "previous": "", "hash": "", "blocked": blocked}
     return AuditRow(**(row.model_dump() | shown))
+
+
+class Recorder:
+    """Records to the audit of one corpus, which it opens for the first record.
+
+    If an optional record could not be written, a warning is logged.
+
+    Args:
+        path: the corpus file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._log: AuditLog | None = None
+        self._warned = ""
+
+    def record(self, corpus: Corpus, entry: Callable[[], AuditEntry]) -> None:
+        """Write an entry, if the audit's settings or a policy ask for records.
+
+        Raises:
+            StorageError: ``audit_unwritable``: it is required, and could not be written.
+        """
+        known = load_stored_audit(corpus)
+        log = self._open_log(corpus, known)
+        if log is not None:
+            warning = log.record(entry(), known).warning
+            # Not again until it changes: a thousand answers would repeat the same warning.
+            if warning and warning != self._warned:
+                _LOGGER.warning(warning)
+            self._warned = warning
+
+    def answer(
+        self,
+        corpus: Corpus,
+        bundle: RetrievalBundle,
+        agent: str | None,
+        action: str | None,
+        hidden: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """Record an answer, and the approvals that it needed.
+
+        Args:
+            corpus: an open corpus.
+            bundle: the answer.
+            agent: who asked.
+            action: the action that was asked for.
+            hidden: how many passages each rule of the policy kept from the agent.
+
+        Raises:
+            StorageError: as for :meth:`record`.
+        """
+        approved = [approval.approved_by for approval in bundle.approvals or ()]
+        self.record(
+            corpus,
+            lambda: entry_of_bundle(
+                bundle,
+                agent=agent or "",
+                action=action or "read",
+                hidden=hidden(),
+                details={"approved_by": approved} if approved else None,
+            ),
+        )
+        for approval in bundle.approvals or ():
+            self.note(
+                corpus,
+                "approval",
+                agent=agent,
+                action=approval.action,
+                allowed=len(approval.chunk_ids),
+                details={"approved_by": approval.approved_by},
+            )
+
+    def note(
+        self,
+        corpus: Corpus,
+        kind: AuditKind,
+        *,
+        agent: str | None = None,
+        role: str | None = None,
+        action: str = "",
+        query: str = "",
+        allowed: int = 0,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record something else than an answer; no text and no id of a document.
+
+        Raises:
+            StorageError: as for :meth:`record`.
+        """
+        self.record(
+            corpus,
+            lambda: AuditEntry(
+                kind=kind,
+                agent=agent or "",
+                role=role or "",
+                action=action,
+                query=query,
+                allowed=allowed,
+                details=dict(details or {}),
+            ),
+        )
+
+    @contextmanager
+    def change(
+        self, corpus: Corpus, kind: AuditKind, *, agent: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """One write transaction of the corpus, which is committed only if it could be recorded.
+
+        The audit is another file, and its row is written first. So there is no change without its
+        record. If the commit fails, there is a record without its change.
+
+        Args:
+            corpus: open for writing.
+            kind: what is done.
+            agent: who does it; ``None`` is the owner.
+
+        Yields:
+            The details of the record, to be filled in.
+
+        Raises:
+            StorageError: as for :meth:`record`. Nothing was changed.
+        """
+        with corpus.writing():
+            details: dict[str, Any] = {}
+            yield details
+            self.note(corpus, kind, agent=agent, details=details)
+
+    def begin(self, corpus: Corpus) -> None:
+        """Create the audit when a policy is set, unless it exists or was lost.
+
+        Raises:
+            StorageError: it cannot be created.
+        """
+        if load_stored_audit(corpus).log_id:
+            return
+        with AuditLog(self.path) as log:
+            log.begin(AuditSettings(mode="on"))
+
+    def store_head(self, corpus: Corpus) -> None:
+        """Store the audit's head in the corpus, if records are required.
+
+        Args:
+            corpus: open for writing, outside of a transaction.
+        """
+        known = load_stored_audit(corpus)
+        if known.required:
+            with AuditLog(self.path) as log:
+                stored = log.remembered(known)
+            if stored != known:
+                with corpus.writing():
+                    save_stored_audit(corpus, stored)
+
+    def _open_log(self, corpus: Corpus, known: StoredAudit) -> AuditLog | None:
+        floor: AuditMode = "on" if stored_policy.has_policy(corpus) else "off"
+        if known.required:
+            floor = "required"
+        if self._log is not None and self._log.floor != floor:
+            self.close()
+        if self._log is None:
+            if floor == "off" and not is_there(audit_path(self.path)):
+                return None
+            self._log = AuditLog(self.path, floor=floor)
+        return self._log
+
+    def close(self) -> None:
+        """Close the audit's file."""
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()

@@ -12,24 +12,19 @@ question and its answer, where closeness ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from heapq import nlargest
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.scopes import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.indexes.vector_index import OwnedVector, active_index
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rolebundle.contracts.document import Passage
 
 DEFAULT_THRESHOLD = 0.6
 DEFAULT_LIMIT = 50
@@ -40,49 +35,11 @@ MAX_LIMIT = 10_000
 _BLOCK_ROWS = 4_096
 _STRIP_ROWS = 512
 """The rows of a block that are multiplied with another block at once: the product takes 8 MB."""
-_MAX_PAIRS = 4 * MAX_LIMIT
-"""The pairs of documents to which :class:`_BestPairs` is reduced when it has twice as many."""
-
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(slots=True)
-class _BestPairs:
-    """The best pair of chunks for each pair of documents, for a bounded number of pairs.
-
-    Attributes:
-        threshold: the cosine that a bridge exceeds.
-        least: the cosine that a pair must exceed to be added. It rises with the best pairs.
-        has_dropped: whether pairs were dropped.
-    """
-
-    threshold: float
-    least: float
-    pairs: dict[tuple[int, int], tuple[float, int, int]] = field(default_factory=dict)
-    """Rowids of two documents → cosine, and the negative rowids of their chunks."""
-    has_dropped: bool = False
-
-    def add(self, documents: tuple[int, int], cosine: float, left: int, right: int) -> None:
-        # Of equal cosines the lowest rowids win, so that the order of reading does not matter.
-        pair = (cosine, -left, -right)
-        if pair > self.pairs.get(documents, (-2.0, 0, 0)):
-            self.pairs[documents] = pair
-        if len(self.pairs) > 2 * _MAX_PAIRS:
-            self._drop_worst()
-
-    def raise_least(self) -> None:
-        """Add no more pairs that are neither bridges nor among the best :data:`MIN_NAMED`."""
-        if self.least < self.threshold and len(self.pairs) >= MIN_NAMED:
-            best = nlargest(MIN_NAMED, (cosine for cosine, _, _ in self.pairs.values()))
-            # A little lower, so that the order of reading does not decide between equal cosines.
-            self.least = max(self.least, min(self.threshold, best[-1] - 1e-6))
-
-    def _drop_worst(self) -> None:
-        best = sorted(self.pairs.items(), key=lambda item: item[1], reverse=True)[:_MAX_PAIRS]
-        self.pairs = dict(best)
-        # A pair below the worst of these could no longer be among the best.
-        self.least = max(self.least, best[-1][1][0])
-        self.has_dropped = True
+_Pairs = tuple[NDArray[Any], ...]
+"""Pairs of chunks as columns: rowids of the two documents, cosines, rowids of the two chunks."""
 
 
 def find_bridges(
@@ -132,89 +89,78 @@ def find_bridges(
         least_cosine = floor + threshold * (1 - floor)
         counts = vector_index.count_vectors_by_scope(corpus, index)
         scopes, total = list(counts), sum(counts.values())
-        best = _BestPairs(threshold=least_cosine, least=floor)
-        compared = 0
+        # With one more than are listed, it is known whether there are more.
+        most, compared = max(limit + 1, MIN_NAMED), 0
+        best: _Pairs = tuple(np.empty(0, kind) for kind in (int, int, float, int, int))
         # Each scope is compared with those after it, so nothing remains for the last one.
         for position, scope in enumerate(scopes[:-1]):
-            other_scopes = scopes[position + 1 :]
+            others = scopes[position + 1 :]
             for rows in vector_index.vector_blocks(corpus, index, [scope], _BLOCK_ROWS):
-                block = _block(rows)
-                for other_rows in vector_index.vector_blocks(
-                    corpus, index, other_scopes, _BLOCK_ROWS
-                ):
-                    _compare(block, _block(other_rows), best)
+                for other_rows in vector_index.vector_blocks(corpus, index, others, _BLOCK_ROWS):
+                    for start in range(0, len(rows), _STRIP_ROWS):
+                        least = float(best[2][-1]) if len(best[2]) == most else floor
+                        close = _close(rows[start : start + _STRIP_ROWS], other_rows, least)
+                        best = _best(best, close, most)
                 compared += len(rows)
                 if progress:
                     progress("comparing", compared, total - counts[scopes[-1]])
-        ranked = sorted(best.pairs.values(), reverse=True)
-        over = sum(cosine > least_cosine for cosine, _, _ in ranked)
+        over = int((best[2] > least_cosine).sum())
         return BridgeReport(
             threshold=threshold,
             noise_floor=floor,
             vectors=total,
             scopes=len(scopes),
-            bridges=_described(corpus, ranked[: min(over, limit)], floor),
-            below=_described(corpus, ranked[over:MIN_NAMED], floor),
-            more=over > limit or (best.has_dropped and over == len(ranked)),
+            bridges=_described(corpus, best, slice(min(over, limit)), floor),
+            below=_described(corpus, best, slice(over, MIN_NAMED), floor),
+            more=over > limit,
         )
 
 
-def _similarity(cosine: float, floor: float) -> float:
-    return (cosine - floor) / (1 - floor)
+def _close(rows: list[OwnedVector], others: list[OwnedVector], least: float) -> _Pairs:
+    """The pairs of a row and another one whose cosine is at least so high, and not noise."""
+    (lefts, left_owners, left), (rights, right_owners, right) = map(_columns, (rows, others))
+    products = left @ right.T
+    places, other_places = np.nonzero(products >= least)
+    cosines = products[places, other_places]
+    chunks = lefts[places], rights[other_places]
+    return left_owners[places], right_owners[other_places], cosines, *chunks
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    chunks: NDArray[np.int64]
-    documents: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-
-
-def _block(rows: list[OwnedVector]) -> _Block:
+def _columns(rows: list[OwnedVector]) -> _Pairs:
+    """The rowids of chunks, those of their documents, and their vectors as a matrix."""
     chunks, owners, vectors = zip(*rows, strict=True)
     matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(rows), -1)
-    return _Block(np.array(chunks), np.array(owners), matrix)
+    return np.array(chunks), np.array(owners), matrix
 
 
-def _compare(left: _Block, right: _Block, best: _BestPairs) -> None:
-    for start in range(0, len(left.chunks), _STRIP_ROWS):
-        products = left.vectors[start : start + _STRIP_ROWS] @ right.vectors.T
-        lefts, rights = np.nonzero(products > best.least)
-        if not len(lefts):
-            continue
-        cosines = products[lefts, rights]
-        lefts += start
-        owners = np.stack((left.documents[lefts], right.documents[rights]))
-        # Reduce to the best of each pair of documents before the loop in Python.
-        order = np.lexsort(
-            (right.chunks[rights], left.chunks[lefts], -cosines, owners[1], owners[0])
-        )
-        ordered = owners[:, order]
-        is_first = np.ones(len(order), dtype=bool)
-        is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-        for position in order[is_first]:
-            best.add(
-                (int(owners[0, position]), int(owners[1, position])),
-                float(cosines[position]),
-                int(left.chunks[lefts[position]]),
-                int(right.chunks[rights[position]]),
-            )
-        best.raise_least()
+def _best(best: _Pairs, more: _Pairs, most: int) -> _Pairs:
+    """The best pair of chunks for each pair of documents, for so many of them, the best first.
+
+    Of equal cosines the lowest rowids win, so that the order of reading does not matter.
+    """
+    columns = tuple(map(np.concatenate, zip(best, more, strict=True)))
+    documents, others, cosines, lefts, rights = columns
+    order = np.lexsort((rights, lefts, -cosines, others, documents))
+    is_first = np.ones(len(order), dtype=bool)
+    for of_document in (documents[order], others[order]):
+        is_first[1:] &= of_document[1:] == of_document[:-1]
+    is_first[1:] = ~is_first[1:]
+    firsts = order[is_first]
+    ranked = firsts[np.lexsort((rights[firsts], lefts[firsts], -cosines[firsts]))][:most]
+    return tuple(column[ranked] for column in columns)
 
 
-def _described(
-    corpus: Corpus, pairs: Sequence[tuple[float, int, int]], floor: float
-) -> tuple[BridgePair, ...]:
-    rows = [-row for _, *negative in pairs for row in negative]
-    passages = passages_by_rowid(corpus, rows)
+def _described(corpus: Corpus, pairs: _Pairs, part: slice, floor: float) -> tuple[BridgePair, ...]:
+    _, _, cosines, lefts, rights = (column[part].tolist() for column in pairs)
+    passages = passages_by_rowid(corpus, [*lefts, *rights])
     return tuple(
         BridgePair(
-            similarity=round(_similarity(cosine, floor), 4),
+            similarity=round((cosine - floor) / (1 - floor), 4),
             cosine=round(cosine, 4),
-            left=_end(passages[-left]),
-            right=_end(passages[-right]),
+            left=_end(passages[left]),
+            right=_end(passages[right]),
         )
-        for cosine, left, right in pairs
+        for cosine, left, right in zip(cosines, lefts, rights, strict=True)
     )
 
 

@@ -6,7 +6,6 @@ unintended. A note is what the overlay leaves to rolebundle.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,6 @@ from rolebundle.policy.overlays import (
     load_file,
     load_role,
     problems_of,
-    sound_part,
 )
 from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
 from rolebundle.storage.connection import Corpus
@@ -32,12 +30,10 @@ from rolebundle.storage.content.documents import DocumentKind, document_kinds
 from rolebundle.storage.indexes import lexical_index
 from rolebundle.storage.indexes.compartments import searchable_compartments
 from rolebundle.text.counts import first_of
+from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
 
-_PREFERRED = "source_policy.preferred_sources"
-_ALLOWED = "source_policy.allowed_sources"
-_FORBIDDEN = "source_policy.forbidden_sources"
-_WILDCARDS = re.compile("[*?]+")
+_LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
 _MAX_SHOWN_DOCUMENTS = 3
 # More names take too long to compare.
 _MAX_COMPARED = 2_000
@@ -45,60 +41,19 @@ _MAX_COMPARED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """What rules can match in a corpus.
-
-    ``by_names`` is one of the subjects for each combination of names. ``folders`` are globs of the
-    files in each folder.
-    """
+    """What rules can match in a corpus."""
 
     subjects: tuple[RuleSubject, ...]
-    by_names: tuple[RuleSubject, ...]
-    sources: frozenset[str]
-    document_types: frozenset[str]
-    domains: frozenset[str]
-    tiers: frozenset[str]
-    folders: frozenset[str]
-    _matched: dict[tuple[str | None, str | None], frozenset[RuleSubject]] = field(
-        default_factory=dict, compare=False
-    )
-    _texts: list[str] = field(default_factory=list, compare=False)
+    names: RuleNames
+    _matched: dict[str, frozenset[RuleSubject]] = field(default_factory=dict, compare=False)
 
     def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
         """The subjects that a rule matches. To match many paths takes long, so it is done once."""
-        condition = (rule.pattern, rule.path)
-        if condition not in self._matched:
-            candidates = self.by_names if rule.path is None else self._with_text_of(rule.path)
-            matched = [subject for subject in candidates if rule_matches(rule, subject)]
-            if rule.path is None:
-                names = {subject.names for subject in matched}
-                matched = [subject for subject in self.subjects if subject.names in names]
-            self._matched[condition] = frozenset(matched)
-        return self._matched[condition]
-
-    def _with_text_of(self, glob: str) -> Iterable[RuleSubject]:
-        """The subjects that have the longest plain text of a glob: a search is fast."""
-        text = max((part.strip("/") for part in _WILDCARDS.split(glob)), key=len).lower()
-        if not text.isascii():
-            # Outside ASCII, letters can be equal in any case and have other small letters.
-            return self.subjects
-        if not self._texts:
-            joined = ("\n".join(subject.paths).lower() for subject in self.subjects)
-            self._texts.extend(paths if paths.isascii() else "" for paths in joined)
-        return [
-            subject
-            for subject, paths in zip(self.subjects, self._texts, strict=True)
-            if text in paths or not paths
-        ]
-
-    def names(self) -> RuleNames:
-        """The names, for a report."""
-        return RuleNames(
-            sources=sorted(self.sources),
-            document_types=sorted(self.document_types),
-            domains=sorted(self.domains),
-            trust_tiers=sorted(self.tiers),
-            folders=sorted(self.folders)[:_MAX_COMPARED],
-        )
+        if rule.condition not in self._matched:
+            self._matched[rule.condition] = frozenset(
+                subject for subject in self.subjects if rule_matches(rule, subject)
+            )
+        return self._matched[rule.condition]
 
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:
@@ -111,11 +66,6 @@ def lint_warning(place: str, code: str, message: str) -> LintProblem:
     return LintProblem(level="warning", place=place, code=code, message=message)
 
 
-def lint_note(place: str, code: str, message: str) -> LintProblem:
-    """What the overlay leaves to rolebundle."""
-    return LintProblem(level="note", place=place, code=code, message=message)
-
-
 def lint_overlay(
     path: Path,
     folders: Sequence[Path],
@@ -124,8 +74,7 @@ def lint_overlay(
 ) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
 
-    If the overlay does not load, these are the errors that prevent it, and the findings for its
-    other values.
+    If the overlay does not load, these are the errors that prevent it.
 
     Args:
         path: the file.
@@ -143,16 +92,12 @@ def lint_overlay(
         for problem in problems_of(path, folders)
     ]
     if findings:
-        resolved = sound_part(path, folders)
-        if resolved is None:
-            return findings
-    else:
-        resolved = load_file(path, folders)
-        findings += _name(resolved.overlay, path, folders)
-        findings += _numbers(resolved.overlay)
+        return findings
+    resolved = load_file(path, folders)
+    findings += _name(resolved.overlay, path, folders)
+    findings += _numbers(resolved)
     findings += _vocabulary(resolved.overlay.vocabulary)
     findings += _sources(resolved.overlay)
-    findings += _weights(resolved)
     findings += _notes(resolved)
     if corpus is not None:
         facts = facts or corpus_facts(document_kinds(corpus))
@@ -167,7 +112,7 @@ def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
     Raises:
         OverlayError: a folder cannot be read.
     """
-    entries = [entry for entry in list_overlays(folders) if not is_shipped(entry.path)]
+    entries = [entry for entry in list_overlays(folders) if not is_shipped(Path(entry.path))]
     # To read what rules can match takes long in a large corpus.
     facts = corpus_facts(document_kinds(corpus)) if entries else None
     statuses = []
@@ -178,7 +123,7 @@ def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
         statuses.append(
             RoleStatus(
                 role_id=entry.role_id,
-                path=str(entry.path),
+                path=entry.path,
                 problem=entry.problem,
                 unmatched=[f"{finding.place}: {finding.message}" for finding in unmatched],
             )
@@ -212,19 +157,37 @@ def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
     """What rules can match among these documents."""
     kinds = list(documents)
     subjects = tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds))
-    return CorpusFacts(
-        subjects=subjects,
-        by_names=tuple({subject.names: subject for subject in subjects}.values()),
-        sources=frozenset(kind.source_id for kind in kinds),
-        document_types=frozenset(kind.document_type for kind in kinds),
-        domains=frozenset(kind.domain for kind in kinds),
-        tiers=frozenset(kind.trust_tier for kind in kinds),
-        folders=frozenset(
-            f"{'/'.join(parts[:depth])}/**"
-            for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
-            for depth in range(1, len(parts) + 1)
-        ),
+    names = RuleNames(
+        sources=sorted({kind.source_id for kind in kinds}),
+        document_types=sorted({kind.document_type for kind in kinds}),
+        domains=sorted({kind.domain for kind in kinds}),
+        trust_tiers=sorted({kind.trust_tier for kind in kinds}),
+        folders=sorted(
+            {
+                f"{'/'.join(parts[:depth])}/**"
+                for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
+                for depth in range(1, len(parts) + 1)
+            }
+        )[:_MAX_COMPARED],
     )
+    return CorpusFacts(subjects, names)
+
+
+def _rules(overlay: Overlay, *lists: str) -> Iterator[tuple[str, SourceRule]]:
+    """The rules of some lists of a source policy, each with its place."""
+    for name in lists:
+        for index, rule in enumerate(getattr(overlay.source_policy, name)):
+            yield f"source_policy.{name}[{index}]", rule
+
+
+def _phrases(words: Vocabulary) -> dict[str, list[str]]:
+    """The lists of a vocabulary, in the order of the format."""
+    return {
+        "preferred_terms": words.preferred_terms,
+        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
+        "boost_phrases": words.boost_phrases,
+        "suppress_phrases": words.suppress_phrases,
+    }
 
 
 def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
@@ -238,12 +201,7 @@ def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[Lin
 
 
 def _vocabulary(words: Vocabulary) -> Iterator[LintProblem]:
-    lists = {
-        "preferred_terms": words.preferred_terms,
-        "boost_phrases": words.boost_phrases,
-        "suppress_phrases": words.suppress_phrases,
-        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
-    }
+    lists = _phrases(words)
     for name, phrases in lists.items():
         first: dict[str, int] = {}
         for index, phrase in enumerate(phrases):
@@ -263,43 +221,38 @@ def _vocabulary(words: Vocabulary) -> Iterator[LintProblem]:
 
 def _sources(overlay: Overlay) -> Iterator[LintProblem]:
     policy = overlay.source_policy
-    for place, rules in (
-        (_PREFERRED, policy.preferred_sources),
-        (_ALLOWED, policy.allowed_sources),
-    ):
-        for index, rule in enumerate(rules):
+    for rules in (policy.preferred_sources, policy.allowed_sources):
+        name = "preferred_sources" if rules is policy.preferred_sources else "allowed_sources"
+        for index, (place, rule) in enumerate(_rules(overlay, name)):
             # A forbidden rule that matches less than this one is an exception, not an error.
             hiding = _covering(policy.forbidden_sources, rule)
             if hiding is not None:
-                covering_rule = (
-                    f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].condition!r})"
+                condition = policy.forbidden_sources[hiding].condition
+                message = (
+                    f"all that {rule.condition!r} matches is forbidden by "
+                    f"source_policy.forbidden_sources[{hiding}] ({condition!r})"
                 )
-                message = f"all that {rule.condition!r} matches is forbidden by {covering_rule}"
-                yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
+                yield lint_error(place, "forbidden_hides_rule", message)
             shadow = _covering(rules[:index], rule)
             if shadow is not None:
                 message = (
                     f"has no effect: number {shadow} (counted from 0), "
                     f"{rules[shadow].condition!r}, matches all that {rule.condition!r} matches"
                 )
-                yield lint_warning(f"{place}[{index}]", "shadowed_rule", message)
-    for index, rule in enumerate(policy.preferred_sources):
+                yield lint_warning(place, "shadowed_rule", message)
+    for place, rule in _rules(overlay, "preferred_sources"):
         if rule.boost is not None and rule.boost < 1:
             message = f"a preferred source with the boost {rule.boost:g} ranks lower, not higher"
-            yield lint_warning(f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
-    for place, rules in (
-        (_ALLOWED, policy.allowed_sources),
-        (_FORBIDDEN, policy.forbidden_sources),
-    ):
-        for index, rule in enumerate(rules):
-            if rule.boost is not None:
-                message = "has no effect: only preferred sources have a boost"
-                yield lint_warning(f"{place}[{index}].boost", "no_effect", message)
+            yield lint_warning(f"{place}.boost", "demoting_boost", message)
+    for place, rule in _rules(overlay, "allowed_sources", "forbidden_sources"):
+        if rule.boost is not None:
+            message = "has no effect: only preferred sources have a boost"
+            yield lint_warning(f"{place}.boost", "no_effect", message)
 
 
-def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
-    policy = overlay.retrieval_policy
-    if not overlay.mission.strip():
+def _numbers(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
+    policy = resolved.overlay.retrieval_policy
+    if not resolved.overlay.mission.strip():
         message = "is empty, so agents cannot tell what the role is for"
         yield lint_warning("mission", "empty_mission", message)
     if policy.stale_penalty >= 1 and policy.freshness_max_age_days is None:
@@ -309,14 +262,12 @@ def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
     if policy.max_chunks_per_source != default and not policy.require_source_diversity:
         message = "has no effect while require_source_diversity is false"
         yield lint_warning("retrieval_policy.max_chunks_per_source", "no_effect", message)
-
-
-def _weights(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
-    policy = resolved.overlay.retrieval_policy
     if resolved.rescaled:
         weights_text = ", ".join(f"{name} {getattr(policy, name):g}" for name in resolved.rescaled)
         message = f"what the given weights leave of 1 is shared: {weights_text}"
-        yield lint_note("retrieval_policy", "rescaled_weights", message)
+        yield LintProblem(
+            level="note", place="retrieval_policy", code="rescaled_weights", message=message
+        )
 
 
 def _notes(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
@@ -330,56 +281,32 @@ def _notes(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
 
 
 def _places(value: object, place: Place) -> Iterator[Place]:
-    steps = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for step, inner in steps:
-        yield (*place, step)
-        yield from _places(inner, (*place, step))
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*place, step)
+            yield from _places(inner, (*place, step))
 
 
 def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     """The rules and boosts that match no document of a corpus."""
-    policy = overlay.source_policy
+    policy, names = overlay.source_policy, facts.names
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
-    all_names = {*facts.sources, *facts.document_types, *facts.domains}
-    for place, rules in (
-        (_PREFERRED, policy.preferred_sources),
-        (_ALLOWED, policy.allowed_sources),
-        (_FORBIDDEN, policy.forbidden_sources),
-    ):
-        for index, rule in enumerate(rules):
-            if facts.matched(rule):
-                continue
-            if rule.pattern is None:
-                yield _unmatched(
-                    f"{place}[{index}].path", "file with the path", rule.path or "", facts.folders
-                )
-            else:
-                yield _unmatched(
-                    f"{place}[{index}]", "source, type or domain", rule.pattern, all_names
-                )
-    exact: tuple[tuple[str, str, Iterable[str], Collection[str]], ...] = (
-        (
-            "trust_tier_boosts",
-            "document with the trust tier",
-            policy.trust_tier_boosts,
-            facts.tiers,
-        ),
-        (
-            "document_type_boosts",
-            "document of the type",
-            policy.document_type_boosts,
-            facts.document_types,
-        ),
-        ("domain_boosts", "document of the domain", policy.domain_boosts, facts.domains),
+    all_names = {*names.sources, *names.document_types, *names.domains}
+    for place, rule in _rules(overlay, *_LISTS):
+        if any(rule_matches(rule, subject) for subject in facts.subjects):
+            continue
+        if rule.pattern is None:
+            glob = rule.path or ""
+            yield _unmatched(f"{place}.path", "file with the path", glob, names.folders)
+        else:
+            yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
+    exact: tuple[tuple[str, str, Collection[str]], ...] = (
+        ("trust_tier_boosts", "document with the trust tier", names.trust_tiers),
+        ("document_type_boosts", "document of the type", names.document_types),
+        ("domain_boosts", "document of the domain", names.domains),
     )
-    for name, description, keys, present in exact:
-        for key in keys:
+    for name, description, present in exact:
+        for key in getattr(policy, name):
             if key not in present:
                 yield _unmatched(f"source_policy.{name}.{key}", description, key, present)
 
@@ -404,15 +331,9 @@ def word_counts(words: Vocabulary, corpus: Corpus) -> dict[str, tuple[str, int]]
     Returns:
         place → (word or phrase, passages), in the order of the format.
     """
-    lists = {
-        "preferred_terms": words.preferred_terms,
-        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
-        "boost_phrases": words.boost_phrases,
-        "suppress_phrases": words.suppress_phrases,
-    }
     places = [
         (f"vocabulary.{name}[{index}]", phrase)
-        for name, phrases in lists.items()
+        for name, phrases in _phrases(words).items()
         for index, phrase in enumerate(phrases)
     ]
     expressions = [_expression(phrase) for _, phrase in places]
@@ -427,8 +348,6 @@ def _expression(phrase: str) -> str:
     """A phrase and its forms as an FTS5 expression."""
     texts = [phrase]
     if not phrase.isascii():
-        from rolebundle.text.forms import index_tokens, phrase_form
-
         languages = dict.fromkeys((*likely_languages(phrase), ""))
         texts += [index_tokens(phrase_form(phrase, language)) for language in languages]
     quoted = (text.replace('"', '""') for text in texts if text)
@@ -437,39 +356,29 @@ def _expression(phrase: str) -> str:
 
 def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     """The preferred and allowed rules whose matches in a corpus are excluded by others."""
-    policy = overlay.source_policy
-    all_rules = (*policy.preferred_sources, *policy.allowed_sources, *policy.forbidden_sources)
-    by_path = any(rule.path is not None for rule in all_rules)
-    subjects = facts.subjects if by_path else facts.by_names
-    excluded_subjects = _excluded(overlay, facts)
+    subjects, excluded_subjects = facts.subjects, _excluded(overlay, facts)
     if subjects and excluded_subjects.issuperset(subjects):
         message = "every document of this corpus is forbidden, or is not among the allowed"
         yield lint_error("source_policy", "forbids_everything", message)
-    for place, rules in (
-        (_PREFERRED, policy.preferred_sources),
-        (_ALLOWED, policy.allowed_sources),
-    ):
-        for index, rule in enumerate(rules):
-            if _covering(policy.forbidden_sources, rule) is not None:
-                continue  # Reported already, without the corpus.
-            all_matched = facts.matched(rule)
-            if excluded_subjects.isdisjoint(all_matched):
-                continue
-            matched = [subject for subject in subjects if subject in all_matched]
-            excluded = [subject for subject in matched if subject in excluded_subjects]
-            names = list(dict.fromkeys(_name_of_match(rule, subject) for subject in excluded))
-            shown = first_of(names, _MAX_SHOWN_DOCUMENTS)
-            where = f"of {rule.condition!r} in this corpus"
-            if len(excluded) == len(matched):
-                message = f"every match {where} is excluded: {shown}"
-                yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
-            else:
-                message = f"some matches {where} are excluded: {shown}"
-                yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
-
-
-def _name_of_match(rule: SourceRule, subject: RuleSubject) -> str:
-    return " / ".join(subject.names) if rule.path is None else subject.paths[0]
+    for place, rule in _rules(overlay, "preferred_sources", "allowed_sources"):
+        if _covering(overlay.source_policy.forbidden_sources, rule) is not None:
+            continue  # Reported already, without the corpus.
+        matched = facts.matched(rule)
+        excluded = [s for s in subjects if s in matched and s in excluded_subjects]
+        if not excluded:
+            continue
+        names = dict.fromkeys(
+            " / ".join(subject.names) if rule.path is None else subject.paths[0]
+            for subject in excluded
+        )
+        shown = first_of(list(names), _MAX_SHOWN_DOCUMENTS)
+        where = f"of {rule.condition!r} in this corpus"
+        if len(excluded) == len(matched):
+            message = f"every match {where} is excluded: {shown}"
+            yield lint_error(place, "forbidden_hides_rule", message)
+        else:
+            message = f"some matches {where} are excluded: {shown}"
+            yield lint_warning(place, "forbidden_overlaps_rule", message)
 
 
 def _excluded(overlay: Overlay, facts: CorpusFacts) -> frozenset[RuleSubject]:

@@ -5,7 +5,6 @@ A file with any problem gives an error and no overlay, so that no part of a poli
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -14,15 +13,12 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn, TypeVar
 
-from pydantic import ValidationError
-
-from rolebundle.contracts.mistakes import Place, did_you_mean, mistakes_in
-from rolebundle.contracts.overlay import (
-    ROLE_ID_PATTERN,
-    Overlay,
-)
+from rolebundle.contracts.mistakes import did_you_mean
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
+from rolebundle.contracts.roles import OverlayFile
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlay_values import (
     WEIGHTS_PLACE,
@@ -56,13 +52,15 @@ class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
     ``digest`` identifies its values. It does not depend on how the files are written. ``layers``
-    are its file and those that it extends, nearest first.
+    are its file and those that it extends, nearest first. ``values`` are those of the files
+    together, without defaults.
     """
 
     overlay: Overlay
     digest: str
     path: Path
     layers: tuple[Layer, ...] = ()
+    values: Mapping[str, object] = MappingProxyType({})
 
     @property
     def ancestors(self) -> tuple[Path, ...]:
@@ -78,27 +76,6 @@ class ResolvedOverlay(NamedTuple):
                 rescaled.pop(name, None)
             rescaled |= dict.fromkeys(layer.shared_weights, layer.path)
         return rescaled
-
-
-class OverlayEntry(NamedTuple):
-    """One line of the list of overlays. ``problem`` is empty if the overlay can be loaded."""
-
-    role_id: str
-    label: str
-    mission: str
-    path: Path
-    extends: str | None
-    problem: str = ""
-
-
-class _Resolution(NamedTuple):
-    values: Values
-    overlay: Overlay
-    layers: tuple[Layer, ...]
-
-    @property
-    def path(self) -> Path:
-        return self.layers[0].path
 
 
 def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
@@ -174,7 +151,7 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     path = locate(role_id, folders)
     if path is None:
         _raise_missing(f"the role {role_id!r} has no overlay", role_id, folders)
-    return _with_digest(_resolve_role(role_id, path, folders, ()), path)
+    return _resolve_role(role_id, path, folders, ())
 
 
 def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
@@ -190,8 +167,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    parents = _parent_folders(path, folders)
-    return _with_digest(_resolve(path, parents, ()), path)
+    return _resolve(path, _parent_folders(path, folders), ())
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -253,65 +229,18 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return checked if isinstance(checked, list) else []
 
 
-def sound_part(path: Path, folders: Sequence[Path]) -> ResolvedOverlay | None:
-    """Return an overlay without the values that are wrong, so that the others can be checked.
-
-    It is ``None`` if the file is not JSON, or what it extends cannot be loaded. The arguments are
-    those of :func:`load_file`.
-    """
-    try:
-        own = _or_raise(path, parse(_read(path)))
-        parents = _parent_folders(path, folders)
-        parent = _resolve_parent(own, path, parents, (path,))
-    except OverlayError:
-        return None
-    values, _, problems = share_weights(merge(parent.values, own) if parent else own, own)
-    values = copy.deepcopy(values)
-    if problems:
-        del values[WEIGHTS_PLACE]
-    try:
-        Overlay.model_validate(values)
-    except ValidationError as error:
-        for mistake in mistakes_in(error, Overlay):
-            _remove_at(values, mistake.place)
-    overlay = validate({"version": "1.0", "role_id": "unnamed", **values})
-    if isinstance(overlay, list):
-        return None
-    layers = (Layer(path, own), *(parent.layers if parent else ()))
-    return ResolvedOverlay(overlay, digest_of(overlay), path, layers)
-
-
-def _remove_at(values: Any, place: Place) -> None:
-    """Remove the value at a place. Of a list it removes all, so that places stay true."""
-    for step, following in zip(place, (*place[1:], 0), strict=True):
-        if not isinstance(values, dict) or step not in values:
-            return
-        if isinstance(following, int):
-            del values[step]
-            return
-        values = values[step]
-
-
-def extended_files(path: Path, folders: Sequence[Path]) -> list[Path]:
-    """Return the files that the overlay in a file extends, nearest first, as far as they exist."""
-    files = [path]
-    while len(files) <= MAX_PARENTS:
-        try:
-            values = parse(_read(files[-1]))
-            role_id = values.get("extends") if isinstance(values, dict) else None
-            parent = isinstance(role_id, str) and locate(role_id, _parent_folders(path, folders))
-        except OverlayError:
-            break
-        if not parent or parent in files:
-            break
-        files.append(parent)
-    return files[1:]
-
-
-def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
+def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    paths = _role_files(folders)
-    return [_entry(role_id, path, folders) for role_id, path in sorted(paths.items())]
+    files = []
+    for role_id, path in sorted(_role_files(folders).items()):
+        fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}
+        try:
+            overlay = load_role(role_id, folders).overlay
+            fields |= {name: getattr(overlay, name) for name in ("label", "mission", "extends")}
+        except OverlayError as error:
+            fields["problem"] = error.message
+        files.append(OverlayFile.model_validate({**fields, "path": str(path)}))
+    return files
 
 
 def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
@@ -343,14 +272,9 @@ def digest_of(overlay: Overlay) -> str:
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
-def _with_digest(resolution: _Resolution, path: Path) -> ResolvedOverlay:
-    overlay = resolution.overlay
-    return ResolvedOverlay(overlay, digest_of(overlay), path, resolution.layers)
-
-
 def _resolve_role(
     role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
-) -> _Resolution:
+) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _resolve(path, folders, descendants)
     if resolution.overlay.role_id != role_id:
@@ -364,11 +288,7 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(
-    path: Path,
-    folders: Sequence[Path],
-    descendants: tuple[Path, ...],
-) -> _Resolution:
+def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> ResolvedOverlay:
     """Resolve the overlay in a file.
 
     Args:
@@ -381,7 +301,9 @@ def _resolve(
     return _or_raise(path, _combined(path, own, parent))
 
 
-def _combined(path: Path, own: Values, parent: _Resolution | None) -> _Resolution | list[Problem]:
+def _combined(
+    path: Path, own: Values, parent: ResolvedOverlay | None
+) -> ResolvedOverlay | list[Problem]:
     """Combine the values of a file with those that it extends. Return all problems if there are."""
     merged = merge(parent.values, own) if parent else own
     values, shared_weights, problems = share_weights(merged, own)
@@ -392,13 +314,13 @@ def _combined(path: Path, own: Values, parent: _Resolution | None) -> _Resolutio
         problems = [problem for problem in overlay if problem.place not in places] + problems
     if problems or isinstance(overlay, list):
         return problems
-    layer = Layer(path, own, shared_weights)
-    return _Resolution(values, overlay, (layer, *(parent.layers if parent else ())))
+    layers = (Layer(path, own, shared_weights), *(parent.layers if parent else ()))
+    return ResolvedOverlay(overlay, digest_of(overlay), path, layers, values)
 
 
 def _resolve_parent(
     values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
-) -> _Resolution | None:
+) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
     Args:
@@ -475,14 +397,6 @@ def _role_files(folders: Sequence[Path]) -> dict[str, Path]:
         for role_id in _role_ids(folder):
             files.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
     return files
-
-
-def _entry(role_id: str, path: Path, folders: Sequence[Path]) -> OverlayEntry:
-    try:
-        overlay = load_role(role_id, folders).overlay
-    except OverlayError as error:
-        return OverlayEntry(role_id, "", "", path, None, error.message)
-    return OverlayEntry(role_id, overlay.label, overlay.mission, path, overlay.extends)
 
 
 def _or_raise(path: Path, result: _T | list[Problem]) -> _T:

@@ -11,18 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.policy import AgentRule, PolicyFile
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy import policy_json
 from rolebundle.policy.policy_json import Problem, problem_of
 from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.policy import AgentRule
 
 MAX_POLICY_BYTES = 1_000_000
 
@@ -92,9 +89,6 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         ConfigurationError: ``bad_policy``, naming the file, the agent, the key and what is allowed;
             ``bad_trust_table`` for the trust table.
     """
-    # Imported here: without a policy, no request needs it.
-    from rolebundle.contracts.policy import AgentRule, PolicyFile
-
     values = _parse_json(content, source) if kind == "json" else _parse_toml(content, source)
     if not _has_agents_key(values, AgentRule.model_fields):
         values = {"agents": values}

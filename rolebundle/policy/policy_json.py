@@ -1,8 +1,4 @@
-"""Strict JSON for overlays and policy files. It reports every problem and its place. Pure.
-
-Python's ``json`` keeps the last of two equal keys, and accepts NaN and integers of any length. With
-any of these a policy could have another meaning than its author intended.
-"""
+"""Strict JSON for overlays and policy files, and what is wrong in one. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from typing import NamedTuple
 
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.mistakes import Mistake, Place, did_you_mean, dotted
+from rolebundle.text.strict_json import NotStrictError, parse_located, parse_strict
 
 MAX_BYTES = 1024 * 1024
-MAX_DEPTH = 64
 MAX_DIGITS = 18
 
 _NOT_JSON = 'write plain JSON, as `rolebundle overlay show ROLE` prints it under "overlay"'
@@ -31,15 +27,8 @@ class Problem(NamedTuple):
     hint: str = ""
 
 
-class _Flaw(NamedTuple):
-    """Replaces a value that is not accepted, so that the place of the problem is known."""
-
-    message: str
-    hint: str = _NOT_JSON
-
-
 def parse(data: bytes) -> Values | list[Problem]:
-    """Return the JSON object in the bytes, or all problems.
+    """Return the JSON object in the bytes, or what is wrong.
 
     A byte order mark at the start is ignored, because some editors write one.
     """
@@ -47,26 +36,28 @@ def parse(data: bytes) -> Values | list[Problem]:
         return [_bad_text(f"is longer than {MAX_BYTES // 1024} KiB", "keep the role's words only")]
     try:
         text = data.decode("utf-8-sig")
+        value = parse_strict(text, max_digits=MAX_DIGITS, require_finite=True)
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8 at byte {error.start}"
         return [_bad_text(reason, "save the file with the encoding UTF-8")]
-    try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_number,
-            parse_constant=lambda name: _Flaw(f"{name} is not JSON", "write a finite number"),
-        )
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return [Problem(place, "bad_json", f"is not JSON: {error.msg}", _NOT_JSON)]
-    except RecursionError:
-        return [_too_deep("")]
+    except NotStrictError as error:
+        return [Problem(_place_of(error, text), "bad_json", f"is not JSON: {error}", _NOT_JSON)]
     if not isinstance(value, dict):
-        # If the whole value is a flaw, that is a better message than that it is not an object.
-        return [*_flaws(value)] or [_bad_text("must be one JSON object, {…}", _NOT_JSON)]
-    return [*_flaws(value)] or value
+        return [_bad_text("must be one JSON object, {…}", _NOT_JSON)]
+    return [*_text_flaws((), value)] or value
+
+
+def _place_of(error: NotStrictError, text: str) -> str:
+    """The line and the column of an error; empty if it is not known."""
+    at = error.at
+    if at < 0:
+        try:
+            parse_located(text)
+        except NotStrictError as located:
+            at = located.at
+    if at < 0:
+        return ""
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
 def problem_of(mistake: Mistake, null_hint: str = "correct the value") -> Problem:
@@ -91,63 +82,24 @@ def problem_of(mistake: Mistake, null_hint: str = "correct the value") -> Proble
     return Problem(place, "bad_value", f"{message} (it is {json_text(value)})", hint)
 
 
-def _object(pairs: list[tuple[str, object]]) -> Values | _Flaw:
-    values: Values = {}
-    for key, value in pairs:
-        if key in values:
-            return _Flaw(f"has the key {json_text(key)} twice", "keep one of the two")
-        values[key] = value
-    return values
-
-
-def _integer(digits: str) -> int | _Flaw:
-    if len(digits.lstrip("-")) > MAX_DIGITS:
-        return _Flaw(f"is an integer of more than {MAX_DIGITS} digits", "write a smaller number")
-    return int(digits)
-
-
-def _number(text: str) -> float | _Flaw:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        return _Flaw("is a number out of range", "write a finite number")
-    return value
-
-
-def _flaws(value: object) -> Iterator[Problem]:
-    """Return every flaw in a parsed value. Not recursive, so that the stack cannot overflow."""
-    waiting: list[tuple[Place, object]] = [((), value)]
-    while waiting:
-        place, value = waiting.pop()
-        if len(place) >= MAX_DEPTH and isinstance(value, dict | list):
-            yield _too_deep(dotted(place[:3]))
-            return
-        if isinstance(value, _Flaw):
-            yield Problem(dotted(place), "bad_json", value.message, value.hint)
-        elif isinstance(value, str):
-            yield from _text_flaws(place, value)
-        elif isinstance(value, list):
-            waiting.extend(((*place, n), item) for n, item in reversed([*enumerate(value)]))
-        elif isinstance(value, dict):
-            for key in value:
-                yield from _text_flaws(place, key)
-            waiting.extend(((*place, key), item) for key, item in reversed([*value.items()]))
-
-
-def _text_flaws(place: Place, text: str) -> Iterator[Problem]:
-    # SQLite accepts neither as a parameter, and an unpaired surrogate cannot be encoded as UTF-8.
-    if not text.isascii() and writable(text) != text:
-        yield Problem(dotted(place), "bad_json", "has an unpaired surrogate", _NOT_JSON)
-    elif "\x00" in text:
-        yield Problem(dotted(place), "bad_json", r"has the character \u0000", "take it out")
+def _text_flaws(place: Place, value: object) -> Iterator[Problem]:
+    """What SQLite does not accept in a text: an unpaired surrogate is not UTF-8 either."""
+    if isinstance(value, str):
+        if not value.isascii() and writable(value) != value:
+            yield Problem(dotted(place), "bad_json", "has an unpaired surrogate", _NOT_JSON)
+        elif "\x00" in value:
+            yield Problem(dotted(place), "bad_json", r"has the character \u0000", "take it out")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _text_flaws(place, key)
+            yield from _text_flaws((*place, key), item)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _text_flaws((*place, number), item)
 
 
 def _bad_text(message: str, hint: str) -> Problem:
     return Problem("", "bad_json", message, hint)
-
-
-def _too_deep(place: str) -> Problem:
-    message = f"is nested more than {MAX_DEPTH} levels deep"
-    return Problem(place, "bad_json", message, "an overlay needs 5 levels at most")
 
 
 def json_text(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata
 from rolebundle.contracts.overlay import SourceRule
 from rolebundle.storage.content.documents import DocumentKind
+from rolebundle.text.globs import compile_glob
 
 
 class RuleSubject(NamedTuple):
@@ -41,7 +42,4 @@ def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
 
 @lru_cache(maxsize=1024)
 def _in_any_case(glob: str) -> re.Pattern[str]:
-    # Imported here: most overlays have no such rule, and a cold start should be short.
-    from rolebundle.text.globs import compile_glob
-
     return re.compile(compile_glob(glob).pattern, re.DOTALL | re.IGNORECASE)

@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
     FACTS_PER_DAY,
-    ORIGINS,
     Action,
     Origin,
     RejectionCode,
@@ -42,9 +42,6 @@ from rolebundle.contracts.terms import (
     WriteKind,
 )
 from rolebundle.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.policy import TrustNumbers
 
 MIN_TRUST = 0
 MAX_RISK = 4
@@ -227,43 +224,17 @@ def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:
 
 def loosened_values(table: TrustTable) -> list[str]:
     """A sentence for each number of a table that allows more than its default."""
-    sentences = []
-    for origin, default in _DEFAULT_ORIGINS.items():
-        if table.trust(origin) > default:
-            changed = TrustTable(origins={**_DEFAULT_ORIGINS, origin: table.trust(origin)})
-            sentences.append(
-                f"trust.origins.{origin} is {table.trust(origin)}, more than the default "
-                f"{default}: {_gained_uses(changed)}"
-            )
-    for action, default in _DEFAULT_ACTIONS.items():
-        if table.risk(action) < default:
-            changed = TrustTable(actions={**_DEFAULT_ACTIONS, action: table.risk(action)})
-            sentences.append(
-                f"trust.actions.{action} is {table.risk(action)}, less than the default "
-                f"{default}: {_gained_uses(changed)}"
-            )
-    return sentences
-
-
-def _gained_uses(table: TrustTable) -> str:
-    """What a table allows that the default one does not."""
-    gained: dict[Origin, dict[str, list[str]]] = {}
-    for origin in ORIGINS:
-        for action in ACTIONS:
-            labels = Labels(origin)
-            before, after = DEFAULT_TABLE.ruling(labels, action), table.ruling(labels, action)
-            if before != after:
-                condition = "" if after == "allowed" else " with an approval"
-                if before == "requires_approval":
-                    condition = " without an approval"
-                gained.setdefault(origin, {}).setdefault(condition, []).append(action)
-    return "; ".join(
-        f"{origin} passages may be used for "
-        + ", and for ".join(
-            f"{', '.join(actions)}{condition}" for condition, actions in uses.items()
-        )
-        for origin, uses in gained.items()
-    )
+    origins = [
+        f"trust.origins.{origin} is {table.trust(origin)}, more than the default {default}"
+        for origin, default in _DEFAULT_ORIGINS.items()
+        if table.trust(origin) > default
+    ]
+    actions = [
+        f"trust.actions.{action} is {table.risk(action)}, less than the default {default}"
+        for action, default in _DEFAULT_ACTIONS.items()
+        if table.risk(action) < default
+    ]
+    return [*origins, *actions]
 
 
 class AgentView(NamedTuple):

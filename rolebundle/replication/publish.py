@@ -31,9 +31,9 @@ from rolebundle.errors import ConfigurationError, RolebundleError, StorageError,
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
-from rolebundle.replication.manifest import read_manifest
+from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports.transport import Transport, storage_error
+from rolebundle.replication.transports import Transport, storage_error
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
@@ -98,14 +98,6 @@ class _Former(NamedTuple):
     policy: stored_policy.StoredPolicy | None
 
 
-class _Staged(NamedTuple):
-    """A replica that was built and recorded, and whether older states must be removed."""
-
-    signed: SignedManifest
-    recorded: Publication
-    lacks_something: bool
-
-
 def publish(
     path: Path,
     audience: Audience,
@@ -137,24 +129,24 @@ def publish(
                 staged = _stage(path, staged_path, audience, former, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
-        last, manifest = former.publication, staged.signed.manifest
+        last, (signed, recorded, lacks_something) = former.publication, staged
         try:
             moved = transport.push(
-                staged_path, staged.signed, former.published, lambda changed: sign(changed, key)
+                staged_path, signed, former.published, lambda changed: sign(changed, key)
             )
         except (UsageError, ConfigurationError):
             # Nothing was moved, so no purge needs to name this target.
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
-        history = _erase_history(transport) if staged.lacks_something else None
-        _record_after_push(path, staged.recorded, manifest, audience)
+        history = _erase_history(transport) if lacks_something else None
+        _record_after_push(path, recorded, signed.manifest, audience)
     return PublishReport(
         target=transport.target,
-        manifest=manifest,
-        key_id=staged.signed.key_id,
+        manifest=signed.manifest,
+        key_id=signed.key_id,
         former_key_id=last.key_id,
-        changed=manifest.content_digest != last.content_digest,
+        changed=signed.manifest.content_digest != last.content_digest,
         moved_bytes=moved,
         history=history,
     )
@@ -229,12 +221,14 @@ def _stage(
     former: _Former,
     key: PrivateKey,
     options: PublishOptions,
-) -> _Staged | None:
+) -> tuple[SignedManifest, Publication, bool] | None:
     """Build and record the replica, and let it take the place of the staged one.
 
     Returns:
-        The replica; ``None`` if something was purged meanwhile, and it must be built again.
+        Its manifest, its record, and whether older states must be removed; ``None`` if something
+        was purged meanwhile, and it must be built again.
     """
+    last = former.publication
     with open_reader(path) as source:
         audit = load_stored_audit(source)
         source.enable_restriction()
@@ -242,9 +236,10 @@ def _stage(
             view = audience.restrict(source)
             with open_writer(partial, lock=False, replica=True) as replica:
                 with replica.writing():
-                    copy_visible(
-                        source, replica, keyed_pseudonym(_pseudonym_key(key)), view.decision_scopes
-                    )
+                    # A secret that stays the same for all replicas that a key signs.
+                    raw = key.private_bytes_raw()
+                    secret = blake2b(raw, person=b"pseudonyms", digest_size=32).digest()
+                    copy_visible(source, replica, keyed_pseudonym(secret), view.decision_scopes)
                 replica_file.compact(replica)
                 with replica.writing():
                     # A replica keeps an audit of its own. Only whether it must comes from here.
@@ -252,15 +247,11 @@ def _stage(
                     _save_policy(replica, audience.replica_policy(), former.policy)
                 replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
-                manifest = _manifest(
-                    replica, corpus_id, audience, view, former.publication, options
-                )
-                signed = sign(manifest, key)
+                signed = sign(_manifest(replica, corpus_id, audience, view, last, options), key)
                 with replica.writing():
-                    replica_file.set_identity(replica, corpus_id, manifest.generation)
+                    replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     replicas.save_manifest(replica, signed.model_dump_json())
             sync_file(partial)
-            last = former.publication
             lacks_something = last.generation > 0 and (
                 # Also if older states were still to be removed when a publish was killed.
                 last.is_outdated
@@ -275,12 +266,7 @@ def _stage(
                 return None
             partial.replace(staged_path)
             sync_folder(staged_path.parent)
-    return _Staged(signed, recorded, lacks_something)
-
-
-def _pseudonym_key(key: PrivateKey) -> bytes:
-    """A secret that stays the same for all replicas that a key signs."""
-    return blake2b(key.private_bytes_raw(), person=b"pseudonyms", digest_size=32).digest()
+    return signed, recorded, lacks_something
 
 
 def _save_policy(replica: Corpus, policy: str, former: stored_policy.StoredPolicy | None) -> None:
@@ -319,13 +305,14 @@ def _manifest(
         quarantined=view.quarantined,
         indexes=[
             PublishedIndex(
-                provider=index.identity.model.provider,
-                model=index.identity.model.model,
-                model_digest=index.identity.model.digest,
-                dimensions=index.identity.model.dimensions,
+                provider=model.provider,
+                model=model.model,
+                model_digest=model.digest,
+                dimensions=model.dimensions,
                 chunker=index.identity.chunker,
             )
             for index in all_indexes(replica)
+            for model in [index.identity.model]
         ],
         overlays={role: overlays[role] for role in sorted(overlays) if view.allows_role(role)},
         policy_digest=policy.digest if policy else "",

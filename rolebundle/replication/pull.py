@@ -8,21 +8,30 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
 
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PullReport, ReplicaManifest, SignedManifest
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
 from rolebundle.policy.overlays import overlay_digests
-from rolebundle.replication.manifest import check_acceptable, read_manifest, verify_replica
-from rolebundle.replication.signatures import PublicKey
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
+from rolebundle.replication.transports import Transport
+from rolebundle.storage import seal
+from rolebundle.storage.backup import page_problem
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
 from rolebundle.storage.files.lock import FolderLock
 from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
 from rolebundle.storage.files.sqlite_file import is_missing_or_empty
 from rolebundle.storage.location import expected_manifest
-from rolebundle.storage.opening import REPLICAS, corpus_format, open_writer, schema_version
+from rolebundle.storage.opening import (
+    REPLICAS,
+    corpus_format,
+    latest_version,
+    open_writer,
+    schema_version,
+)
 from rolebundle.storage.records import replica as replicas
 from rolebundle.storage.replicas import replica_file
 
@@ -62,12 +71,16 @@ def pull(
         accepted = at_hand or _expected(file, key)
         try:
             with partial_file(file) as partial:
-                pulled = _fetch(transport, file, partial, key, accepted)
-                if pulled.is_new_file:
+                signed, moved = _fetch(transport, file, partial, key, accepted)
+                if moved is not None:
                     _replace(partial, file)
                 expected_manifest(file).unlink(missing_ok=True)
         except OSError as error:
-            raise _not_written(path, error) from error
+            raise StorageError(
+                "fetch_failed",
+                f"{path}: the replica cannot be written here ({error.strerror})",
+                "make room and give yourself write permission in this folder, and pull again",
+            ) from error
         except RolebundleError as error:
             if at_hand is None or not file.exists():
                 raise
@@ -75,16 +88,15 @@ def pull(
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
     finally:
         lock.release()
-    manifest, present = pulled.signed.manifest, overlay_digests(overlay_folders)
-    state: Literal["current", "updated"] = "current" if manifest == at_hand else "updated"
+    manifest, present = signed.manifest, overlay_digests(overlay_folders)
     return PullReport(
         source=transport.target,
         location=str(path),
-        state=state,
+        state="current" if manifest == at_hand else "updated",
         manifest=manifest,
-        key_id=pulled.signed.key_id,
+        key_id=signed.key_id,
         former_generation=at_hand.generation if at_hand else None,
-        moved_bytes=pulled.moved,
+        moved_bytes=moved or 0,
         overlays_changed=sorted(
             role
             for role in manifest.overlays.keys() & present.keys()
@@ -92,14 +104,6 @@ def pull(
         ),
         overlays_missing=sorted(manifest.overlays.keys() - present.keys()),
     )
-
-
-class _Pulled(NamedTuple):
-    """The manifest of the replica, what was moved, and whether it is in the file to fetch into."""
-
-    signed: SignedManifest
-    moved: int
-    is_new_file: bool = True
 
 
 def _make_folder(path: Path) -> None:
@@ -162,7 +166,7 @@ def _fetch(
     copy: Path,
     key: PublicKey,
     accepted: ReplicaManifest | None,
-) -> _Pulled:
+) -> tuple[SignedManifest, int | None]:
     """Fetch and verify, until the files of the publisher fit together.
 
     Args:
@@ -171,6 +175,10 @@ def _fetch(
         copy: the file to fetch into.
         key: the publisher's key.
         accepted: the manifest that was accepted last. The published one must not be older.
+
+    Returns:
+        The manifest of the replica, and how many bytes were moved; ``None`` if the replica at hand
+        is the published one, so that there is nothing in ``copy``.
     """
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
@@ -180,9 +188,9 @@ def _fetch(
             if accepted is not None and _same_content(offered.manifest, accepted):
                 with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
                     if verify_replica(path, str(path), key) == offered:
-                        return _Pulled(offered, 0, is_new_file=False)
+                        return offered, None
                     shutil.copyfile(path, copy)
-                    return _Pulled(_renewed(copy, path, key, offered), len(content or b""))
+                    return _renewed(copy, path, key, offered), len(content or b"")
             if (
                 accepted is not None
                 and accepted.purge_generation < offered.manifest.purge_generation
@@ -191,14 +199,16 @@ def _fetch(
         try:
             moved = transport.fetch(copy, path, offered.manifest if offered else None)
             if offered is not None:
-                return _Pulled(_renewed(copy, Path(transport.target), key, offered), moved)
-            signed = verify_replica(copy, transport.target, key)
-            check_acceptable(signed.manifest, accepted, transport.target)
-            return _Pulled(signed, moved)
+                signed = _renewed(copy, Path(transport.target), key, offered)
+            else:
+                signed = verify_replica(copy, transport.target, key)
+                check_acceptable(signed.manifest, accepted, transport.target)
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
             if content is None or attempt + 1 == _ATTEMPTS or transport.manifest() == content:
                 raise
+        else:
+            return signed, moved
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -255,9 +265,133 @@ def _replace(copy: Path, path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _not_written(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        "fetch_failed",
-        f"{path}: the replica cannot be written here ({error.strerror})",
-        "make room and give yourself write permission in this folder, and pull again",
+# -- what a manifest proves ------------------------------------------------------------------------
+
+
+def read_manifest(content: str | bytes, source: str, key: PublicKey) -> SignedManifest:
+    """A manifest whose signature is valid.
+
+    Raises:
+        CorpusCorrupt: ``bad_manifest`` or ``bad_signature``.
+    """
+    try:
+        signed = SignedManifest.model_validate_json(content)
+    except ValueError as error:
+        raise CorpusCorrupt(
+            "bad_manifest",
+            f"{source}: the manifest cannot be read",
+            "publish the replica again; what it holds cannot be trusted",
+        ) from error
+    if not is_signed_by(signed, key):
+        raise CorpusCorrupt(
+            "bad_signature",
+            f"{source}: the manifest has no valid signature of the key {key_id(key)} "
+            f"(it names the key {signed.key_id[:16]!r})",
+            "compare FILE.pub with that of the publisher; do not use this replica",
+        )
+    return signed
+
+
+def check_acceptable(
+    manifest: ReplicaManifest, at_hand: ReplicaManifest | None, source: str
+) -> None:
+    """Check that a signed manifest may take the place of the one at hand.
+
+    Raises:
+        WrongFile: it has another schema, or is of another corpus or publication.
+        CorpusCorrupt: it has expired, or is older than the one at hand.
+    """
+    if manifest.schema_version != latest_version():
+        is_newer = manifest.schema_version > latest_version()
+        raise WrongFile(
+            "newer_schema" if is_newer else "older_schema",
+            f"{source}: has schema {manifest.schema_version}, this version reads "
+            f"{latest_version()}",
+            "upgrade rolebundle here" if is_newer else "publish with the version that is used here",
+        )
+    if at_hand is not None and manifest.corpus_id != at_hand.corpus_id:
+        raise WrongFile(
+            "other_corpus",
+            f"{source}: is a replica of another corpus than the one at hand",
+            "name another file with --db",
+        )
+    if at_hand is not None and manifest.publication != at_hand.publication:
+        raise WrongFile(
+            "other_publication",
+            f"{source}: is of another publication than the one at hand",
+            "somebody may have exchanged two replicas: ask its publisher; name another file with "
+            "--db if you want this one",
+        )
+    if manifest.expires_at <= iso_utc(datetime.now(UTC)):
+        raise CorpusCorrupt(
+            "offer_expired",
+            f"{source}: this replica expired at {manifest.expires_at}",
+            "ask its publisher to publish again",
+        )
+    if at_hand is not None and _age(manifest) < _age(at_hand):
+        raise CorpusCorrupt(
+            "replica_rolled_back",
+            f"{source}: generation {manifest.generation} of {manifest.published_at} is older than "
+            f"the one at hand, generation {at_hand.generation} of {at_hand.published_at}",
+            "somebody may have put an older replica in its place: ask its publisher",
+        )
+
+
+def _age(manifest: ReplicaManifest) -> tuple[int, int, str]:
+    return (manifest.purge_generation, manifest.generation, manifest.published_at)
+
+
+def verify_replica(file: Path, source: str, key: PublicKey) -> SignedManifest:
+    """Check that a file is a replica that the owner of a key built.
+
+    Args:
+        file: the file; it has no log.
+        source: where it is from, for errors.
+        key: the publisher's key.
+
+    Returns:
+        The manifest in the file.
+
+    Raises:
+        CorpusCorrupt: it is not: ``replica_unsound``, ``bad_manifest``, ``bad_signature``.
+        WrongFile: it is of another application, or has a newer schema.
+    """
+    try:
+        with Corpus.open_read_only(file, corpus_format()) as corpus, corpus.reading():
+            stored = replicas.stored_manifest(corpus)
+            if stored:
+                signed = read_manifest(stored, source, key)
+                problem = _problem(corpus, stored, signed)
+            else:
+                problem = "it has no manifest"
+    except WrongFile as error:
+        raise WrongFile(error.code, error.message.replace(str(file), source), error.hint) from error
+    except CorpusCorrupt as error:
+        if error.code in ("bad_manifest", "bad_signature"):
+            raise
+        problem = error.message.removeprefix(f"{file}: ")
+    if problem:
+        raise CorpusCorrupt(
+            "replica_unsound",
+            f"{source}: the replica cannot be trusted: {problem}",
+            "ask its publisher to publish again",
+        )
+    return signed
+
+
+def _problem(corpus: Corpus, stored: str, signed: SignedManifest) -> str:
+    """In what a file differs from its manifest; empty if it does not."""
+    manifest = signed.manifest
+    # Of what is signed there is one way to write it. Whoever reads it later reads the same.
+    if stored != signed.model_dump_json():
+        return "its manifest is not written as a publisher writes it"
+    described = CorpusCounts(
+        manifest.corpus_id, manifest.generation, manifest.documents, manifest.chunks
     )
+    if (corpus_counts(corpus), schema_version(corpus)) != (described, manifest.schema_version):
+        return "the file is of another generation than its manifest"
+    # Before SQLite's check, which runs the code of extensions on what is in the file.
+    if replica_file.content_digest(corpus) != manifest.content_digest:
+        return "its rows are not those that were signed"
+    seal.verify(corpus)
+    return page_problem(corpus)

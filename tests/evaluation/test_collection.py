@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.collection import load_collection
+from rolebundle.evaluation.questions import load_collection
 
 QUERIES = '{"_id": "1", "text": "one"}\n{"_id": 2, "text": "two"}\n{"_id": "3", "text": "three"}\n'
 

@@ -23,9 +23,8 @@ from rolebundle.evaluation.comparison import (
     with_thresholds,
 )
 from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
-from rolebundle.policy.overlays import load_role
+from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -35,9 +34,8 @@ def silent(_step: str, _done: int, _total: int) -> None:
     pass
 
 
-def role(engine: Engine, name: str) -> Role:
-    result = load_role(name, engine.overlay_folders)
-    return Role(name, result.overlay, result.digest)
+def role(engine: Engine, name: str) -> ResolvedOverlay:
+    return load_role(name, engine.overlay_folders)
 
 
 def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_golden
+from rolebundle.evaluation.questions import corpus_folder, find_golden_set, load_golden
 
 COMPLETE_SET = """
 role = "reviewer"

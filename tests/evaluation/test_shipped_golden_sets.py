@@ -10,11 +10,15 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.evaluation.comparison import check_thresholds, with_thresholds
-from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_golden_set, load_golden
-from rolebundle.evaluation.governance import Role, distinctiveness
-from rolebundle.evaluation.questions import References, from_golden
-from rolebundle.evaluation.runner import Runner
+from rolebundle.evaluation.evaluation import Plan, Runner, distinctiveness, evaluate
+from rolebundle.evaluation.questions import (
+    FOLDER,
+    References,
+    corpus_folder,
+    find_golden_set,
+    from_golden,
+    load_golden,
+)
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 
@@ -63,9 +67,8 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     """By default every fourth role."""
     golden = load_golden(demo_overlays() / FOLDER / "mossline-roles-v1.toml")
     questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
-    loaded = [load_role(role, overlay_folders()) for role in ROLES[::step]]
-    roles = tuple(Role(item.overlay.role_id, item.overlay, item.digest) for item in loaded)
-    apart = distinctiveness(Runner(sample, lexical_only=False), questions, roles, lambda: None)
+    roles = [load_role(role, overlay_folders()) for role in ROLES[::step]]
+    apart = distinctiveness(Runner(sample, lexical_only=False), questions, roles, silent)
     # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
     # "How do sessions and tokens work?" with security's audit for a product strategist.
     assert min(item.own_first for item in apart.roles) >= 5 / 6

@@ -24,10 +24,9 @@ import pytest
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication import publish as publishing
-from rolebundle.replication.manifest import verify_replica
-from rolebundle.replication.pull import pull
+from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
-from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.publications import carried_hash, find_publication
 from support.amounts import rounds

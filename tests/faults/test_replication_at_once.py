@@ -19,7 +19,7 @@ import pytest
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.errors import StorageError
 from rolebundle.replication import publish as publishing
-from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.publications import carrying
 from rolebundle.storage.replicas import replica_file

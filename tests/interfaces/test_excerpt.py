@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.excerpt import Excerpt, excerpt
-from rolebundle.interfaces.matches import Terms, covered
+from rolebundle.interfaces.excerpt import Excerpt, Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.connection import Corpus

@@ -23,8 +23,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
+from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from support.corpora import ask, built, document, overlay, scratch_folder

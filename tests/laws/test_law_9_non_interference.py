@@ -38,8 +38,8 @@ from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkS
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
-from rolebundle.evaluation.runner import Runner
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.operations import Operations

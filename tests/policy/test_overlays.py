@@ -340,7 +340,7 @@ def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None
     assert "the file is called 'c.json'" in problems["c"]
     assert "is not JSON" in problems["x"]
     b = entries[2]
-    assert (b.label, b.mission, b.extends, b.path) == ("B", "Be.", "a", near / "b.json")
+    assert (b.label, b.mission, b.extends, b.path) == ("B", "Be.", "a", str(near / "b.json"))
 
 
 # Properties

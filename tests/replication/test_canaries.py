@@ -28,7 +28,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.access import deny_matcher
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
-from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.content import store
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile

@@ -13,8 +13,7 @@ import pytest
 
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError
-from rolebundle.replication.manifest import verify_replica
-from rolebundle.replication.pull import pull
+from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.storage.opening import open_writer
 from support.corpora import build
 from support.replication_site import Site, edition_documents, editions_in, names_in

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import UsageError
-from rolebundle.replication.transports.files import FolderTransport, HttpTransport
-from rolebundle.replication.transports.litestream import LitestreamTransport
-from rolebundle.replication.transports.registry import open_transport
-from rolebundle.replication.transports.rsync import RsyncTransport
+from rolebundle.replication.transports import (
+    FolderTransport,
+    HttpTransport,
+    LitestreamTransport,
+    RsyncTransport,
+    open_transport,
+)
 
 FOLDERS = {
     "share": Path("share").resolve(),

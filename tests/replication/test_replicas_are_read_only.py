@@ -46,7 +46,7 @@ from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.replication.publish import PublishOptions
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports import open_transport
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit

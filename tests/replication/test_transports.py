@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.replication import transports as files
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports import files
-from rolebundle.replication.transports.registry import open_transport
+from rolebundle.replication.transports import open_transport
 from rolebundle.storage.location import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.replica import PublishReport
 from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports import Transport
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import staged_replica
 from rolebundle.storage.opening import open_writer

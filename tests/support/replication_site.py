@@ -15,8 +15,7 @@ from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
-from rolebundle.replication.transports.registry import open_transport
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports import Transport, open_transport
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.location import PUBLISHED_MANIFEST, staged_replica
 from rolebundle.storage.opening import open_reader, open_writer

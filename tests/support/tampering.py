@@ -15,7 +15,7 @@ import apsw
 
 from rolebundle.contracts.replica import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports.files import FolderTransport
+from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import PUBLISHED_MANIFEST as MANIFEST
 from rolebundle.storage.opening import open_writer

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.replication.transports.litestream import litestream
-from rolebundle.replication.transports.registry import open_transport
-from rolebundle.replication.transports.rsync import RsyncTransport
-from rolebundle.replication.transports.transport import Transport
+from rolebundle.replication.transports import RsyncTransport, Transport, litestream, open_transport
 from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
 from support.ssh_server import shared_ssh_server
 from support.static_host import static_host

@@ -20,7 +20,6 @@ from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.collection import Collection, load_collection
 from rolebundle.evaluation.comparison import (
     check_thresholds,
     compare,
@@ -30,8 +29,13 @@ from rolebundle.evaluation.comparison import (
     with_thresholds,
 )
 from rolebundle.evaluation.evaluation import Progress, evaluate, plan_for
-from rolebundle.evaluation.golden import corpus_folder, golden_set_of_role, load_golden
-from rolebundle.evaluation.governance import Role
+from rolebundle.evaluation.questions import (
+    Collection,
+    corpus_folder,
+    golden_set_of_role,
+    load_collection,
+    load_golden,
+)
 from rolebundle.evaluation.report import comparison_tables, tables
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import (
@@ -128,9 +132,9 @@ def eval(  # the name of the command
     role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
     if len(role_ids) == 1:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
-    compared_roles = tuple(_role(role_id, folders) for role_id in role_ids)
+    compared_roles = tuple(load_role(role_id, folders) for role_id in role_ids)
     overlays = list_overlays(folders) if harm else []
-    harm_roles = tuple(_role(overlay.role_id, folders) for overlay in overlays)
+    harm_roles = tuple(load_role(overlay.role_id, folders) for overlay in overlays)
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
@@ -165,11 +169,6 @@ def _compare(
     comparison = with_change_thresholds(comparison, after, thresholds)
     _print(comparison, comparison_tables(comparison), as_json)
     return 0 if comparison.passed else EXIT_FAILED
-
-
-def _role(role_id: str, folders: tuple[Path, ...]) -> Role:
-    resolved = load_role(role_id, folders)
-    return Role(role_id, resolved.overlay, resolved.digest)
 
 
 class _Corpus(NamedTuple):

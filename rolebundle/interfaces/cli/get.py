@@ -24,7 +24,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape_lookup import shaped_lookup, shaped_lookups
+from rolebundle.interfaces.shape import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
 from rolebundle.text.counts import counted

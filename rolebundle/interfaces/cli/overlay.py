@@ -27,9 +27,7 @@ from rolebundle.interfaces.cli.overlay_try import try_command
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
-    OverlayEntry,
     ResolvedOverlay,
-    extended_files,
     is_shipped,
     list_overlays,
     load_file,
@@ -78,8 +76,7 @@ def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) 
     """
     entries = list_overlays(overlay_folders(overlay_dirs, corpus_path(db)))
     if as_json:
-        files = [OverlayFile(**entry._asdict() | {"path": str(entry.path)}) for entry in entries]
-        print_json(OverlayList(overlays=files), indent=2)
+        print_json(OverlayList(overlays=entries), indent=2)
     else:
         _print_lines(_table(entries))
     broken = [entry.role_id for entry in entries if entry.problem]
@@ -186,7 +183,7 @@ def lint_command(
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         facts = corpus_facts(document_kinds(corpus)) if corpus else None
         findings: dict[str, list[LintProblem]] = {}
-        for name in names or [str(entry.path) for entry in list_overlays(folders)]:
+        for name in names or [entry.path for entry in list_overlays(folders)]:
             try:
                 path = _path(name, folders)
             except OverlayError as error:
@@ -196,11 +193,7 @@ def lint_command(
                 continue
             tried = None if not names and is_shipped(path) else corpus
             findings[str(path)] = lint_overlay(path, folders, tried, facts)
-            if _has_error(findings[str(path)]):
-                # Mistakes of what it extends are its own, too.
-                for extended in extended_files(path, folders):
-                    findings.setdefault(str(extended), lint_overlay(extended, folders, None))
-    known = facts.names() if facts else None
+    known = facts.names if facts else None
     if as_json:
         print_json(_report(findings, location if against_corpus else None, known), indent=2)
     else:
@@ -233,7 +226,7 @@ def _path(name: str, folders: Sequence[Path]) -> Path:
     return locate(name, folders) or load_role(name, folders).path
 
 
-def _table(entries: Sequence[OverlayEntry]) -> list[str]:
+def _table(entries: Sequence[OverlayFile]) -> list[str]:
     if not entries:
         return []
     rows = [

@@ -110,7 +110,7 @@ def publish(
     """
     from rolebundle.replication.publish import PublishOptions
     from rolebundle.replication.signatures import load_private_key
-    from rolebundle.replication.transports.registry import open_transport
+    from rolebundle.replication.transports import open_transport
 
     key = load_private_key(key_file)
     transport = open_transport(target)
@@ -188,7 +188,7 @@ def forget(target: str, db: str | None, yes: bool) -> None:
     \b
     rolebundle replica forget /mnt/share/reviewer
     """
-    from rolebundle.replication.transports.registry import open_transport
+    from rolebundle.replication.transports import open_transport
 
     with suppress(RolebundleError):
         target = open_transport(target).target
@@ -236,7 +236,7 @@ def pull(
     rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub --every 5m
     """
     from rolebundle.replication.signatures import load_public_key
-    from rolebundle.replication.transports.registry import open_transport
+    from rolebundle.replication.transports import open_transport
 
     if every is not None and as_json:
         raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")

@@ -31,7 +31,7 @@ from rolebundle.interfaces.cli.replay import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape_lookup import shaped_verification
+from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted

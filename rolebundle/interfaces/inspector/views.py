@@ -1,26 +1,34 @@
-"""The views of `inspect` by their names in an address. Large ones have a file of their own."""
+"""The views of `inspect` by their names in an address."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_marks
-from rolebundle.contracts.operation_requests import MAX_ROLES
+from rolebundle.contracts.operation_requests import MAX_ROLES, ListRequest
+from rolebundle.doctor import examine
 from rolebundle.errors import UsageError
 from rolebundle.ingest.run_flags import flags_of
-from rolebundle.interfaces.inspector import corpus
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, View
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.compare import compare_form, compare_page
-from rolebundle.interfaces.pages.document import OwnerFacts, document_page
+from rolebundle.interfaces.pages.document import document_page
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.why import why_page
+from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.lookups.listing import list_documents
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.scan.quarantine import flagged_document
+from rolebundle.storage.content.quarantine import count_flagged, flagged_names
+
+MAX_DOCUMENTS = 200
+MAX_ROWS = 100
 
 
 def ask(app: Inspector, parameters: Parameters) -> str:
@@ -84,10 +92,11 @@ def document(app: Inspector, parameters: Parameters) -> str:
     scope = ReferenceScope(absolute=True)
     with admin.workspace.answering_corpus.reading():
         inspection = inspect_document(admin.workspace.corpus, reference, chunk, first, scope)
-    return document_page(inspection, now, site, _document_facts(admin, inspection))
+    return document_page(inspection, now, site, **_owner_facts(admin, inspection))
 
 
-def _document_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
+def _owner_facts(admin: Admin, inspection: DocumentInspection) -> dict[str, Any]:
+    """What only the owner sees of a document."""
     document_id = inspection.document.document_id
     try:
         flagged = flagged_document(admin.workspace.answering_corpus, document_id)
@@ -98,7 +107,57 @@ def _document_facts(admin: Admin, inspection: DocumentInspection) -> OwnerFacts:
         for mark in all_marks(admin.workspace)
         if mark.target == document_id or mark.target.startswith(f"{document_id}#")
     ]
-    return OwnerFacts(flags_of(admin.workspace.corpus, inspection.location), flagged, marks)
+    flags = flags_of(admin.workspace.corpus, inspection.location)
+    return {"flags": flags, "flagged": flagged, "marks": marks}
+
+
+def corpus(app: Inspector, parameters: Parameters) -> str:
+    """The corpus, and one page of its documents; ``check`` examines it first."""
+    site, admin, status = app.site(parameters), app.owner_of(parameters), app.status(parameters)
+    owner: dict[str, Any] = {}
+    if admin:
+        file = admin.workspace.corpus
+        owner = {
+            "flagged": [
+                (name, json.loads(name.kinds))
+                for name in flagged_names(file, "quarantine", MAX_ROWS)
+            ],
+            "quarantined": count_flagged(file).get("quarantine", 0),
+            "report": examine(admin.workspace.path) if parameters.get("check") else None,
+        }
+    return render(
+        "corpus",
+        site,
+        status=status,
+        documents=_documents(app, parameters, admin),
+        sources=sorted(status.sources, key=lambda source: (-source.documents, source.source_id)),
+        owner=owner,
+        max_rows=MAX_ROWS,
+    )
+
+
+def _documents(app: Inspector, parameters: Parameters, admin: Admin | None) -> dict[str, Any]:
+    """One page of the documents, or why there is none."""
+    prefix, after = parameters.get("prefix"), parameters.get("after")
+    shown: dict[str, Any] = {"prefix": prefix, "after": after, "listing": None, "problem": ""}
+    fields = {
+        "prefix": prefix or None,
+        "after": after or None,
+        "agent": app.agent_of(parameters),
+        "limit": MAX_DOCUMENTS,
+    }
+    request = parsed(ListRequest, fields)
+    try:
+        if admin is None:
+            return shown | {"listing": app.engine.ls(request)}
+        # Also those in quarantine.
+        with admin.workspace.answering_corpus.reading():
+            scope = ReferenceScope(absolute=True)
+            return shown | {"listing": list_documents(admin.workspace.corpus, request, scope)}
+    except UsageError as error:
+        if error.code != "not_found":
+            raise
+        return shown | {"problem": f"{error.message}; {error.hint}"}
 
 
 VIEWS: Mapping[str, View] = {
@@ -107,5 +166,5 @@ VIEWS: Mapping[str, View] = {
     "why": why,
     "compare": compare,
     "document": document,
-    "corpus": corpus.show,
+    "corpus": corpus,
 }

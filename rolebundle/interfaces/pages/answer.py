@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from itertools import groupby
-from typing import NamedTuple
-
-from markupsafe import Markup
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import (
     Rejection,
@@ -16,11 +12,10 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
     SelectedChunk,
 )
-from rolebundle.contracts.terms import LANES, Lane, RejectionCode
-from rolebundle.interfaces.matches import Terms
+from rolebundle.contracts.terms import LANES, RejectionCode
+from rolebundle.interfaces.excerpt import Terms
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.marked import marked_text
-from rolebundle.interfaces.pages.page import render
+from rolebundle.interfaces.pages.page import marked_text, render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
@@ -47,85 +42,35 @@ class ScorePart(NamedTuple):
     points: float
 
 
-class PassageView(NamedTuple):
-    """A selected passage as the page shows it.
-
-    Attributes:
-        title: of its document, and the headings above it.
-        parts: of its score.
-        limited_use: what it may be used for; empty if that is not limited.
-    """
-
-    chunk: SelectedChunk
-    title: Markup
-    text: Markup
-    parts: list[ScorePart]
-    limited_use: str
-
-
-class RejectedGroup(NamedTuple):
-    """The candidates with one rejection code; ``notes`` are the most frequent explanations."""
-
-    code: RejectionCode
-    rejections: list[Rejection]
-    total: int
-    notes: list[str]
-
-
-class Flow(NamedTuple):
-    """The way of the candidates from the lanes to the answer.
-
-    Attributes:
-        lanes: how many candidates each lane proposed.
-        candidates: how many different candidates there are.
-        refused: those that a rule of the owner rejected.
-        lower: those that others preceded.
-    """
-
-    lanes: Mapping[Lane, int]
-    candidates: int
-    refused: list[RejectedGroup]
-    lower: list[RejectedGroup]
-
-    @property
-    def refused_count(self) -> int:
-        """How many candidates a rule of the owner rejected."""
-        return sum(group.total for group in self.refused)
-
-    @property
-    def lower_count(self) -> int:
-        """How many candidates others preceded."""
-        return sum(group.total for group in self.lower)
-
-
 def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
     """The page of a bundle."""
     terms = query_terms(bundle)
+    lanes = [chunk.lanes for chunk in bundle.selected]
+    lanes += [rejection.lanes or [] for rejection in bundle.rejected]
+    groups = _rejected_groups(bundle)
     return render(
         "answer",
         site,
         bundle=bundle,
-        flow=flow_of(bundle),
-        passages=_passages(bundle, terms),
+        lanes={lane: sum(lane in proposing for proposing in lanes) for lane in LANES},
+        refused=[group for group in groups if words.is_rule(group["code"])],
+        lower=[group for group in groups if not words.is_rule(group["code"])],
+        passages=[
+            {
+                "chunk": chunk,
+                "title": marked_text(_title(chunk), terms),
+                "text": marked_text(chunk.content, terms),
+                "parts": score_parts(chunk.scores, bundle.weights),
+                "limited_use": limited_use(chunk.allowed_actions),
+            }
+            for chunk in bundle.selected
+        ],
         missing=_missing_words(bundle, terms),
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
         from_replica=replica_note(bundle),
     )
-
-
-def _passages(bundle: RetrievalBundle, terms: Terms) -> list[PassageView]:
-    return [
-        PassageView(
-            chunk,
-            marked_text(_title(chunk), terms),
-            marked_text(chunk.content, terms),
-            score_parts(chunk.scores, bundle.weights),
-            limited_use(chunk.allowed_actions),
-        )
-        for chunk in bundle.selected
-    ]
 
 
 def _title(chunk: SelectedChunk) -> str:
@@ -141,16 +86,13 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]
         ("meaning", "its meaning", scores.semantic, weights.semantic),
         ("rules", "rules, trust and age", scores.metadata, weights.metadata),
         ("vocabulary", "the role's words", scores.rerank, weights.rerank),
+        ("diversity", "source diversity", -scores.diversity_penalty, 1.0),
     )
-    parts = [
+    return [
         ScorePart(kind, name, value, weight, value * weight)
         for kind, name, value, weight in terms
-        if weight
+        if weight and (value or kind != "diversity")
     ]
-    if scores.diversity_penalty:
-        penalty = -scores.diversity_penalty
-        parts.append(ScorePart("diversity", "source diversity", penalty, 1.0, penalty))
-    return parts
 
 
 def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
@@ -164,39 +106,30 @@ def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
     return [word for place, word in enumerate(bundle.query.lexical_query) if place not in present]
 
 
-def flow_of(bundle: RetrievalBundle) -> Flow:
-    """How many candidates each step passed on or rejected."""
-    groups = [
-        _group(code, list(rejections))
-        for code, rejections in groupby(bundle.rejected, lambda rejection: rejection.reason)
-    ]
-    listed = {group.code for group in groups}
+def _rejected_groups(bundle: RetrievalBundle) -> list[dict[str, Any]]:
+    """The candidates by rejection code, with their number and the most frequent explanations."""
+    groups: dict[RejectionCode, list[Rejection]] = {}
+    for rejection in bundle.rejected:
+        groups.setdefault(rejection.reason, []).append(rejection)
     # Documents in quarantine are counted but not listed.
-    groups += [
-        RejectedGroup(code, [], total, [])
-        for code, total in bundle.rejected_summary.items()
-        if code not in listed
+    for code in bundle.rejected_summary:
+        groups.setdefault(code, [])
+    return [
+        {
+            "code": code,
+            "rejections": rejections,
+            "total": len(rejections) or bundle.rejected_summary[code],
+            "notes": _common_notes(code, rejections),
+        }
+        for code, rejections in groups.items()
     ]
-    return Flow(
-        {lane: _proposed_by(lane, bundle) for lane in LANES},
-        bundle.summary.total_candidates,
-        [group for group in groups if words.is_rule(group.code)],
-        [group for group in groups if not words.is_rule(group.code)],
-    )
 
 
-def _proposed_by(lane: Lane, bundle: RetrievalBundle) -> int:
-    lanes = [chunk.lanes for chunk in bundle.selected]
-    lanes += [rejection.lanes or [] for rejection in bundle.rejected]
-    return sum(lane in proposing for proposing in lanes)
-
-
-def _group(code: RejectionCode, rejections: list[Rejection]) -> RejectedGroup:
+def _common_notes(code: RejectionCode, rejections: list[Rejection]) -> list[str]:
     notes = Counter(rejection.notes for rejection in rejections if rejection.notes)
-    common = [note for note, _ in notes.most_common(MAX_NOTES)]
     # The notes of most candidates that were ranked lower differ, because they have their scores.
     is_shared = words.is_rule(code) or len(notes) == 1
-    return RejectedGroup(code, rejections, len(rejections), common if is_shared else [])
+    return [note for note, _ in notes.most_common(MAX_NOTES)] if is_shared else []
 
 
 def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:

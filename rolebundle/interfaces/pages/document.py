@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
-
-from markupsafe import Markup
+from types import MappingProxyType
+from typing import Any
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.marked import marked_parts
-from rolebundle.interfaces.pages.page import render, visible
+from rolebundle.interfaces.pages.page import marked_parts, render, visible
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.retrieval.filter import age_days, freshness_at
 from rolebundle.retrieval.lookups.inspection import MAX_PASSAGES, DocumentInspection
@@ -31,50 +29,14 @@ _SECRET = "secret_"
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 
 
-class OwnerFacts(NamedTuple):
-    """What only the owner sees of a document.
-
-    Attributes:
-        flags: the metadata that flags of ingests give to its file.
-        flagged: the findings of the scan; ``None`` if there are none.
-        marks: all marks on it and its passages, also those that have ended.
-    """
-
-    flags: Mapping[str, Any]
-    flagged: Flagged | None
-    marks: Sequence[MarkRecord]
-
-
-class MetadataRow(NamedTuple):
-    """One value of the metadata, and where it comes from."""
-
-    key: str
-    value: str
-    origin: str
-
-
-class ScanResult(NamedTuple):
-    """What the scan found.
-
-    Attributes:
-        verdict: ``label``, ``quarantine`` or ``released``.
-        findings: each with its kind, place, severity and note.
-        original: the text as it was read, with names for what is invisible; empty if nothing was
-            removed from it.
-        is_cut: whether ``original`` is only the beginning.
-    """
-
-    verdict: str
-    findings: Sequence[Finding]
-    original: Markup
-    is_cut: bool
-
-
 def document_page(
     inspection: DocumentInspection,
     now: datetime,
     site: Site,
-    owner: OwnerFacts | None = None,
+    *,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+    flagged: Flagged | None = None,
+    marks: Sequence[MarkRecord] = (),
 ) -> str:
     """The page of a document.
 
@@ -82,10 +44,11 @@ def document_page(
         inspection: the document, and one page of its passages.
         now: the time by which its age and validity are judged.
         site: the application around the page.
-        owner: what only the owner sees; ``None`` for an agent.
+        flags: for the owner: the metadata that flags of ingests give to its file.
+        flagged: for the owner: the findings of the scan; ``None`` if there are none.
+        marks: for the owner: all marks on it and its passages, also those that have ended.
     """
     document = inspection.document
-    flagged = owner.flagged if owner else None
     later = inspection.first + MAX_PASSAGES
     return render(
         "document",
@@ -94,9 +57,9 @@ def document_page(
         document=document,
         remarks=[*_remarks(inspection, now, flagged)],
         age=_age(document, now),
-        metadata=[*_metadata(document, owner.flags if owner else {})],
+        metadata=[*_metadata(document, flags)],
         scan=_scan_result(flagged) if flagged else None,
-        marks=owner.marks if owner else (),
+        marks=marks,
         texts={item.place: _visible_text(item.passage) for item in inspection.passages},
         neighbours=[
             _visible_text(neighbour.passage) for neighbour in inspection.neighbours.nearest
@@ -147,12 +110,14 @@ def _age(document: DocumentMetadata, now: datetime) -> tuple[str, str]:
     return level, f"{age:.0f} days old{by}"
 
 
-def _metadata(document: DocumentMetadata, flags: Mapping[str, Any]) -> Iterator[MetadataRow]:
+def _metadata(document: DocumentMetadata, flags: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Each value of the metadata, and where it comes from."""
     for key, value in document._asdict().items():
         if key not in _OMITTED_KEYS:
-            yield MetadataRow(key, _text(value), _origin(key, value, document, flags))
+            origin = _origin(key, value, document, flags)
+            yield {"key": key, "value": _text(value), "origin": origin}
     for key, texts in document.attributes:
-        yield MetadataRow(key, ", ".join(texts), "the document itself")
+        yield {"key": key, "value": ", ".join(texts), "origin": "the document itself"}
 
 
 def _text(value: object) -> str:
@@ -176,7 +141,8 @@ def _origin(key: str, value: object, document: DocumentMetadata, flags: Mapping[
     return NOT_RECORDED
 
 
-def _scan_result(flagged: Flagged) -> ScanResult:
+def _scan_result(flagged: Flagged) -> dict[str, Any]:
+    """The verdict, the findings, and the text as it was read, if something was removed from it."""
     scanned = flagged.scanned
     findings = [Finding(**finding) for finding in json.loads(scanned.findings)]
     original = without_secrets(scanned.original)
@@ -184,12 +150,12 @@ def _scan_result(flagged: Flagged) -> ScanResult:
     # A masked secret has another length, so that the offsets after it are wrong.
     is_exact = not any(finding.kind.startswith(_SECRET) for finding in findings)
     spans = _spans(visible_text, findings) if is_exact else []
-    return ScanResult(
-        scanned.verdict,
-        findings,
-        marked_parts(visible_text, spans),
-        len(visible_text) < len(original),
-    )
+    return {
+        "verdict": scanned.verdict,
+        "findings": findings,
+        "original": marked_parts(visible_text, spans),
+        "is_cut": len(visible_text) < len(original),
+    }
 
 
 def _spans(text: str, findings: Sequence[Finding]) -> list[tuple[int, int]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
+from rolebundle.interfaces.excerpt import Terms, covered
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.scan.characters import (
@@ -54,6 +57,27 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text)
 
 
+def marked_text(text: str, terms: Terms) -> Markup:
+    """The whole text; each term of the query is in a ``mark`` element."""
+    return marked_parts(text, covered(terms.find(text)))
+
+
+def marked_parts(text: str, spans: Iterable[tuple[int, int]]) -> Markup:
+    """The text with the given parts in ``mark`` elements.
+
+    Args:
+        text: any text.
+        spans: offsets of the first character of a part and of the one after its last; in order,
+            and without overlaps.
+    """
+    marked, place = Markup(), 0
+    for start, end in spans:
+        marked += escape(visible(text[place:start]))
+        marked += Markup("<mark>{}</mark>").format(visible(text[start:end]))
+        place = end
+    return marked + escape(visible(text[place:]))
+
+
 @cache
 def content_policy(*, is_live: bool) -> str:
     """The Content-Security-Policy of a page; a live one may send forms to its own server."""
@@ -78,36 +102,16 @@ def _environment() -> Environment:
         # Also every text that a template inserts without a filter. Markup is not changed.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.globals |= {"style": _Style(), "words": words, "counted": counted}
+    # The style sheet is our own, and safe markup.
+    environment.globals |= {"style": Markup(style_sheet()), "words": words, "counted": counted}
     environment.filters |= {
-        "number": number,
+        "number": lambda value, digits=3: f"{value:.{digits}f}",
         "thousands": "{:,}".format,
-        "percent": percent,
-        "signed": signed,
+        "percent": "{:.0%}".format,
+        # With a real minus.
+        "signed": lambda value: f"{value:+.3f}".replace("-", "−"),
         "extract": lambda key, values: values[key],
         # Jinja's own `capitalize` lowers the rest.
         "capitalize_first": lambda text: text[:1].upper() + text[1:],
     }
     return environment
-
-
-class _Style:
-    """The style sheet as safe markup. Read when a page is rendered."""
-
-    def __html__(self) -> str:
-        return style_sheet()
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number with so many decimals."""
-    return f"{value:.{digits}f}"
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, and a real minus."""
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """A share in [0, 1] as whole percent."""
-    return f"{value:.0%}"

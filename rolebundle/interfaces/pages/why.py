@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.answer import score_parts
@@ -11,21 +9,13 @@ from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.retrieval.where import conditions
 
-
-class StepResult(NamedTuple):
-    """What a step did with the passage, in words, and the CSS class of how good it is."""
-
-    words: str
-    level: str
-
-
-class Steps(NamedTuple):
-    """The results of the steps that can stop a passage, in their order."""
-
-    searched: StepResult
-    proposed: StepResult
-    allowed: StepResult
-    selected: StepResult
+_RESULTS = {
+    (True, True): ("passed", "good"),
+    (True, False): ("stopped here", "bad"),
+    (False, True): ("not reached; would pass", "plain"),
+    (False, False): ("not reached; would stop here, too", "caution"),
+}
+"""Whether a passage reached a step and passes it → the words, and the CSS class."""
 
 
 def why_page(why: Why, site: Site = FILE) -> str:
@@ -50,28 +40,19 @@ def why_page(why: Why, site: Site = FILE) -> str:
     )
 
 
-def steps_of(why: Why) -> Steps:
-    """What each step did, or would have done if the passage had reached it."""
-    passed = (
-        why.step != "where",
-        any(lane.proposed for lane in why.lanes),
-        why.filter.allowed,
-        why.score.code is None,
-    )
-    return Steps(
-        *(
-            _result(is_passed=is_passed, is_reached=all(passed[:number]))
-            for number, is_passed in enumerate(passed)
-        )
-    )
-
-
-def _result(*, is_passed: bool, is_reached: bool) -> StepResult:
-    if is_reached:
-        return StepResult("passed", "good") if is_passed else StepResult("stopped here", "bad")
-    if is_passed:
-        return StepResult("not reached; would pass", "plain")
-    return StepResult("not reached; would stop here, too", "caution")
+def steps_of(why: Why) -> dict[str, tuple[str, str]]:
+    """What each step did, or would have done if the passage had reached it, in words; its class."""
+    passed = {
+        "searched": why.step != "where",
+        "proposed": any(lane.proposed for lane in why.lanes),
+        "allowed": why.filter.allowed,
+        "selected": why.score.code is None,
+    }
+    results, is_reached = {}, True
+    for step, is_passed in passed.items():
+        results[step] = _RESULTS[is_reached, is_passed]
+        is_reached = is_reached and is_passed
+    return results
 
 
 def _verdict(why: Why) -> str:

@@ -40,8 +40,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.parse import bundle_from, parsed
-from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.interfaces.shape_lookup import (
+from rolebundle.interfaces.shape import (
+    shaped_bundle,
     shaped_lookup,
     shaped_lookups,
     shaped_verification,

@@ -12,7 +12,7 @@ from lxml import html
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector import corpus as view
+from rolebundle.interfaces.inspector import views as view
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.storage.content.quarantine import Scanned
