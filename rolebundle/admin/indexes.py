@@ -8,14 +8,17 @@ from math import inf
 from rolebundle.contracts.document import iso_utc
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
-from rolebundle.ingest import approximate_indexes, indexes
-from rolebundle.ingest.approximate_indexes import Optimized
-from rolebundle.ingest.default_model import (
+from rolebundle.ingest import indexes
+from rolebundle.ingest.indexes import (
+    EmbeddingEstimate,
+    EmbeddingReport,
+    Optimized,
+    Progress,
     building_note,
     contextual_model,
     count_waiting_for,
+    no_progress,
 )
-from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import try_lock
 from rolebundle.storage.indexes import vector_cache
@@ -139,9 +142,9 @@ def drop_index(workspace: Workspace, name: str) -> None:
 
 
 def optimize(workspace: Workspace) -> Optimized:
-    """See :func:`rolebundle.ingest.approximate_indexes.optimize`."""
+    """See :func:`rolebundle.ingest.indexes.optimize`."""
     with workspace.open_writer() as corpus:
-        return approximate_indexes.optimize(corpus)
+        return indexes.optimize(corpus)
 
 
 def clear_vector_cache(workspace: Workspace) -> int:

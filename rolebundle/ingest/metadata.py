@@ -6,7 +6,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata, ut
 from rolebundle.contracts.document import Attributes, DocumentMetadata
 from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.attributes import flattened
 from rolebundle.ingest.authority import (
     GOVERNANCE_KEYS,
     Authority,
@@ -274,3 +273,42 @@ def shortened(value: object) -> str:
     """A value for messages, in at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+# -- attributes --
+#
+# Attributes: keys of front matter and properties of a format that have no meaning of their own.
+#
+# They are words of the index and can be filtered by. They grant nothing and hide nothing.
+
+
+_MAX_VALUES = 100
+_MAX_KEY_CHARS = 200
+_MAX_CHARS = 1000
+
+
+def flattened(values: Mapping[str, object]) -> Attributes:
+    """Attributes of nested values: keys joined by dots, all values of a key in their order.
+
+    Empty values are left out. There are at most 100 values, each of at most 1,000 characters.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for number, (key, text) in enumerate(_texts("", values)):
+        if number == _MAX_VALUES:
+            break
+        found.setdefault(key, {})[text] = None
+    return tuple(sorted((key, tuple(texts)) for key, texts in found.items()))
+
+
+def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            own = " ".join(str(name).replace(":", " ").split())
+            yield from _texts(f"{key}.{own}" if key else own, item)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _texts(key, item)
+    elif value is not None:
+        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+        if text and 0 < len(key) <= _MAX_KEY_CHARS:
+            yield key, text[:_MAX_CHARS]

@@ -11,24 +11,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from rolebundle.contracts.roots import Root, RootOptions
-from rolebundle.errors import DocumentError, UsageError
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.roots import Root, RootChange, RootOptions
+from rolebundle.errors import UsageError
 from rolebundle.ingest.manifests import check_path
-from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined, limits_in
-from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.walk import leaves_out, read_bytes
+from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined
+from rolebundle.ingest.walk import leaves_out
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.records import path_flags
+from rolebundle.storage.records import roots as root_storage
 from rolebundle.text.counts import counted
-
-_GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
-_MOVED_SHARE = 0.5
-"""The least share of a missing root's files that a folder must have to be taken for it."""
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
@@ -347,75 +349,6 @@ def source_name(folder: Path) -> str:
 # -- moved roots --------------------------------------------------------------------------------
 
 
-def find_moved(
-    roots: Sequence[Root],
-    start: Path,
-    hashes_of: Callable[[str], Mapping[str, str]],
-    remembered: FlagsByPath,
-    size_cap: int,
-) -> Root | None:
-    """The missing root whose content a new path has; ``None`` if there is none.
-
-    A root for which flags grant authority is not found if the path has any other content: that
-    content would get the authority, too.
-
-    Args:
-        roots: every root.
-        start: an existing path that belongs to no root.
-        hashes_of: the hashes of the stored files below a path; see
-            :func:`rolebundle.storage.records.roots.content_hashes`.
-        remembered: the flags of earlier ingests.
-        size_cap: larger files are not compared.
-    """
-    best: tuple[int, Root] | None = None
-    for root in roots:
-        if is_there(root.location):
-            continue
-        hashes = hashes_of(root.location)
-        same = {
-            relative
-            for relative, known in hashes.items()
-            if _has_hash(f"{start}{relative}", known, size_cap)
-        }
-        if not same or len(same) < _MOVED_SHARE * len(hashes):
-            continue
-        if _grants(remembered, root) and not _has_only(start, same):
-            continue
-        if best is None or len(same) > best[0]:
-            best = len(same), root
-    return best[1] if best else None
-
-
-def _has_hash(location: str, content_hash: str, size_cap: int) -> bool:
-    try:
-        return hash_of_file(read_bytes(location, location, size_cap)) == content_hash
-    except DocumentError:
-        return False
-
-
-def _grants(remembered: FlagsByPath, root: Root) -> bool:
-    real = real_location(Path(root.location))
-    return any(
-        limits_in(flags).keys() & set(_GRANTING)
-        for location, flags in remembered.items()
-        if is_below(location, real)
-    )
-
-
-def _has_only(start: Path, same: set[str]) -> bool:
-    """Whether a path has no other file than these, apart from hidden ones."""
-    if not start.is_dir():
-        return True
-    for folder, folders, names in os.walk(start):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        relative = folder[len(str(start)) :]
-        if any(
-            f"{relative}{os.sep}{name}" not in same for name in names if not name.startswith(".")
-        ):
-            return False
-    return True
-
-
 def moved(root: Root, old: str, new: str) -> Root:
     """A root after the path ``old`` became ``new``; unchanged if it is not below ``old``."""
     if not is_below(root.location, old):
@@ -430,9 +363,152 @@ def moved_path(location: str, old: str, new: str) -> str:
 
 def moved_flags(remembered: FlagsByPath, old: str, new: str) -> dict[str, Flags]:
     """The flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
-    flags = {path: path_flags for path, path_flags in remembered.items() if not is_below(path, old)}
-    for path, path_flags in remembered.items():
+    flags = {path: own for path, own in remembered.items() if not is_below(path, old)}
+    for path, own in remembered.items():
         if is_below(path, old):
             after = moved_path(path, old, new)
-            flags[after] = combined(path_flags, flags.get(after, {}))
+            flags[after] = combined(own, flags.get(after, {}))
     return flags
+
+
+# -- root changes --
+#
+# Changes of roots: what is recorded after a run, moving a root, and removing one.
+
+
+def root_at(corpus: Corpus, path: Path) -> Root:
+    """The root with this path; it may be missing.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known = root_storage.load(corpus)
+    location = str(absolute(path, known))
+    root = next((root for root in known if root.location == location), None)
+    if root is not None:
+        return root
+    holder = holder_of(known, location)
+    named = [root for root in known if path.name in (root.source_id, Path(root.location).name)]
+    guess = f"did you mean {quote(named[0].location)}? " if len(named) == 1 else ""
+    raise UsageError(
+        "no_root",
+        f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
+        f"{guess}`rolebundle corpus roots list` shows the roots",
+    )
+
+
+def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
+    """Let a root and the roots below it have another path. Ids, vectors and options stay.
+
+    Raises:
+        UsageError: ``old`` is no root, or ``new`` does not exist, is a symbolic link, or belongs to
+            another root.
+    """
+    with corpus.writing():
+        root = root_at(corpus, old)
+        known = root_storage.load(corpus)
+        other_roots = [
+            known_root for known_root in known if not is_below(known_root.location, root.location)
+        ]
+        target = str(absolute(new, other_roots))
+        check_no_link(Path(target))
+        if not os.path.lexists(target):
+            raise UsageError(
+                "path_missing", f"{new}: no such file or folder", "move the files first"
+            )
+        is_taken = any(is_below(other_root.location, target) for other_root in other_roots)
+        if is_taken or root_storage.files_below(corpus, target):
+            raise UsageError(
+                "root_exists",
+                f"{new}: the corpus has documents from it already",
+                "if it is a root, this removes them: "
+                f"`rolebundle corpus roots remove {quote(str(new))} --yes`",
+            )
+        moved_documents = apply_move(corpus, root.location, target)
+        root_storage.save(corpus, [moved(other, root.location, target) for other in known])
+    return RootChange(location=target, documents=moved_documents)
+
+
+def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
+    """Forget a root and remove its documents.
+
+    The roots below it that share its source go with it; the others stay.
+
+    Args:
+        corpus: a corpus, open for writing if ``confirmed``.
+        path: the root; it may be missing.
+        confirmed: if false, only count the documents.
+
+    Raises:
+        UsageError: it is no root.
+    """
+    root = root_at(corpus, path)
+    if not confirmed:
+        return RootChange(location=root.location, documents=root.documents)
+    with corpus.writing():
+        known = root_storage.load(corpus)
+        removed = {
+            known_root.location
+            for known_root in known
+            if known_root.source_id == root.source_id
+            and is_below(known_root.location, root.location)
+        }
+        remaining_roots = [known_root for known_root in known if known_root.location not in removed]
+        inside = [
+            nested_root.location
+            for nested_root in remaining_roots
+            if is_below(nested_root.location, root.location)
+        ]
+        files = [
+            file
+            for file in root_storage.files_below(corpus, root.location)
+            if not any(is_below(file, location) for location in inside)
+        ]
+        before = corpus_counts(corpus).documents
+        store.remove_files(corpus, files)
+        store.drop_unused(corpus)
+        root_storage.save(corpus, remaining_roots)
+        increment_generation(corpus)
+        after = corpus_counts(corpus).documents
+    return RootChange(location=root.location, documents=before - after)
+
+
+def apply_move(corpus: Corpus, old: str, new: str) -> int:
+    """Let the files below a path, and its flags, have another one.
+
+    Return the number of their documents. The roots are not changed.
+
+    Call it inside a write transaction.
+    """
+    files = root_storage.files_below(corpus, old)
+    root_storage.move_files(corpus, {file: moved_path(file, old, new) for file in files})
+    flags: FlagsByPath = path_flags.load(corpus)
+    path_flags.save(corpus, moved_flags(flags, real_location(Path(old)), real_location(Path(new))))
+    increment_generation(corpus)
+    return root_storage.count_documents(corpus, new)
+
+
+def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
+    """Record how many documents the roots have, and when the run changed the visited ones."""
+    now = iso_utc(datetime.now(UTC))
+    complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
+    before = root_storage.load(corpus)
+    counts = {root.location: root_storage.count_documents(corpus, root.location) for root in before}
+    after = []
+    for root in before:
+        inner = [
+            inner.location
+            for inner in before
+            if inner != root
+            and holder_of((outer for outer in before if outer != inner), inner.location) == root
+        ]
+        updates: dict[str, object] = {
+            "documents": counts[root.location] - sum(counts[location] for location in inner)
+        }
+        is_new = root.location in changed or not root.synced_at
+        if root.location in complete and is_new:
+            updates["synced_at"] = now
+        after.append(root.model_copy(update=updates))
+    if after != before:
+        with corpus.writing():
+            root_storage.save(corpus, after)

@@ -7,43 +7,52 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
+from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.manifests import MANIFEST_NAME, Manifest, check_path, read_manifest
+from rolebundle.ingest.manifests import (
+    MANIFEST_NAME,
+    FileDefaults,
+    Manifest,
+    check_path,
+    read_manifest,
+)
+from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions, scan_settings
-from rolebundle.ingest.path_flags import LOST, Flags, FlagsByPath, flags_after
+from rolebundle.ingest.path_flags import (
+    LOST,
+    Flags,
+    FlagsByPath,
+    combined,
+    describe,
+    flags_after,
+    flags_at,
+    lifting_options,
+    limits_in,
+    without,
+)
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
 from rolebundle.ingest.roots import (
     Visit,
     anchor_of,
     existing_start,
-    find_moved,
     folder_of,
-    holder_of,
     is_below,
     missing_root,
-    moved,
-    moved_flags,
     plan,
     real_location,
     source_name,
 )
-from rolebundle.ingest.run_flags import RunFlags
-from rolebundle.ingest.walk import (
-    DEFAULT_SIZE_CAP,
-    FileEntry,
-    Skipped,
-    skipped_for,
-    walk,
-)
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, skipped_for, walk
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.records import path_flags
+from rolebundle.storage.records import path_flags, roots
 from rolebundle.storage.records import roots as root_storage
 from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
@@ -55,12 +64,11 @@ _NEXT_STEP_OF_LINK = "; to have them again, ingest the folder that holds them no
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run is about to do. ``moves`` maps the former paths of roots to their new ones."""
+    """What a run is about to do."""
 
     roots: list[Root]
     walks: list[WalkResult]
     flags: RunFlags
-    moves: dict[str, str]
     notes: list[Skipped]
 
 
@@ -86,13 +94,6 @@ def plan_run(
     """
     starts = [existing_start(path, roots) for path in paths]
     flags: FlagsByPath = path_flags.load(corpus)
-    moves = _find_moves(corpus, roots, starts, flags)
-    notes: list[Skipped] = []
-    for old, new in moves.items():
-        roots = [moved(root, old, new) for root in roots]
-        real_old, real_new = real_location(Path(old)), real_location(Path(new))
-        flags = moved_flags(flags, real_old, real_new)
-        notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         check_path(Path(location))
@@ -104,7 +105,7 @@ def plan_run(
         return root_storage.sources_outside(corpus, str(folder))
 
     planned = plan(roots, starts, options.root_options(), other_sources)
-    notes += [skipped_for(root.location, missing_root(root)) for root in planned.missing]
+    notes = [skipped_for(root.location, missing_root(root)) for root in planned.missing]
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     walks = []
@@ -112,7 +113,7 @@ def plan_run(
         manifest = _manifest_of(visit.root, planned.roots, run_flags)
         base = folder_of(anchor_of(planned.roots, visit.root))
         walks.append(_walk_visit(visit, base, manifest, options, run_flags, policy_file))
-    return RunPlan(planned.roots, walks, run_flags, moves, notes)
+    return RunPlan(planned.roots, walks, run_flags, notes)
 
 
 def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
@@ -131,26 +132,6 @@ def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Mani
             return found
         reasons.append(found)
     return reasons[0]
-
-
-def _find_moves(
-    corpus: Corpus, roots: Sequence[Root], starts: Sequence[Path], flags: FlagsByPath
-) -> dict[str, str]:
-    moves: dict[str, str] = {}
-    for start in starts:
-        is_known = holder_of(roots, str(start)) or root_storage.files_below(corpus, str(start))
-        if is_known:
-            continue
-        root = find_moved(
-            [root for root in roots if root.location not in moves],
-            start,
-            lambda location: root_storage.content_hashes(corpus, location),
-            flags,
-            DEFAULT_SIZE_CAP,
-        )
-        if root is not None:
-            moves[root.location] = str(start)
-    return moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,3 +253,85 @@ def _is_at(entry: FileEntry, location: str) -> bool:
     # The names are compared first, because that is fast.
     is_named_so = entry.location.endswith(Path(location).name)
     return is_named_so and real_location(Path(entry.location)) == location
+
+
+# -- run flags --
+#
+# The governance flags that hold in a run: those of earlier runs, and those that it was given.
+
+
+def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
+    """The metadata that the flags of earlier runs give to the file at an absolute path."""
+    above = [root for root in roots.load(corpus) if is_below(location, root.location)]
+    nearest = max(above, key=lambda root: len(root.location), default=None)
+    governing = flags_at(path_flags.load(corpus), location)
+    return {**(nearest.options.meta if nearest else {}), **governing}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """The flags that are remembered before and after this run, and those that it was given."""
+
+    before: FlagsByPath
+    after: FlagsByPath
+    current: Flags
+
+    def flags_at(self, location: str) -> Flags:
+        """The flags that hold for a file or folder in this run."""
+        return combined(flags_at(self.after, location), self.current)
+
+    def why_no_manifest(self, folder: Path) -> str:
+        """Why the manifest of a folder does not count; empty if flags do not say so."""
+        flags = self.flags_at(real_location(folder))
+        if flags.get("manifests") is False:
+            return "manifests are turned off for it"
+        return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
+
+    def nested(self, location: str) -> dict[str, str]:
+        """The remembered paths below a folder → what follows the folder in them."""
+        prefix = location.rstrip(os.sep) + os.sep
+        return {
+            path: path[len(prefix) - 1 :]
+            for path in sorted({*self.before, *self.after})
+            if path.startswith(prefix) and path != location
+        }
+
+    def notes(self, start: str, location: str) -> Iterator[Skipped]:
+        """What becomes of the flags that were remembered for a path and below it.
+
+        Args:
+            start: the path as it was given. Notes name it and not the real path.
+            location: its real path.
+        """
+        remembered = {location: (start, flags_at(self.before, location))} | {
+            path: (start.rstrip(os.sep) + relative, self.before.get(path, {}))
+            for path, relative in self.nested(location).items()
+        }
+        for path, (shown, flags) in remembered.items():
+            own, now = limits_in(flags), self.flags_at(path)
+            kept = {key: value for key, value in without(own, self.current).items() if key in now}
+            replaced = {key: value for key, value in own.items() if now.get(key) != value}
+            if kept:
+                message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
+                message += f"{lifting_options(kept)} lifts it"
+                yield Skipped(shown, "flags_remembered", message)
+            if replaced:
+                message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
+                yield Skipped(shown, "flags_replaced", message)
+
+    def defaults_at(self, location: str, root: Root) -> FileDefaults:
+        """The defaults of the files of a root for which the flags of a path hold.
+
+        Raises:
+            ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
+        """
+        limits = limits_in(self.flags_at(location))
+        flags = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+        max_trust = limits.get("max_trust")
+        place = "flags of an earlier ingest"
+        validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
+        declared = validated({**root.options.meta, **flags}, place, "bad_flag")
+        authority, _ = Authority(default_source=root.source_id).with_level(
+            declared.declared_values(), max_trust=max_trust
+        )
+        return FileDefaults(authority, root.options.reader, root.options.separator)

@@ -10,18 +10,18 @@ the next run continues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 from rolebundle.contracts.roots import Root
+from rolebundle.contracts.terms import trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest.approximate_indexes import optimize_large
-from rolebundle.ingest.batches import batches, store_batch
-from rolebundle.ingest.dates import last_commits
+from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
     EmbeddingReport,
@@ -30,22 +30,32 @@ from rolebundle.ingest.indexes import (
     ensure_index,
     fill_index,
     no_progress,
+    optimize_large,
 )
-from rolebundle.ingest.manifests import check_reader, is_valid_name
+from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, check_unchanged
-from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
-from rolebundle.ingest.report import IngestReport
-from rolebundle.ingest.root_changes import apply_move, record_counts
-from rolebundle.ingest.roots import is_below, is_there, missing_root, real_location
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, check_unchanged
+from rolebundle.ingest.report import (
+    ERROR_CODES,
+    Grant,
+    IngestReport,
+    OnReading,
+    ReadingMeter,
+    no_reading,
+)
+from rolebundle.ingest.roots import (
+    is_below,
+    is_there,
+    missing_root,
+    real_location,
+    record_counts,
+)
 from rolebundle.ingest.run_plan import RunPlan, WalkResult, plan_run
 from rolebundle.ingest.walk import Skipped, skipped_for
-from rolebundle.ingest.workers import (
-    prepare_parallel,
-    rare_garbage_collection,
-)
+from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
+from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.documents import count_trusted
@@ -150,8 +160,6 @@ def _ingest(
     # Before the walk: a file that another process adds meanwhile is not missing.
     known = store.known_files(corpus)
     run, index, problem = _prepared(corpus, paths, provider, options, known)
-    if run.moves:
-        known = store.known_files(corpus)
     if options.reread:
         # No file has such a recipe, so none is taken for unchanged.
         known = {location: (*file[:2], "") for location, file in known.items()}
@@ -175,8 +183,7 @@ def _ingest(
         is_bounded = index.identity.model.provider == "onnx"
         max_seconds = PATIENCE_SECONDS if is_bounded else inf
         embedding = fill_index(corpus, index, provider, progress, max_seconds=max_seconds)
-        if options.optimize:
-            report.optimized = optimize_large(corpus, index, progress)
+        report.optimized = optimize_large(corpus, index, progress)
     totals = corpus_counts(corpus)
     report.documents, report.chunks = totals.documents, totals.chunks
     report.trusted = count_trusted(corpus)
@@ -199,21 +206,18 @@ def _prepared(
     A wrong path or manifest stops the run before the first write.
     """
     flags = validated(options.flags, "command line", "bad_flag")
-    check_reader(options.reader or "", "command line")
-    command_flags = given_flags(options.flags, flags, options.max_trust, options.manifests)
+    command_flags = given_flags(options.flags, flags, options.max_trust)
     while True:
         roots = root_storage.load(corpus)
         run = plan_run(corpus, roots, paths, options, command_flags)
         for walk_result in run.walks if options.max_removed < 1 else ():
             _check_removals(corpus, walk_result, known, options.max_removed)
-        index, problem = _index_for(corpus, provider, options.connection)
-        if run.roots == roots and run.flags.after == run.flags.before and not run.moves:
+        index, problem = _index_for(corpus, provider)
+        if run.roots == roots and run.flags.after == run.flags.before:
             return run, index, problem
         with corpus.writing():
             if root_storage.load(corpus) != roots:
                 continue  # Another process has ingested: a new root may need another source.
-            for old, new in run.moves.items():
-                apply_move(corpus, old, new)
             locations = [real_location(walk_result.visit.start) for walk_result in run.walks]
             path_flags.save(corpus, flags_after(path_flags.load(corpus), locations, command_flags))
             root_storage.save(corpus, run.roots)
@@ -221,7 +225,7 @@ def _prepared(
 
 
 def _index_for(
-    corpus: Corpus, provider: EmbeddingProvider | None, connection: str
+    corpus: Corpus, provider: EmbeddingProvider | None
 ) -> tuple[EmbeddingIndex | None, str]:
     """The index to fill, or the reason why the model is not available.
 
@@ -231,7 +235,7 @@ def _index_for(
     if provider is None:
         return None, ""
     try:
-        return ensure_index(corpus, provider, connection), ""
+        return ensure_index(corpus, provider), ""
     except EmbedderError as error:
         if error.code == "model_mismatch":
             raise
@@ -359,3 +363,107 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
         store.drop_unused(corpus)
         increment_generation(corpus)
     report.removed += len(locations)
+
+
+# -- batches --
+#
+# Stores prepared files in batches, each in one transaction.
+
+
+_CHUNKS_PER_BATCH = 8_000
+_FILES_PER_BATCH = 2_000
+
+
+def batches(
+    outcomes: Iterable[tuple[FileTask, Outcome]],
+) -> Iterator[list[tuple[FileTask, Outcome]]]:
+    """Divide outcomes into batches, which one transaction can store without a long wait."""
+    batch: list[tuple[FileTask, Outcome]] = []
+    chunks = 0
+    for task, outcome in outcomes:
+        batch.append((task, outcome))
+        if isinstance(outcome, Prepared):
+            chunks += sum(len(document.chunks) for document in outcome.documents)
+        if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def store_batch(
+    corpus: Corpus,
+    batch: Sequence[tuple[FileTask, Outcome]],
+    commits: Mapping[str, int | None],
+    report: IngestReport,
+) -> set[str]:
+    """Store one batch; return the locations whose documents stay in the corpus."""
+    stored_locations: set[str] = set()
+    prepared: list[tuple[FileTask, Prepared]] = []
+    for task, outcome in batch:
+        if isinstance(outcome, Skipped):
+            report.skipped.append(outcome)
+            # A file that could not be read may be unchanged, so its documents stay. If a file was
+            # read and rejected, its former documents are removed.
+            if outcome.code in TRANSIENT_CODES:
+                stored_locations.add(task.file.location)
+        else:
+            prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
+    if not prepared:
+        return stored_locations
+    displaced: list[tuple[str, DocumentError]] = []
+    with corpus.writing():
+        problems = store.put_files(
+            corpus,
+            [(file.file, file.documents) for _, file in prepared],
+            deny_matcher(corpus),
+            displaced,
+        )
+        increment_generation(corpus)
+    report.removed += len(displaced)
+    report.skipped += [skipped_for(path, problem) for path, problem in displaced]
+    for (task, file), problem in zip(prepared, problems, strict=True):
+        # The file is stored even if some of its records were rejected, which are errors.
+        report.skipped += [note for note in file.notes if note.code in ERROR_CODES]
+        report.notes += [note for note in file.notes if note.code not in ERROR_CODES]
+        verdicts = [document.scanned.verdict for document in file.documents if document.scanned]
+        report.flagged += len(verdicts)
+        report.quarantined += verdicts.count("quarantine")
+        if problem is not None:
+            report.skipped.append(skipped_for(task.file.path, problem))
+            continue
+        stored_locations.add(task.file.location)
+        _count_grants(task, file, report)
+        if task.known is None:
+            report.added += 1
+        else:
+            report.updated += 1
+    return stored_locations
+
+
+def _dated(file: Prepared, date: str | None) -> Prepared:
+    """The file with the inferred date in each document that has no date of its own."""
+    documents = tuple(
+        document
+        if document.metadata.updated_at
+        else replace(document, metadata=document.metadata._replace(inferred_at=date))
+        for document in file.documents
+    )
+    return replace(file, documents=documents)
+
+
+def _count_grants(task: FileTask, file: Prepared, report: IngestReport) -> None:
+    for document in file.documents:
+        metadata = document.metadata
+        is_own = "trust_tier" in metadata.self_declared
+        path = "" if is_own else task.file.defaults.authority.trust_from
+        if (path or is_own) and trust_rank(metadata.trust_tier) > trust_rank("general"):
+            grants = [
+                grant
+                for grant in report.grants
+                if (grant.path, grant.trust_tier) == (path, metadata.trust_tier)
+            ]
+            if not grants:
+                grants = [Grant(path, metadata.trust_tier, 0)]
+                report.grants += grants
+            grants[0].documents += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -19,8 +20,8 @@ from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import islice
 from queue import SimpleQueue
-from threading import Lock
-from typing import cast
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.prepare import (
@@ -32,13 +33,6 @@ from rolebundle.ingest.prepare import (
     prepare_files,
 )
 from rolebundle.ingest.walk import Skipped
-from rolebundle.ingest.worker_process import (
-    GC_THRESHOLD,
-    OUT_OF_TIME,
-    WAITING_FACTOR,
-    Answer,
-    Request,
-)
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -51,9 +45,7 @@ _MIN_FILES_FOR_WORKERS = 64
 _MAX_BYTES_HERE = 1 << 20
 _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
-_PROGRAM = (
-    "import sys; sys.path[:] = {!r}; from rolebundle.ingest.worker_process import main; main()"
-)
+_PROGRAM = "import sys; sys.path[:] = {!r}; from rolebundle.ingest.workers import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """What reading and writing raise if the process at the other end of the pipes has ended."""
 
@@ -309,3 +301,92 @@ def _send(process: subprocess.Popen[bytes], request: Request) -> None:
 def _answer(process: subprocess.Popen[bytes]) -> Answer:
     assert process.stdout is not None
     return cast(Answer, pickle.load(process.stdout))
+
+
+# -- worker process --
+#
+# A process that reads files; :mod:`rolebundle.ingest.workers` starts and asks it.
+#
+# Requests arrive on standard input, and each answer goes to what was standard output, both pickled.
+# The first answer, ``None``, says that the process has started. It ends when its input ends, so
+# also after a kill -9 of its parent.
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GC_THRESHOLD = 100_000
+MAX_MEMORY = 2 << 30
+"""Bytes that a process may take to read files. The readers' own limits are reached long before."""
+WAITING_FACTOR = 10
+"""How much longer than the processor time the whole time may be: the machine may be busy."""
+OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") else ()
+"""The signals that end a process whose time is over."""
+
+
+class Request(NamedTuple):
+    """Files to read, and how many seconds of processor time that may take; 0 for any time."""
+
+    tasks: Sequence[FileTask]
+    settings: RunSettings
+    seconds: float
+
+
+Answer = list[Outcome] | RolebundleError | None
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # What a library prints must not get among the answers.
+    gc.set_threshold(GC_THRESHOLD)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Windows, Ctrl-C reaches all processes.
+    _limit_memory()
+    for number in OUT_OF_TIME:
+        signal.signal(number, signal.SIG_DFL)  # The parent may ignore it.
+    requests: SimpleQueue[Request] = SimpleQueue()
+    Thread(target=_receive, args=(requests,), daemon=True).start()
+    answer: Answer = None
+    while True:
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+        request = requests.get()
+        _limit_time(request.seconds)
+        try:
+            answer = prepare_files(request.tasks, request.settings)
+        except RolebundleError as error:
+            answer = error
+        _limit_time(0)
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(hard, MAX_MEMORY)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _limit_time(seconds: float) -> None:
+    """Let the system end this process after this time; 0 for no limit.
+
+    Python has no part in it, so it also ends a call of a library that never returns. Windows has no
+    such limit.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
+
+
+def _receive(requests: SimpleQueue[Request]) -> None:
+    # In a thread, to see the end of the parent while a file is read.
+    while True:
+        try:
+            requests.put(pickle.load(sys.stdin.buffer))
+        except (EOFError, OSError, pickle.UnpicklingError):
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

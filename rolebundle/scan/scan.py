@@ -5,6 +5,7 @@ The result is the findings and a verdict. The caller decides what to do with the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,7 +14,6 @@ from typing import Literal, NamedTuple
 
 from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
 from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note
-from rolebundle.scan.hidden_markup import MAX_FINDINGS, find_hidden_markup
 from rolebundle.scan.hidden_text import (
     Removal,
     decoded_text,
@@ -280,3 +280,42 @@ def _sum_of_weights(
 def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:
     is_instruction = any(kind.startswith("instruction_") for kind in instruction_kinds)
     return is_instruction and not kinds.isdisjoint(hidden_kinds)
+
+
+# -- hidden markup --
+#
+# Comments in the markup of a document, which its reader drops.
+#
+# Ordinary pages have comments, too, so the severity of a finding is ``low`` unless its text
+# reads like an instruction to a model.
+
+
+MAX_FINDINGS = 1_000
+_MAX_TEXT_CHARS = 4_000
+"""Of a longer comment only the beginning is searched for instructions."""
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+
+
+def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding, ...]:
+    """The comments of more than one word, in order. Offsets are in characters.
+
+    Args:
+        source: the markup; bytes are read as UTF-8.
+        patterns: the instructions that make a finding's severity ``high``.
+    """
+    # Decoded only if there is a comment. Most pages have none.
+    if (b"<!--" if isinstance(source, bytes) else "<!--") not in source:  # type: ignore[operator]
+        return ()
+    markup = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
+    findings: list[Finding] = []
+    for comment in _COMMENT.finditer(markup):
+        text = comment[1][:_MAX_TEXT_CHARS]
+        # `<!--[if IE]>` and a single word such as `<!-- more -->` are for programs.
+        if len(_WORDS.findall(text)) > 1 and not text.startswith("[if "):
+            severity: Severity = "high" if patterns.find(text) else "low"
+            note = ascii_note(" ".join(text.split()))
+            findings.append(Finding("markup_comment", *comment.span(), note, severity))
+            if len(findings) == MAX_FINDINGS:
+                break
+    return tuple(findings)

@@ -32,9 +32,8 @@ from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import embed_chunks
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
-from rolebundle.ingest.prepare import RunSettings, stored_documents
+from rolebundle.ingest.prepare import IntakeDocument, RunSettings, scan_documents, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words

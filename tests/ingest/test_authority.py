@@ -310,10 +310,3 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     report = tree.ingest()
     assert (codes(report), tree.at("a.md").trust_tier) == (["manifest_ignored"], "general")
     assert "another user (uid 12345)" in report.notes[0].message
-
-
-def test_no_manifests(tree: Tree) -> None:
-    tree.write("rolebundle.toml", "no TOML")
-    tree.write("a.md", "Text.\n")
-    tree.ingest(manifests=False)
-    assert tree.at("a.md").trust_tier == "general"

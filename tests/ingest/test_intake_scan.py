@@ -14,9 +14,9 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.content import quarantine

@@ -13,11 +13,12 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.ingest.readers.package import (
+    HiddenTexts,
     Package,
     PackageReader,
+    TextBlocks,
     joined,
     local_name,
     properties_of,

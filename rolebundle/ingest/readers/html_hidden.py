@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+import re2  # type: ignore[import-untyped, unused-ignore]
 from lxml import etree
 
-from rolebundle.ingest.readers.html_lines import byte_pattern
 from rolebundle.scan.hidden_style import (
     BLACK,
     COLOR_PROPERTIES,
@@ -26,11 +26,13 @@ from rolebundle.scan.hidden_style import (
     Color,
     Declarations,
     Hiding,
+    Rule,
+    UnreadableStyleError,
     color,
     hiding,
+    rules_of,
     style_layers,
 )
-from rolebundle.scan.style_sheets import Rule, UnreadableStyleError, rules_of
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
 _HINT = (
@@ -104,7 +106,7 @@ Sheets = tuple[tuple[str, str], ...]
 
 def hiding_sheets(source: bytes) -> Sheets:
     """The style sheets in the source of a page, unless none of them can hide anything."""
-    if byte_pattern(_SHEET_HINT).search(source) is None:
+    if _byte_pattern(_SHEET_HINT).search(source) is None:
         return ()
     sheets = []
     for attributes, css in _STYLE_ELEMENT.findall(source):
@@ -160,7 +162,7 @@ def hidden_elements(
         fallbacks: the ``<noscript>`` elements in ``main``.
     """
     results = [_noscript(element) for element in fallbacks]
-    if sheets or byte_pattern(_HINT).search(markup) is not None:
+    if sheets or _byte_pattern(_HINT).search(markup) is not None:
         results += _Page(root, main, sheets).hidden()
     return results
 
@@ -454,3 +456,14 @@ def _decorative(element: Any) -> HiddenElement:
     text = " ".join("".join(_texts(element)).split())
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
     return HiddenElement(element, "aria_hidden", text, is_kept=is_long, is_labelled=is_long)
+
+
+@cache
+def _byte_pattern(expression: bytes) -> Any:
+    r"""Compile an RE2 pattern over bytes. Its ``\s`` does not match the vertical tab.
+
+    RE2 finds quickly that a pattern is absent: several times as fast as ``re`` on most pages.
+    """
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # One byte, one character.
+    return re2.compile(expression, options)

@@ -14,14 +14,17 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind, row_line
 from rolebundle.ingest.readers.package import (
     RELATION,
+    HiddenTexts,
     Package,
+    TextBlocks,
+    hidden_kind,
     integer_in,
     local_name,
     number_in,
     properties_of,
+    row_line,
 )
 from rolebundle.scan.hidden_style import WHITE, Color, color
 
