@@ -11,7 +11,7 @@ import os
 import traceback
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from gzip import GzipFile
 from hashlib import blake2b, sha256
@@ -33,7 +33,7 @@ from rolebundle.ingest.metadata import METADATA_VERSION, resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
-from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, skipped_for
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
@@ -79,8 +79,8 @@ class FileTask(NamedTuple):
 class RunSettings:
     """Settings that are the same for all files of a root."""
 
-    chunks: ChunkSettings
-    size_cap: int
+    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    size_cap: int = DEFAULT_SIZE_CAP
     scan: ScanSettings | None = None
     """Settings of the intake scan; ``None`` for no scan."""
 
@@ -201,14 +201,8 @@ def _is_settled(file: FileEntry) -> bool:
     return file.modified_ns < time_ns() - _TICK_NS
 
 
-def check_unchanged(
-    tasks: Sequence[FileTask], settings: RunSettings, verified: VerifiedFiles | None
-) -> list[bool]:
-    """For each file whether the corpus has the same bytes and recipe; nothing is parsed."""
-    return [_is_unchanged(task, settings, verified) for task in tasks]
-
-
-def _is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
+def is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
+    """Whether the corpus has the same bytes and recipe of a file; nothing is parsed."""
     file = task.file
     if task.known is None:
         return False

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import NamedTuple
 
-from rolebundle.contracts.terms import TrustTier
-from rolebundle.ingest.prepare import FileTask, Outcome, Prepared
+from rolebundle.contracts.ingest import TrustGrant
 from rolebundle.ingest.walk import Skipped
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )
 """Errors in documents that their author must correct. The run continues; its exit code is 10."""
-
-
-@dataclass(slots=True)
-class Grant:
-    """How many documents a manifest, or documents themselves, raised to a trust tier.
-
-    ``path`` is the manifest's; empty for the documents themselves.
-    """
-
-    path: str
-    trust_tier: TrustTier
-    documents: int
 
 
 @dataclass(slots=True)
@@ -58,7 +44,7 @@ class IngestReport:
     flagged: int = 0
     quarantined: int = 0
     notes: list[Skipped] = field(default_factory=list)
-    grants: list[Grant] = field(default_factory=list)
+    grants: list[TrustGrant] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     trusted: int = 0
@@ -66,6 +52,11 @@ class IngestReport:
     waiting: int = 0
     embedding_problem: str = ""
     optimized: int = 0
+
+    @property
+    def changes(self) -> tuple[int, int, int]:
+        """The numbers of files that were added, updated and removed."""
+        return self.added, self.updated, self.removed
 
     def refused(self) -> list[Skipped]:
         """Skipped documents whose code is in ``ERROR_CODES``."""
@@ -77,17 +68,14 @@ class IngestReport:
 # How far the reading of files is.
 
 
-_SECONDS_BETWEEN_REPORTS = 0.2
-
-
 class Reading(NamedTuple):
     """How far the reading of files is. ``slow`` is the path of a file that takes long, or empty."""
 
-    files: int
-    of_files: int
-    bytes: int
-    of_bytes: int
-    chunks: int
+    files: int = 0
+    of_files: int = 0
+    bytes: int = 0
+    of_bytes: int = 0
+    chunks: int = 0
     slow: str = ""
 
 
@@ -97,42 +85,3 @@ OnReading = Callable[[Reading], None]
 
 def no_reading(_reading: Reading) -> None:
     """Report nothing."""
-
-
-class ReadingMeter:
-    """Reports how far the reading of files is."""
-
-    def __init__(
-        self, tasks: Sequence[FileTask], unchanged: Container[str], on_reading: OnReading
-    ) -> None:
-        self.on_reading = on_reading
-        sizes = [(task.file.size, task.file.location in unchanged) for task in tasks]
-        self.now = Reading(
-            sum(is_done for _, is_done in sizes),
-            len(tasks),
-            sum(size for size, is_done in sizes if is_done),
-            sum(size for size, _ in sizes),
-            0,
-        )
-
-    def slow(self, path: str) -> None:
-        """Report a file that takes long."""
-        self.on_reading(self.now._replace(slow=path))
-
-    def measured(
-        self, outcomes: Iterable[tuple[FileTask, Outcome]]
-    ) -> Iterator[tuple[FileTask, Outcome]]:
-        """Yield the outcomes, and report how many there were."""
-        reported_at = monotonic()
-        for task, outcome in outcomes:
-            now = self.now
-            chunks = now.chunks
-            if isinstance(outcome, Prepared):
-                chunks += sum(len(document.chunks) for document in outcome.documents)
-            self.now = now._replace(
-                files=now.files + 1, bytes=now.bytes + task.file.size, chunks=chunks
-            )
-            if monotonic() - reported_at > _SECONDS_BETWEEN_REPORTS:
-                reported_at = monotonic()
-                self.on_reading(self.now)
-            yield task, outcome

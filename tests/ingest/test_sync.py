@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest import report, sync, workers
+from rolebundle.ingest import sync, workers
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport, OnReading, Reading, no_reading
 from rolebundle.policy.overlays import load_file
@@ -421,7 +421,7 @@ def test_workers_create_the_same_corpus(
     alone = world.ingest()
     expected = contents(world.db)
     world.db = tmp_path / "2.db"
-    monkeypatch.setattr(report, "_SECONDS_BETWEEN_REPORTS", -1.0)
+    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
     # Real processes: those of other tests are forked from one that has imported everything.
     monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
     seen: list[Reading] = []
@@ -450,7 +450,7 @@ def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: i
 
 
 def test_reading_is_watched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_SECONDS_BETWEEN_REPORTS", -1.0)
+    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
     world.ingest()
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")

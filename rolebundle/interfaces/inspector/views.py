@@ -9,7 +9,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import all_marks
 from rolebundle.contracts.operation_requests import MAX_ROLES
 from rolebundle.errors import UsageError
-from rolebundle.ingest.run_plan import flags_of
+from rolebundle.ingest.roots import flags_of
 from rolebundle.interfaces.inspector import corpus
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, View
 from rolebundle.interfaces.pages.answer import answer_page
