@@ -180,7 +180,7 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
         update = {"overlay_problem": f"{error.message}; {error.hint}"}
     index = status.corpus.index
     if index is not None:
-        update["model_reason"] = contextual_model(corpus).reason
+        update["model_reason"] = contextual_model(corpus)[1]
         update["building"] = building_note(corpus)
     if status.replica is None and (index is None or index.provider == "static"):
         update["better_models"] = [

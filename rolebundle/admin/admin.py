@@ -129,7 +129,7 @@ class Admin:
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
         from rolebundle.ingest.heartbeat import first_heartbeat
-        from rolebundle.ingest.watch import WatchedCorpus, Watcher
+        from rolebundle.ingest.watch import Watcher
 
         path = self.workspace.path
         if path.exists():
@@ -148,13 +148,16 @@ class Admin:
                 indexing.start()
             return report
 
-        watched = WatchedCorpus(
+        return Watcher(
             path,
+            options,
+            heartbeat,
+            print_line,
+            stop,
             update=update,
             paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
         )
-        return Watcher(watched, options, heartbeat, print_line, stop)
 
     def _provider(
         self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool

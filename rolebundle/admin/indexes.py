@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from math import inf
 
 from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.embedding import EmbedPlan
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
-    EmbeddingEstimate,
     EmbeddingReport,
     Optimized,
     Progress,
@@ -110,10 +110,10 @@ def passages_waiting(workspace: Workspace) -> int:
 def _default_model(workspace: Workspace) -> ProviderSpec | None:
     if workspace.has_own_model or stored_manifest(workspace.corpus):
         return None
-    return contextual_model(workspace.corpus).spec
+    return contextual_model(workspace.corpus)[0]
 
 
-def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
+def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbedPlan:
     """Estimate the seconds and bytes that :func:`embed` would take. Embeds a few chunks.
 
     Raises:
@@ -125,7 +125,7 @@ def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> Embeddin
 
 def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
     if spec is None and not workspace.has_own_model:
-        spec = contextual_model(corpus).spec
+        spec, _ = contextual_model(corpus)
     return provider_for(spec) if spec else workspace.passage_provider(corpus)
 
 

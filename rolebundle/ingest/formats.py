@@ -92,25 +92,14 @@ _TEXT_MARKS = {
     "eps": (b"%!PS",),
     "ai": (b"%!PS", b"%PDF"),
 }
-_MAGIC = (
-    (b"\x89PNG", "image"),
-    (b"\xff\xd8\xff", "image"),
-    (b"GIF8", "image"),
-    (b"PK\x03\x04", _ARCHIVE),
-    (b"\x1f\x8b", _ARCHIVE),
-    (b"BZh", _ARCHIVE),
-    (b"\xfd7zXZ", _ARCHIVE),
-    (b"7z\xbc\xaf", _ARCHIVE),
-    (b"Rar!", _ARCHIVE),
-    (b"!<arch>", _ARCHIVE),
-    (b"\x7fELF", "program"),
-    (b"MZ", "program"),
-    (b"\xca\xfe\xba\xbe", "program"),
-    (b"\xcf\xfa\xed\xfe", "program"),
-    (b"SQLite format 3\0", "database"),
-    (b"%PDF", "PDF document; name it .pdf"),
-    (b"\xd0\xcf\x11\xe0", "old Office format; save it as docx, xlsx or pptx"),
-)
+_MAGIC = {
+    "image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
+    _ARCHIVE: (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"!<arch>"),
+    "program": (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"),
+    "database": (b"SQLite format 3\0",),
+    "PDF document; name it .pdf": (b"%PDF",),
+    "old Office format; save it as docx, xlsx or pptx": (b"\xd0\xcf\x11\xe0",),
+}
 
 
 def kind_of(path: str, data: bytes = b"") -> str:
@@ -123,7 +112,7 @@ def kind_of(path: str, data: bytes = b"") -> str:
     suffix = _suffix(path)
     kind = _BY_SUFFIX.get(suffix)
     if kind is None:
-        return next((kind for start, kind in _MAGIC if data.startswith(start)), "")
+        return next((kind for kind, marks in _MAGIC.items() if data.startswith(marks)), "")
     return f"{suffix}: {kind}"
 
 

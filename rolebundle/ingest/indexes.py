@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
-from typing import NamedTuple
 
+from rolebundle.contracts.embedding import EmbedPlan
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.onnx import E5, MINILM
@@ -71,23 +71,6 @@ class EmbeddingReport:
     waiting: int
     problem: str = ""
     seconds_left: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingEstimate:
-    """The estimated cost of an index.
-
-    Attributes:
-        chunks: all chunks of the corpus.
-        waiting: chunks to embed.
-        seconds: to embed them.
-        bytes: that the index grows by.
-    """
-
-    chunks: int
-    waiting: int
-    seconds: float
-    bytes: int
 
 
 # -- building ---------------------------------------------------------------------------------
@@ -271,16 +254,12 @@ def embed_chunks(
         return 0
     filler = _IndexFiller(corpus, index)
     batch = filler.batch(rowids)
-    vectors, _ = _embed(provider, list(batch.texts.values()))
+    vectors, _ = _embed(provider, list(batch[0].values()))
     return filler.store(batch, vectors)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Texts by rowid, and the counter of changes by other processes before they were read."""
-
-    texts: dict[int, str]
-    changes_by_others: int
+_Batch = tuple[dict[int, str], int]
+"""Texts by rowid, and the counter of changes by other processes before they were read."""
 
 
 class _IndexFiller:
@@ -302,7 +281,7 @@ class _IndexFiller:
         """The texts of these chunks."""
         # Read before the texts, so that a change in between is detected.
         changes_by_others = self._changes_by_others()
-        return _Batch(_texts(self.corpus, rowids), changes_by_others)
+        return _texts(self.corpus, rowids), changes_by_others
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""
@@ -310,7 +289,7 @@ class _IndexFiller:
             return 0
         done = 0
         for batch in self.batches():
-            hashes = [input_hash(text) for text in batch.texts.values()]
+            hashes = [input_hash(text) for text in batch[0].values()]
             cached = vector_cache.cached_vectors(self.corpus, self.index.identity.model, hashes)
             done += self.store(batch, [cached.get(text_hash) for text_hash in hashes])
         return done
@@ -325,21 +304,18 @@ class _IndexFiller:
             batch: the chunks.
             vectors: one for each of its texts; ``None`` if there is none.
         """
-        embedded = [
-            (rowid, text, vector)
-            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
-            if vector is not None
-        ]
+        texts, changes_by_others = batch
+        embedded = {row: vector for row, vector in zip(texts, vectors, strict=True) if vector}
         if not embedded:
             return 0
         with self.corpus.writing():
-            current = batch.texts
-            if self._changes_by_others() != batch.changes_by_others:
-                current = _texts(self.corpus, [rowid for rowid, _, _ in embedded])
+            current = texts
+            if self._changes_by_others() != changes_by_others:
+                current = _texts(self.corpus, list(embedded))
             rows = [
-                (rowid, input_hash(text), vector)
-                for rowid, text, vector in embedded
-                if current.get(rowid) == text
+                (row, input_hash(texts[row]), vector)
+                for row, vector in embedded.items()
+                if current.get(row) == texts[row]
             ]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
@@ -368,7 +344,7 @@ def _embed_ahead(
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         try:
             for batch in batches:
-                texts = list(batch.texts.values())
+                texts = list(batch[0].values())
                 running.append((batch, pool.submit(_embed, provider, texts)))
                 if len(running) > parallel:
                     first, result = running.popleft()
@@ -416,7 +392,7 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
+def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbedPlan:
     """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
 
     Raises:
@@ -428,22 +404,18 @@ def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
     waiting = count_waiting(corpus, index) if index else chunks
     texts = [embedding_text(*text[1:]) for text in sampled_texts(corpus, _TIMED_TEXTS)]
     if not texts:
-        return EmbeddingEstimate(chunks, waiting, 0.0, 0)
+        return EmbedPlan(chunks=chunks, waiting=waiting, seconds=0.0, bytes=0)
     provider.embed_passages(texts[:1])  # the first call loads the model
     started = perf_counter()
     provider.embed_passages(texts)
-    seconds_per_text = (perf_counter() - started) / len(texts)
+    seconds = (perf_counter() - started) / len(texts) * waiting
     size = waiting * model.dimensions * _BYTES_PER_DIMENSION
-    return EmbeddingEstimate(chunks, waiting, seconds_per_text * waiting, size)
+    return EmbedPlan(chunks=chunks, waiting=waiting, seconds=seconds, bytes=size)
 
 
 def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
     indexes = vector_index.all_indexes(corpus)
-    matching = [
-        index
-        for index in indexes
-        if name in {str(index.id), label(index), index.identity.model.model}
-    ]
+    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
     if len(matching) == 1:
         return matching[0]
     known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
@@ -528,13 +500,11 @@ class Optimized:
         is_kept: false if the recall of at least one was too low; that one was dropped.
         recall: the lowest recall, 0 to 1.
         buckets: the number of buckets of all of them.
-        seconds: how long the building took.
     """
 
     is_kept: bool
     recall: float
     buckets: int
-    seconds: float
 
 
 def optimize(corpus: Corpus) -> Optimized:
@@ -558,7 +528,6 @@ def optimize(corpus: Corpus) -> Optimized:
             "continue with the exact search, or install apsw from its wheel",
         )
     corpus.load_vectors()
-    started = perf_counter()
     with corpus.writing():
         count = vector_index.count_vectors(corpus, index)
         if count < SAMPLE_QUERIES:
@@ -568,14 +537,12 @@ def optimize(corpus: Corpus) -> Optimized:
                 "continue with the exact search; an approximate index is faster from about "
                 f"{approximate_index.MIN_VECTORS:,} vectors on",
             )
-        parts = vector_index.current_parts(corpus, index)
+        parts = sorted(vector_index.current_parts(corpus, index), key=lambda part: part.vectors)
         # In small compartments the exact search is as fast.
         large = [part for part in parts if part.vectors >= approximate_index.MIN_VECTORS]
-        largest = max(parts, key=lambda part: part.vectors)
-        results = [_build_approximate(corpus, part) for part in large or [largest]]
+        results = [_build_approximate(corpus, part) for part in large or parts[-1:]]
     recall = min(recall for _, recall in results)
-    buckets = sum(buckets for buckets, _ in results)
-    return Optimized(recall >= MIN_RECALL, recall, buckets, perf_counter() - started)
+    return Optimized(recall >= MIN_RECALL, recall, sum(buckets for buckets, _ in results))
 
 
 def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) -> int:
@@ -587,11 +554,11 @@ def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) ->
     Returns:
         How many were built. None if this build of apsw has no ``vec1``.
     """
-    parts = [
-        part
-        for part in vector_index.current_parts(corpus, index)
-        if part.vectors >= approximate_index.MIN_VECTORS and _is_outdated(part)
-    ]
+    parts = []
+    for part in vector_index.current_parts(corpus, index):
+        state = ApproximateState.read(part.approximate)
+        if part.vectors >= approximate_index.MIN_VECTORS and (state is None or state.is_stale):
+            parts.append(part)
     if not parts or not approximate_index.is_available(corpus):
         return 0
     corpus.load_vectors()
@@ -601,11 +568,6 @@ def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) ->
             _build_approximate(corpus, part, keep=True)
     progress("indexing", len(parts), len(parts))
     return len(parts)
-
-
-def _is_outdated(part: IndexPart) -> bool:
-    state = ApproximateState.read(part.approximate)
-    return state is None or state.is_stale
 
 
 def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -> tuple[int, float]:
@@ -619,13 +581,7 @@ def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -
     # Use the smallest number of probes with sufficient recall, which depends on the vectors.
     for probes in (32, 64, 128, 256):
         # The recall is replaced by the measured one below.
-        state = ApproximateState(
-            buckets=buckets,
-            probes=min(probes, buckets),
-            recall=1.0,
-            built=part.vectors,
-            changed=0,
-        )
+        state = ApproximateState(buckets, min(probes, buckets), 1.0, part.vectors, 0)
         recall = _sampled_recall(corpus, part, state)
         if recall >= TARGET_RECALL or probes >= buckets:
             break
@@ -663,35 +619,32 @@ _SAMPLE = 400
 """Chunks in which languages are looked for."""
 
 
-class Choice(NamedTuple):
-    """The contextual model of a corpus, ``None`` if it has none, and the reason in words."""
-
-    spec: ProviderSpec | None
-    reason: str
+Choice = tuple[ProviderSpec | None, str]
+"""The contextual model of a corpus, ``None`` if it has none, and the reason in words."""
 
 
 def contextual_model(corpus: Corpus) -> Choice:
     """The contextual model in this process that a corpus has, or is to have."""
     active = vector_index.active_index(corpus)
     if active is None:
-        return Choice(None, "no passage was embedded yet")
+        return (None, "no passage was embedded yet")
     model = active.identity.model
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
         is_local = model.provider == "onnx"
         spec = spec_from_json(active.connection, model) if is_local else None
-        return Choice(spec, "its owner chose it")
+        return (spec, "its owner chose it")
     if model.provider == "static" and os.environ.get(ENVIRONMENT) == "static":
-        return Choice(None, f"{ENVIRONMENT}=static")
+        return (None, f"{ENVIRONMENT}=static")
     share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
-        return Choice(ProviderSpec("onnx", model.model), of_text)
+        return (ProviderSpec("onnx", model.model), of_text)
     candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
     for candidate in candidates:
         if candidate.is_installed:
-            return Choice(ProviderSpec("onnx", candidate.name), of_text)
+            return (ProviderSpec("onnx", candidate.name), of_text)
     best = candidates[0]
-    return Choice(None, f"{of_text}, and {best.name} is not installed: {best.install}")
+    return (None, f"{of_text}, and {best.name} is not installed: {best.install}")
 
 
 def is_contextual(corpus: Corpus) -> bool:

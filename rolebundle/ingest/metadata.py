@@ -140,9 +140,11 @@ def resolve(
             attributes.setdefault(key, claims[key])
         else:
             mistakes.append(_sentence(mistake))
-    weighed = authority.weigh(checked.declared_values(), may_not_govern=authority.may_not_govern)
+    weighed, refused = authority.weigh(
+        checked.declared_values(), may_not_govern=authority.may_not_govern
+    )
     inferred_values, inferred_attributes = _usable(inferred)
-    merged = {**inferred_values, **authority.values, **weighed.values}
+    merged = {**inferred_values, **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust:
@@ -159,7 +161,7 @@ def resolve(
     harmless = {f"document_id: {derived_id}", f"document_id: {record_name}"}
     self_declared = sorted(
         key
-        for key, value in weighed.values.items()
+        for key, value in weighed.items()
         if key in GOVERNANCE_KEYS and value != authority.values.get(key, authority.default_of(key))
     )
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
@@ -167,9 +169,7 @@ def resolve(
         **{**merged, **lists},
         attributes=flattened({**inferred_attributes, **attributes}),
         self_declared=tuple(self_declared),
-        refused_claims=tuple(claim for claim in weighed.refused if claim not in harmless)[
-            :_MAX_REFUSED
-        ],
+        refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
     )
 

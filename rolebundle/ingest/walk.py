@@ -391,31 +391,10 @@ HIDDEN_FOLDER = "hidden folder"
 MARKS = frozenset({".git", ".gitignore", ".ignore", "pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"})
 """Names in a folder that decide what of it is left out."""
 LOCK_FILES = frozenset(
-    {
-        "package-lock.json",
-        "npm-shrinkwrap.json",
-        "yarn.lock",
-        "pnpm-lock.yaml",
-        "bun.lock",
-        "deno.lock",
-        "poetry.lock",
-        "uv.lock",
-        "pdm.lock",
-        "pixi.lock",
-        "Pipfile.lock",
-        "conda-lock.yml",
-        "Cargo.lock",
-        "Gemfile.lock",
-        "composer.lock",
-        "go.sum",
-        "flake.lock",
-        "mix.lock",
-        "pubspec.lock",
-        "Podfile.lock",
-        "Package.resolved",
-        "packages.lock.json",
-        "gradle.lockfile",
-    }
+    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock"
+    " poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Cargo.lock"
+    " Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock Podfile.lock"
+    " Package.resolved packages.lock.json gradle.lockfile".split()
 )
 FILE_NAMES = LOCK_FILES.union({PUBLISHED_MANIFEST})
 """Names of files that may be left out by their name."""
@@ -441,7 +420,6 @@ _BUILD_FOLDERS = {
 _BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
 _CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _MAX_BYTES = 1 << 20
-_IGNORE_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class Rules(NamedTuple):
@@ -571,7 +549,7 @@ def _exclude_file(location: str) -> str:
 def _beginning_of(path: Path) -> bytes:
     """The beginning of a regular file; empty if it cannot be read, or is a link."""
     try:
-        descriptor = os.open(path, _IGNORE_FLAGS)
+        descriptor = os.open(path, _OPEN_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
             return file.read(_MAX_BYTES) if is_file else b""

@@ -15,13 +15,13 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import islice
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.prepare import (
@@ -50,15 +50,11 @@ _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """What reading and writing raise if the process at the other end of the pipes has ended."""
 
 
-def _report_nothing(_path: str) -> None:
-    pass
-
-
 def prepare_parallel(
     tasks: Sequence[FileTask],
     settings: RunSettings,
     workers: int,
-    on_slow: Callable[[str], None] = _report_nothing,
+    on_slow: Callable[[str], None] = lambda _path: None,
 ) -> Generator[Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
@@ -85,13 +81,42 @@ def prepare_parallel(
     ]
     mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
     groups = _groups(task for task, here in zip(tasks, is_here, strict=True) if not here)
-    readers = _Readers(groups, settings, workers, seconds)
+    readers = [_Reader(settings, seconds) for _ in range(workers)]
+    idle: SimpleQueue[_Reader] = SimpleQueue()
+    for reader in readers:
+        idle.put(reader)
+
+    def read(group: list[FileTask]) -> list[Outcome]:
+        reader = idle.get()
+        try:
+            return reader.read(group)
+        finally:
+            idle.put(reader)
+
+    threads = ThreadPoolExecutor(workers, "rolebundle-reader")
+    # A window of groups, so that outcomes do not accumulate if the writer is slower.
+    first = islice(groups, workers * _GROUPS_PER_WORKER)
+    window = deque((group, threads.submit(read, group)) for group in first)
+
+    def read_apart() -> Iterator[Outcome]:
+        while window:
+            group, future = window.popleft()
+            if wait_for([future], _SLOW_SECONDS).not_done:
+                on_slow(_largest(group))
+            yield from future.result()
+            window.extend((group, threads.submit(read, group)) for group in islice(groups, 1))
+
     try:
-        read_here, read_apart = _read_here(mine, settings, on_slow), readers.outcomes(on_slow)
+        outcomes = {True: _read_here(mine, settings, on_slow), False: read_apart()}
         for here in is_here:
-            yield next(read_here if here else read_apart)
+            yield next(outcomes[here])
     finally:
-        readers.close()
+        # Also those that read.
+        for reader in readers:
+            reader.kill()
+        threads.shutdown(cancel_futures=True)
+        for reader in readers:
+            reader.wait()
 
 
 def read_seconds() -> int:
@@ -156,56 +181,6 @@ def rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-class _Readers:
-    """Processes that read groups of files. They begin with the first groups at once."""
-
-    def __init__(
-        self,
-        groups: Iterator[list[FileTask]],
-        settings: RunSettings,
-        workers: int,
-        seconds: float,
-    ) -> None:
-        self._groups = groups
-        self._all = [_Reader(settings, seconds) for _ in range(workers)]
-        self._idle: SimpleQueue[_Reader] = SimpleQueue()
-        for reader in self._all:
-            self._idle.put(reader)
-        self._threads = ThreadPoolExecutor(workers, "rolebundle-reader")
-        # A window of groups, so that outcomes do not accumulate if the writer is slower.
-        self._window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
-        for group in islice(groups, workers * _GROUPS_PER_WORKER):
-            self._submit(group)
-
-    def outcomes(self, on_slow: Callable[[str], None]) -> Iterator[Outcome]:
-        """The outcomes of all groups, in order."""
-        while self._window:
-            group, future = self._window.popleft()
-            if wait_for([future], _SLOW_SECONDS).not_done:
-                on_slow(_largest(group))
-            yield from future.result()
-            if (next_group := next(self._groups, None)) is not None:
-                self._submit(next_group)
-
-    def close(self) -> None:
-        """End the processes, also those that read."""
-        for reader in self._all:
-            reader.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for reader in self._all:
-            reader.wait()
-
-    def _submit(self, group: list[FileTask]) -> None:
-        self._window.append((group, self._threads.submit(self._read, group)))
-
-    def _read(self, group: list[FileTask]) -> list[Outcome]:
-        reader = self._idle.get()
-        try:
-            return reader.read(group)
-        finally:
-            self._idle.put(reader)
-
-
 class _Reader:
     """A process that reads files. It is started when it is needed, and again if it has ended."""
 
@@ -219,7 +194,7 @@ class _Reader:
     def read(self, tasks: Sequence[FileTask]) -> list[Outcome]:
         process = self._process or self._start()
         try:
-            _send(process, Request(tasks, self._settings, self._seconds))
+            _send(process, (tasks, self._settings, self._seconds))
             answer = _answer(process)
         except _ENDED:
             code = self.wait()
@@ -272,19 +247,14 @@ class _Reader:
 
     def _skipped(self, path: str, code: int) -> Skipped:
         if -code in OUT_OF_TIME:
-            return Skipped(
-                path,
-                "too_slow",
-                f"{path}: reading it took more than {self._seconds} s of processor time, or "
+            problem = (
+                f"reading it took more than {self._seconds} s of processor time, or "
                 f"{self._seconds * WAITING_FACTOR} s in all; "
-                f"split or exclude it, or set {READ_SECONDS_ENVIRONMENT} to more seconds",
+                f"split or exclude it, or set {READ_SECONDS_ENVIRONMENT} to more seconds"
             )
-        return Skipped(
-            path,
-            "reader_crashed",
-            f"{path}: the process that read it ended with code {code}; exclude it, and report it "
-            "if the machine has enough memory",
-        )
+            return Skipped(path, "too_slow", f"{path}: {problem}")
+        problem = f"the process that read it ended with code {code}; exclude it, and report it "
+        return Skipped(path, "reader_crashed", f"{path}: {problem}if the machine has enough memory")
 
 
 def _python() -> tuple[str, ...]:
@@ -312,9 +282,6 @@ def _answer(process: subprocess.Popen[bytes]) -> Answer:
 # also after a kill -9 of its parent.
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 GC_THRESHOLD = 100_000
 MAX_MEMORY = 2 << 30
 """Bytes that a process may take to read files. The readers' own limits are reached long before."""
@@ -324,14 +291,8 @@ OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") e
 """The signals that end a process whose time is over."""
 
 
-class Request(NamedTuple):
-    """Files to read, and how many seconds of processor time that may take; 0 for any time."""
-
-    tasks: Sequence[FileTask]
-    settings: RunSettings
-    seconds: float
-
-
+Request = tuple[Sequence[FileTask], RunSettings, float]
+"""Files to read, and how many seconds of processor time that may take; 0 for any time."""
 Answer = list[Outcome] | RolebundleError | None
 
 
@@ -350,10 +311,10 @@ def main() -> None:
     while True:
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
-        request = requests.get()
-        _limit_time(request.seconds)
+        tasks, settings, seconds = requests.get()
+        _limit_time(seconds)
         try:
-            answer = prepare_files(request.tasks, request.settings)
+            answer = prepare_files(tasks, settings)
         except RolebundleError as error:
             answer = error
         _limit_time(0)

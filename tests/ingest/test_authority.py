@@ -51,10 +51,10 @@ def test_no_level_raises_what_a_level_above_has_set(
         above = authority
         authority, _ = above.with_level(claims, max_trust=max_trust)
         assert_lower(above, authority.values)
-    weighed = authority.weigh(own, may_not_govern=authority.may_not_govern)
-    assert_lower(authority, {**authority.values, **weighed.values})
+    weighed, _ = authority.weigh(own, may_not_govern=authority.may_not_govern)
+    assert_lower(authority, {**authority.values, **weighed})
     if authority.max_trust and "trust_tier" not in authority.bound:
-        tier = weighed.values.get("trust_tier", "untrusted")
+        tier = weighed.get("trust_tier", "untrusted")
         assert trust_rank(tier) <= trust_rank(authority.max_trust)
 
 
@@ -78,7 +78,7 @@ def assert_lower(above: Authority, values: Any) -> None:
 @given(claims=values_of)
 def test_what_nobody_has_set_holds_as_it_is_declared(claims: dict[str, Any]) -> None:
     weighed = Authority(default_source="w").weigh(claims, may_not_govern=False)
-    assert (weighed.values, weighed.refused) == (claims, ())
+    assert weighed == (claims, ())
 
 
 # -- legitimate declarations ---------------------------------------------------------------------
