@@ -16,10 +16,10 @@ from rolebundle.ingest.readers.office import Action, Look, Walk, hex_color
 from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
-    PackageReader,
     integer_in,
     local_name,
     number_in,
+    package_reader,
 )
 from rolebundle.scan.hidden_style import WHITE, color
 
@@ -377,4 +377,4 @@ def _shares_word(title: str, text: str) -> bool:
     return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
 
 
-READER = PackageReader("docx", 3, lambda package: _Docx(package).read())
+READER = package_reader("docx", 3, lambda package: _Docx(package).read())

@@ -17,10 +17,10 @@ from rolebundle.ingest.readers.html import read_page
 from rolebundle.ingest.readers.package import (
     HiddenTexts,
     Package,
-    PackageReader,
     TextBlocks,
     joined,
     local_name,
+    package_reader,
     properties_of,
 )
 
@@ -148,4 +148,4 @@ def _sheets(package: Package, source: bytes, folder: str) -> Iterator[bytes]:
             yield b"<style>" + css[:_MAX_SHEET_BYTES].replace(b"</", b"") + b"</style>"
 
 
-READER = PackageReader("epub", 2, _document)
+READER = package_reader("epub", 2, _document)

@@ -78,9 +78,9 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     fallbacks = list(main.iter("noscript"))
     hidden = hidden_elements(root, main, source, hiding_sheets(source), fallbacks)
     parts = tuple(_hidden_parts(hidden, page)) if hidden else ()
-    removed = [item for item in hidden if not item.is_kept]
-    for item in removed:
-        _empty(item.element)
+    removed = [element for element, part in hidden if not part.is_kept]
+    for element in removed:
+        _empty(element)
     blocks = html_blocks(main, lines_in(source))
     title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
@@ -180,10 +180,10 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
     """The texts of hidden elements, with the offsets of their lines in the page."""
     source = page.decode("utf-8", "replace")
     breaks = [0, *(match.end() for match in _LINE_BREAK.finditer(source)), len(source)]
-    for element, kind, text, is_kept, is_labelled in hidden:
-        if text or is_labelled:
+    for element, part in hidden:
+        if part.text or part.is_labelled:
             first, last = file_lines(start_line(element), end_line(element), len(breaks) - 1)
-            yield HiddenPart(kind, text, breaks[first - 1], breaks[last], is_labelled, is_kept)
+            yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
 READER = Reader("html", 5, _read)

@@ -543,13 +543,8 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}")
 _BEGINS_LINE = re.compile(r"- |(?:-\s*)?([^\W\d_][\w .'-]{0,40}):\s+(?=\S)")
 
 
-class _Line(NamedTuple):
-    """A line of speech, from a time on; ``number`` is its line in the file."""
-
-    time: str
-    text: str
-    speaker: str
-    number: int
+_Line = tuple[str, str, str, int]
+"""The time of a line of speech, its text, who speaks, and its line in the file."""
 
 
 def _read_subtitles(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
@@ -592,7 +587,7 @@ def _speech(lines: Sequence[str], hidden: list[HiddenPart]) -> Iterator[_Line]:
             if time and text and not is_number:
                 voice = _VOICE.search(lines[i])
                 speaker = " ".join(unescape(voice[1]).split()) if voice else ""
-                yield _Line(time, text, speaker, i + 1)
+                yield time, text, speaker, i + 1
 
 
 def _paragraphs(speech: Iterable[_Line]) -> Iterator[Block]:
@@ -601,13 +596,13 @@ def _paragraphs(speech: Iterable[_Line]) -> Iterator[Block]:
     length = 0
     for line in speech:
         # Players of live subtitles repeat the line above.
-        if group and (line.text, line.speaker) == (group[-1].text, group[-1].speaker):
+        if group and line[1:3] == group[-1][1:3]:
             continue
-        if group and length + len(line.text) > _PARAGRAPH_CHARS:
+        if group and length + len(line[1]) > _PARAGRAPH_CHARS:
             yield _paragraph(group)
             group, length = [], 0
         group.append(line)
-        length += len(line.text) + 1
+        length += len(line[1]) + 1
     if group:
         yield _paragraph(group)
 
@@ -615,17 +610,17 @@ def _paragraphs(speech: Iterable[_Line]) -> Iterator[Block]:
 def _paragraph(group: Sequence[_Line]) -> Block:
     """A paragraph; each change of the speaker begins a line."""
     lines: list[str] = []
-    speaker = ""
-    for line in group:
-        if line.speaker and (line.speaker != speaker or not lines):
-            lines.append(f"{line.speaker}: {line.text}")
-        elif not lines or _BEGINS_LINE.match(line.text):
-            lines.append(line.text)
+    last_speaker = ""
+    for _, text, speaker, _ in group:
+        if speaker and (speaker != last_speaker or not lines):
+            lines.append(f"{speaker}: {text}")
+        elif not lines or _BEGINS_LINE.match(text):
+            lines.append(text)
         else:
-            lines[-1] += f" {line.text}"
-        speaker = line.speaker or speaker
-    text = "\n".join(lines)
-    return Block("paragraph", text, group[0].number, group[-1].number, anchor=group[0].time)
+            lines[-1] += f" {text}"
+        last_speaker = speaker or last_speaker
+    (time, _, _, first), (_, _, _, last) = group[0], group[-1]
+    return Block("paragraph", "\n".join(lines), first, last, anchor=time)
 
 
 # -- man --

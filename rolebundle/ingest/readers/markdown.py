@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import unescape
-from typing import Any, NamedTuple
+from typing import Any
 
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -93,12 +93,8 @@ def markdown_document(
     )
 
 
-class MarkdownText(NamedTuple):
-    """All lines of a file, without what is hidden in the part that was read, and its blocks."""
-
-    lines: Sequence[str]
-    hidden: tuple[HiddenPart, ...]
-    blocks: tuple[Block, ...]
+MarkdownText = tuple[Sequence[str], tuple[HiddenPart, ...], tuple[Block, ...]]
+"""All lines of a file, without what is hidden in the part that was read; this; and its blocks."""
 
 
 def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
@@ -107,7 +103,7 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
     if not may_hide(text):
-        return MarkdownText(lines, (), tuple(_blocks(lines, start, end, tokens)))
+        return lines, (), tuple(_blocks(lines, start, end, tokens))
     offset = sum(map(len, lines[:start])) + start
     parts: list[HiddenPart] = []
     for _ in range(MAX_ROUNDS):
@@ -120,7 +116,7 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
         text, environment = visible, {}
         tokens = _block_parser().parse(text + "\n", environment)
     new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
-    return MarkdownText(new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens)))
+    return new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
@@ -231,15 +227,8 @@ MAX_ROUNDS = 4
 Span = tuple[int, int]
 
 
-class Hidden(NamedTuple):
-    """A hidden range of a text, in characters. If it is kept, people may see it."""
-
-    start: int
-    end: int
-    kind: str
-    text: str
-    is_labelled: bool = False
-    is_kept: bool = False
+def _comment(span: Span, text: str) -> HiddenPart:
+    return HiddenPart("markup_comment", text, *span, is_labelled=False)
 
 
 def may_hide(text: str) -> bool:
@@ -249,7 +238,7 @@ def may_hide(text: str) -> bool:
 
 def hidden_ranges(
     text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
-) -> list[Hidden]:
+) -> list[HiddenPart]:
     """What is hidden in a Markdown text, in order; ranges that are removed do not overlap.
 
     Args:
@@ -262,10 +251,7 @@ def hidden_ranges(
     masked = _replaced(text, ((starts[first], starts[last]) for first, last in code), " ")
     comments, tags, masked = _comments_and_tags(masked)
     ranges = [*comments, *_definitions(text, masked, starts, environment)]
-    ranges += (
-        Hidden(*match.span(1), "markup_comment", match[1].strip())
-        for match in _LINK_TITLE.finditer(masked)
-    )
+    ranges += (_comment(match.span(1), match[1].strip()) for match in _LINK_TITLE.finditer(masked))
     if tags:
         ranges += [*_elements(masked, tags), *_attributes(masked, tags)]
     ranges.sort(key=lambda part: (part.start, -part.end))
@@ -277,12 +263,12 @@ def hidden_ranges(
     return separate
 
 
-def removed(text: str, ranges: Sequence[Hidden]) -> str:
+def removed(text: str, ranges: Sequence[HiddenPart]) -> str:
     """The text without the ranges that are not kept; its line breaks stay."""
     return _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
 
 
-def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[HiddenPart]:
+def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
     """The ranges as parts of the file, with the offsets of their lines.
 
     ``offset`` is that of the text in the file.
@@ -292,8 +278,7 @@ def hidden_parts(text: str, ranges: Sequence[Hidden], offset: int) -> Iterator[H
         start = starts[bisect_right(starts, part.start) - 1]
         end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
         words = " ".join(part.text.split())
-        place = (offset + start, offset + end)
-        yield HiddenPart(part.kind, words, *place, part.is_labelled, part.is_kept)
+        yield part._replace(text=words, start=offset + start, end=offset + end)
 
 
 def _line_starts(text: str) -> list[int]:
@@ -311,13 +296,13 @@ def _replaced(text: str, spans: Iterable[Span], filler: str) -> str:
     return "".join((*parts, text[copied_until:]))
 
 
-def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[Span], str]:
+def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
     """The comments, the offsets of the tags, and the text without comments and code spans."""
     runs: dict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", masked):
         runs[len(run[0])].append(run.start())
     blanks = [blank.start() for blank in _BLANK.finditer(masked)]
-    comments: list[Hidden] = []
+    comments: list[HiddenPart] = []
     tags: list[Span] = []
     covered: list[Span] = []
     missing: set[str] = set()
@@ -342,7 +327,7 @@ def _comments_and_tags(masked: str) -> tuple[list[Hidden], list[Span], str]:
                     continue
             end = len(masked) if end < 0 else end + len(closer)
             if is_block or end <= _following(blanks, at, len(masked)):
-                comments.append(Hidden(start, end, "markup_comment", masked[at : end - 1]))
+                comments.append(_comment((start, end), masked[at : end - 1]))
                 covered.append((start, end))
                 at = end
         elif mark[0] == "<":
@@ -357,7 +342,7 @@ def _following(offsets: Sequence[int], at: int, default: int) -> int:
 
 def _definitions(
     text: str, masked: str, starts: Sequence[int], environment: Mapping[str, Any]
-) -> Iterator[Hidden]:
+) -> Iterator[HiddenPart]:
     """Link definitions that nothing refers to, the titles of the others, and unused footnotes."""
     defined = [
         *environment.get("references", {}).items(),
@@ -375,16 +360,16 @@ def _definitions(
     for (start, end), label in spans:
         definition = text[start:end].rstrip("\n")
         if normalizeReference(label) not in used:
-            yield Hidden(start, start + len(definition), "markup_comment", definition)
+            yield _comment((start, start + len(definition)), definition)
         elif title := _DEFINITION_TITLE.search(definition):
-            yield Hidden(start + title.start(), start + title.end(), "markup_comment", title[0])
+            yield _comment((start + title.start(), start + title.end()), title[0])
     # CommonMark shows footnotes as they are written; other renderers leave out an unused one.
     for note in _FOOTNOTE.finditer(masked):
         if masked.count(f"[{note[1]}]") == 1:
-            yield Hidden(*note.span(), "markup_comment", note[2], is_labelled=True, is_kept=True)
+            yield HiddenPart("markup_comment", note[2], *note.span(), is_kept=True)
 
 
-def _elements(masked: str, tags: Sequence[Span]) -> Iterator[Hidden]:
+def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
     """Hidden elements, and elements whose content is not text."""
     # Each element has the number of its tag, because lxml does not tell offsets.
     pieces, copied_until = [], 0
@@ -399,17 +384,16 @@ def _elements(masked: str, tags: Sequence[Span]) -> Iterator[Hidden]:
     last = parser.error_log.last_error
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
         # Nested too deep; the rest of the tree is missing.
-        yield Hidden(0, len(masked), "invisible_element", "", is_labelled=True, is_kept=True)
+        yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
     spans = _spans(masked, tags)
-    for item in hidden_elements(root, root, source, hiding_sheets(source)):
-        if place := item.element.get(_NUMBER):
+    for element, part in hidden_elements(root, root, source, hiding_sheets(source)):
+        if place := element.get(_NUMBER):
             start, end = spans[int(place)]
             words = " ".join(_TAG.sub(" ", masked[start:end]).split())
-            yield Hidden(start, end, item.kind, words, item.is_labelled, item.is_kept)
+            yield part._replace(text=words, start=start, end=end)
     for element in root.iter(*_NEVER_SHOWN):
         if place := element.get(_NUMBER):
-            text = " ".join(map(str, element.itertext()))
-            yield Hidden(*spans[int(place)], "markup_comment", text)
+            yield _comment(spans[int(place)], " ".join(map(str, element.itertext())))
 
 
 def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
@@ -436,7 +420,7 @@ def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
     return spans
 
 
-def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[Hidden]:
+def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
     """Attributes with a text that is not shown."""
     for start, end in tags:
         name = _TAG.match(masked, start)
@@ -447,7 +431,7 @@ def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[Hidden]:
             value = (attribute[2] or "").strip("\"'")
             is_text = len(value.split()) >= _MIN_ATTRIBUTE_WORDS
             if is_text and attribute[1].lower() not in _SHOWN_ATTRIBUTES:
-                yield Hidden(*attribute.span(), "markup_comment", unescape(value))
+                yield _comment(attribute.span(), unescape(value))
 
 
 # -- separated --
@@ -462,18 +446,8 @@ _MAX_TITLE_CHARS = 100
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
-class _Part(NamedTuple):
-    """The lines between two separator lines, and their indexes."""
-
-    title: str
-    ordinal: int
-    start: int
-    lines: Sequence[str]
-
-    @property
-    def filled(self) -> list[str]:
-        """The lines that are not blank."""
-        return [line.strip() for line in self.lines if not is_blank(line)]
+_Part = tuple[str, int, int, Sequence[str]]
+"""The title and number of what is between two separator lines; its first index, and its lines."""
 
 
 def _read_separated(
@@ -494,16 +468,17 @@ def _read_separated(
         )
     file = open_text(data, path)
     keys: set[str] = set()
-    for part in _with_titles(_boxed(list(_parts(file.lines, options.separator)))):
-        slug = _NOT_WORD.sub("-", part.title.lower()).strip("-") or str(part.ordinal)
+    parts = _boxed(list(_parts(file.lines, options.separator)))
+    for title, ordinal, start, lines in _with_titles(parts):
+        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
         key, number = slug, 1
         while key in keys:
             number += 1
             key = f"{slug}-{number}"
         keys.add(key)
-        end = part.start + len(part.lines)
         try:
-            yield _titled(markdown_document(file, path, part.start, end, key=key), part.title)
+            document = markdown_document(file, path, start, start + len(lines), key=key)
+            yield _titled(document, title)
         except DocumentError as error:
             yield error
 
@@ -524,42 +499,46 @@ def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
     title, start = "", 0
     ends = [i for i, line in enumerate(lines) if line.startswith(separator)]
     for ordinal, end in enumerate([*ends, len(lines)]):
-        yield _Part(title, ordinal, start, lines[start:end])
+        yield title, ordinal, start, lines[start:end]
         if end < len(lines):
             title = closing.sub("", lines[end][len(separator) :].strip()).strip()
             start = end + 1
+
+
+def _filled(part: _Part) -> list[str]:
+    """The lines of a part that are not blank."""
+    return [line.strip() for line in part[-1] if not is_blank(line)]
 
 
 def _boxed(parts: list[_Part]) -> list[_Part]:
     """The parts, with titles that all stand alone between two separator lines in their places."""
     boxes, bodies = parts[1::2], parts[2::2]
     is_boxed = (
-        not parts[0].filled
+        not _filled(parts[0])
         and len(boxes) == len(bodies) > 0
-        and not any(part.title for part in parts)
-        and all(len(box.lines) == len(box.filled) == 1 for box in boxes)
-        and any(len(body.lines) > 1 for body in bodies)
+        and not any(title for title, *_ in parts)
+        and all(len(box[-1]) == len(_filled(box)) == 1 for box in boxes)
+        and any(len(body[-1]) > 1 for body in bodies)
     )
     if not is_boxed:
         return parts
-    return [
-        body._replace(title=box.filled[0], ordinal=box.ordinal)
-        for box, body in zip(boxes, bodies, strict=True)
-    ]
+    pairs = zip(boxes, bodies, strict=True)
+    return [(_filled(box)[0], box[1], *body[2:]) for box, body in pairs]
 
 
 def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
     """The parts with a title or text. A title without text is that of the untitled text below."""
     waiting: _Part | None = None
     for part in parts:
-        if waiting and part.filled and not part.title:
-            yield part._replace(title=waiting.title, ordinal=waiting.ordinal)
+        has_text = bool(_filled(part))
+        if waiting and has_text and not part[0]:
+            yield (*waiting[:2], *part[2:])
             waiting = None
-        elif part.filled or part.title:
+        elif has_text or part[0]:
             if waiting:
                 yield waiting
-            waiting = None if part.filled else part
-            if part.filled:
+            waiting = None if has_text else part
+            if has_text:
                 yield part
     if waiting:
         yield waiting

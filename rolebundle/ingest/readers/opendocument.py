@@ -15,10 +15,10 @@ from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
-    PackageReader,
     integer_in,
     local_name,
     number_in,
+    package_reader,
     properties_of,
 )
 from rolebundle.scan.hidden_style import color
@@ -344,4 +344,4 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-READER = PackageReader("opendocument", 3, lambda package: _OpenDocument(package).read())
+READER = package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())

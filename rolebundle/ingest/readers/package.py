@@ -11,7 +11,6 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -21,8 +20,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions, damaged, is_own_title
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -59,8 +57,9 @@ _PARSING: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PackageReader:
+def package_reader(
+    name: str, version: int, document: Callable[[Package], ParsedDocument]
+) -> Reader:
     """The reader of files that are archives of XML. Each file is one document.
 
     Args:
@@ -69,28 +68,20 @@ class PackageReader:
         document: makes the document of an archive.
     """
 
-    name: str
-    version: int
-    document: Callable[[Package], ParsedDocument]
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """The file suffixes that it reads."""
-        return suffixes_of(self.name)
-
-    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterator[ParsedDocument]:
+    def read(data: bytes, path: str, _options: ReaderOptions) -> Iterator[ParsedDocument]:
         """The document of a file.
 
         Raises:
             DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
         """
         try:
-            document = self.document(Package(data, path, self.name))
+            yield document(Package(data, path, name))
         except DocumentError:
             raise
         except Exception as error:  # broken archives and documents raise nearly any exception
-            raise damaged(f"unreadable_{self.name}", path, error) from error
-        yield document
+            raise damaged(f"unreadable_{name}", path, error) from error
+
+    return Reader(name, version, read)
 
 
 class Package:

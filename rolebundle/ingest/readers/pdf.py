@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import hypot
@@ -50,7 +50,7 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
         DocumentError: ``encrypted_pdf``, ``no_text_layer`` or ``unreadable_pdf``.
     """
     inferred, pages = _extract(data, path)
-    texts = [split_lines(page.visible) for page in pages]
+    texts = [split_lines(visible) for visible, _ in pages]
     text, replaced = clean("\n".join("\n".join(lines) for lines in texts))
     if not text or text.isspace():
         raise DocumentError(
@@ -64,7 +64,7 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
         inferred=inferred,
         lines=lines,
         notes=cleaned_note(replaced),
-        hidden=tuple(part for page in pages for part in page.hidden),
+        hidden=tuple(part for _, hidden in pages for part in hidden),
     )
 
 
@@ -104,7 +104,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
     with suppress(Exception):
         title = declared_title(information.title)
     with suppress(Exception):
-        title = title or _shown_title(reader.pages[0], pages[0].visible)
+        title = title or _shown_title(reader.pages[0], pages[0][0])
     with suppress(Exception):
         date = information.modification_date
     with suppress(Exception):
@@ -200,11 +200,8 @@ _MOVES = frozenset((b"BT", b"Td", b"TD", b"Tm", b"T*"))
 _COLORS = frozenset((b"g", b"rg", b"k", b"sc", b"scn", b"cs"))
 
 
-class PageText(NamedTuple):
-    """The text of a page without its hidden parts, and these. What is kept is in the text, too."""
-
-    visible: str
-    hidden: tuple[HiddenPart, ...] = ()
+PageText = tuple[str, tuple[HiddenPart, ...]]
+"""The text of a page without its hidden parts, and these. What is kept is in the text, too."""
 
 
 def page_text(page: PageObject, layers: frozenset[int]) -> PageText:
@@ -215,21 +212,17 @@ def page_text(page: PageObject, layers: frozenset[int]) -> PageText:
     )
     removed, labelled = tracker.hidden()
     if removed:
-        text = _extracted(page, lambda number: number not in removed)
+        text = _extracted(page, set(range(len(tracker.texts))) - removed.keys())
     parts = [
         HiddenPart(kind, " ".join(hidden.split()), is_kept=is_kept)
         for kinds, is_kept in ((removed, False), (labelled, True))
         for kind in sorted(set(kinds.values()))
-        if (hidden := _extracted(page, _of_kind(kinds, kind))).strip()
+        if (hidden := _extracted(page, {n for n in kinds if kinds[n] == kind})).strip()
     ]
-    return PageText(text, tuple(parts))
+    return text, tuple(parts)
 
 
-def _of_kind(kinds: dict[int, str], kind: str) -> Callable[[int], bool]:
-    return lambda number: kinds.get(number) == kind
-
-
-def _extracted(page: PageObject, is_wanted: Callable[[int], bool]) -> str:
+def _extracted(page: PageObject, wanted: set[int]) -> str:
     """The text of the operators that show text and are wanted, by their number on the page."""
     count = -1
 
@@ -238,7 +231,7 @@ def _extracted(page: PageObject, is_wanted: Callable[[int], bool]) -> str:
         place = _SHOWS.get(operator)
         if place is not None:
             count += 1
-            if not is_wanted(count) and len(operands) > place:
+            if count not in wanted and len(operands) > place:
                 operands[place] = ArrayObject() if operator == b"TJ" else TextStringObject("")
 
     return page.extract_text(visitor_operand_before=before)

@@ -154,10 +154,6 @@ class _Corpus:
 # JSON Lines
 
 
-class _NoRecordError(Exception):
-    """Why a line is no record. The reason continues a sentence that begins with the line."""
-
-
 def _read_jsonl(
     data: bytes, path: str, _options: ReaderOptions
 ) -> Iterable[ParsedDocument | DocumentError]:
@@ -176,9 +172,9 @@ def _read_jsonl(
             document = _document(line, number, noted)
             first_line = first_lines.setdefault(document.key, number)
             if first_line != number:
-                raise _NoRecordError(f"repeats the _id of line {first_line}")
+                raise ValueError(f"repeats the _id of line {first_line}")
             yield document
-        except _NoRecordError as error:
+        except ValueError as error:
             problems += 1
             if problems <= _MAX_PROBLEMS:
                 yield _bad_line(path, f"line {number} {error}", str(error.__cause__ or ""))
@@ -209,25 +205,25 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
     """The document of a line.
 
     Raises:
-        _NoRecordError: it is no record.
+        ValueError: it is no record.
     """
     try:
         record = parse_strict(line)
     except NotStrictError as error:
-        raise _NoRecordError("is not JSON") from error
+        raise ValueError("is not JSON") from error
     if not isinstance(record, dict):
-        raise _NoRecordError("is not a JSON object")
+        raise ValueError("is not a JSON object")  # noqa: TRY004 (all are bad lines)
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
-        raise _NoRecordError("has an _id that is neither a string nor a number")
+        raise ValueError("has an _id that is neither a string nor a number")
     key = clean(str(key))[0]
     title, text = ("" if record.get(name) is None else record[name] for name in ("title", "text"))
     for name, value in (("title", title), ("text", text)):
         if not isinstance(value, str):
-            raise _NoRecordError(f"has a {name} that is not a string")
+            raise ValueError(f"has a {name} that is not a string")  # noqa: TRY004 (all are bad lines)
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _NoRecordError("has metadata that is not an object")
+        raise ValueError("has metadata that is not an object")  # noqa: TRY004 (all are bad lines)
     declared = _declared(metadata)
     if title:
         declared.setdefault("title", clean(title)[0])

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite, nan
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     RELATION,
-    PackageReader,
     hidden_kind,
     integer_in,
     local_name,
     number_in,
+    package_reader,
 )
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
@@ -44,18 +44,9 @@ _MAX_TINY_WIDTH = 0.2  # characters
 _ON = frozenset(("1", "true"))
 
 
-class _Format(NamedTuple):
-    """The format of a cell.
-
-    Attributes:
-        code: that of numbers.
-        kind: how it hides the cell; empty if it does not.
-        has_fill: whether it says what is behind the text.
-    """
-
-    code: str = "General"
-    kind: str = ""
-    has_fill: bool = False
+_Format = tuple[str, str, bool]
+"""The code of a cell's numbers, how it is hidden or an empty text, and whether it is filled."""
+_GENERAL: _Format = ("General", "", False)
 
 
 class _Xlsx(Walk):
@@ -117,7 +108,7 @@ class _Xlsx(Walk):
             has_fill, background = fills.get(integer_in(item.get("fillId"), 0), (False, None))
             code = format_code(integer_in(item.get("numFmtId"), 0), codes)
             kind = hidden_kind(color, background if has_fill else WHITE, size)
-            yield _Format(code, kind, has_fill)
+            yield code, kind, has_fill
 
     def _font(self, element: Any) -> tuple[Color | None, float | None]:
         """The color and the size of a font, as far as they are known."""
@@ -176,12 +167,12 @@ class _Xlsx(Walk):
         for cell in row.iter(f"{_S}c"):
             match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
-            look = self._formats.get(integer_in(cell.get("s"), 0), _Format())
-            text, is_text = self._value(cell, look.code)
-            kind = look.kind
+            format_ = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
+            code, kind, has_fill = format_
+            text, is_text = self._value(cell, code)
             if any(first <= column <= last for first, last in covered):
                 kind = "invisible_element"
-            is_kept = kind == "white_text" and not look.has_fill and has_other_formats
+            is_kept = kind == "white_text" and not has_fill and has_other_formats
             if kind:
                 self.hidden.add(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
@@ -252,7 +243,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READER = PackageReader("xlsx", 3, lambda package: _Xlsx(package).read())
+READER = package_reader("xlsx", 3, lambda package: _Xlsx(package).read())
 
 
 # -- number formats --
