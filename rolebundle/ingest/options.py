@@ -23,7 +23,7 @@ class IngestOptions:
         flags: metadata of all files. Manifests and front matter take precedence, but may only lower
             what governs a document. The value ``None`` lifts a remembered one.
         max_trust: the highest trust tier that manifests and documents may declare.
-        chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
+        chunking: ``size`` and ``maximum`` in characters; overrides the manifest.
         size_cap: the maximum file size in bytes; larger files are skipped.
         ignore: whether ignore files, and folders and files that are left out by default, count.
             Default: they do.

@@ -381,7 +381,7 @@ def _recipe_hash(
     parts = (
         *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
         *(default_source, sorted(ignore_keys), version),
-        *(chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan)),
+        *(chunks.size, 0, chunks.maximum, repr(settings.scan)),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 

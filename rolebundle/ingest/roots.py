@@ -704,7 +704,8 @@ def _walk_visit(
     chunking = dict(root.options.chunking)
     if isinstance(manifest, Manifest):
         chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
-    chunks = ChunkSettings(**chunking)
+    # Earlier versions remember an overlap, too.
+    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     visit.settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rolebundle.scan import secrets
-from rolebundle.scan.finding import Finding, ascii_note
+from rolebundle.scan.finding import Finding, ascii_note, overlaps
 from rolebundle.scan.linear import LinearPatterns
 
 MAX_FINDINGS_PER_FORMAT = 1_000
@@ -42,7 +42,7 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             places = secrets.places(format_, text, start, end, matched)
             found += ((*place, number) for place in places)
         elif len(personal) < MAX_FINDINGS:
-            kind = FORMATS[number - count].kind
+            kind = FORMATS[number - count][0]
             place = _personal_place(kind, text, start, end)
             if place is not None:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
@@ -57,12 +57,8 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
         if start >= masked_until:
             masked_until = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
-    outside = (
-        finding
-        for finding in personal
-        if not any(s.start < finding.end and finding.start < s.end for s in findings)
-    )
-    return Confidential(tuple(findings), tuple(outside))
+    outside = tuple(finding for finding in personal if not overlaps(finding, findings))
+    return Confidential(tuple(findings), outside)
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
@@ -76,15 +72,16 @@ def without_secrets(text: str) -> str:
 
 
 def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
-    beginning = f", begins with {text[start : start + _SHOWN_CHARS]!r}"
-    note = format_.kind.replace("_", " ") + (beginning if format_.value == "whole" else "")
+    note = format_.kind.replace("_", " ")
+    if format_.value == "whole":
+        note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
     return Finding(f"secret_{format_.kind}", start, end, ascii_note(note))
 
 
 @cache
 def _patterns() -> LinearPatterns:
     expressions = [(format_.begins, format_.goes_on) for format_ in secrets.FORMATS]
-    expressions += [(format_.begins, format_.goes_on) for format_ in FORMATS]
+    expressions += [format_[1:] for format_ in FORMATS]
     return LinearPatterns(expressions, _MAX_MATCH_BYTES)
 
 
@@ -101,43 +98,28 @@ MAX_FINDINGS = 20
 """How many are reported in one text: a label needs few."""
 
 
-class Format(NamedTuple):
-    """The kind of personal data, and RE2 expressions for its beginning and its rest."""
-
-    kind: str
-    begins: str
-    goes_on: str
-
-
 FORMATS = (
-    Format(
+    (
         "mail_address",
         r"[A-Za-z0-9._%+-]+@[A-Za-z0-9]",
         r"[A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
     ),
-    Format(
+    (
         "phone_number",
         r"\+[1-9][0-9]{0,2}[ ()./-]{0,2}(?:[0-9]{2}|0\))",
         r"(?:[ ()./-]{0,3}[0-9]){3,}\b",
     ),
-    Format("phone_number", r"\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-]", r"[0-9]{4}\b"),
-    Format(
+    ("phone_number", r"\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-]", r"[0-9]{4}\b"),
+    (
         "phone_number",
         r"(?i:\b(?:tel|phone|telephone|telefon|mobile|fax))[.:]+ ?[+(0-9]",
         r"(?:[ ()./-]{0,2}[0-9]){5,}\b",
     ),
-    Format(
-        "iban",
-        r"\b[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4} ?[A-Z0-9]{4} ?[A-Z0-9]{3}",
-        r"(?: ?[A-Z0-9]){0,23}\b",
-    ),
-    Format(
-        "card_number",
-        r"\b[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]",
-        r"[0-9 -]{0,6}[0-9]\b",
-    ),
-    Format("card_number", r"\b3[0-9]{3}[ -][0-9]{6}[ -]", r"[0-9]{4,5}\b"),
+    ("iban", r"\b[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2}[A-Z0-9]{3}", r"(?: ?[A-Z0-9]){0,23}\b"),
+    ("card_number", r"\b[3-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]", r"[0-9 -]{0,6}[0-9]\b"),
+    ("card_number", r"\b3[0-9]{3}[ -][0-9]{6}[ -]", r"[0-9]{4,5}\b"),
 )
+"""Kinds of personal data, with RE2 expressions for their beginning and their rest."""
 
 _ROLES = re.compile(
     r"(?:abuse|admin|administrator|billing|bot|bugs?|contact|contributors|devs?|developers?|example"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -78,27 +78,28 @@ class Patterns:
 
         ``data`` is the text's UTF-8, if the caller has it.
         """
-        return tuple(
-            Finding(
-                f"instruction_{self.patterns[span.pattern].category}",
-                span.start,
-                span.end,
-                ascii_note(f"{self.patterns[span.pattern].id}: {span.text[:80]!r}"),
-            )
-            for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data)
-            if not _DESCRIPTION.search(text, max(0, span.start - _MAX_BEFORE_CHARS), span.start)
-        )
+        findings = []
+        for number, start, end, matched in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
+            if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
+                pattern = self.patterns[number]
+                note = ascii_note(f"{pattern.id}: {matched[:80]!r}")
+                findings.append(Finding(f"instruction_{pattern.category}", start, end, note))
+        return tuple(findings)
 
 
-def load_patterns(extra: Path | None = None) -> Patterns:
+@lru_cache(maxsize=4)
+def load_patterns(extra: Path | None = None, _digest: str = "") -> Patterns:
     """The shipped patterns and those of an extra file, which may also disable shipped ones.
+
+    ``_digest`` is that of the files: others are read again.
 
     Raises:
         ConfigurationError: the file cannot be read or has an error.
     """
+    shipped = _read(SHIPPED)
     if extra is None:
-        return _shipped()
-    own, shipped = _read(extra), _read(SHIPPED)
+        return Patterns(tuple(shipped.pattern))
+    own = _read(extra)
     known = {pattern.id for pattern in shipped.pattern}
     for name in own.disabled:
         if name not in known:
@@ -120,11 +121,6 @@ def patterns_digest(extra: Path | None) -> str:
     """
     content = [_content(path) for path in (SHIPPED, extra) if path is not None]
     return blake2b(repr(content).encode(), digest_size=8).hexdigest()
-
-
-@cache
-def _shipped() -> Patterns:
-    return Patterns(tuple(_read(SHIPPED).pattern))
 
 
 def _expression(begins: str) -> str:

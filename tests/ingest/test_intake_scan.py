@@ -241,7 +241,6 @@ def test_patterns_of_a_newer_version_count_for_unchanged_files(
     pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
     newer.write_text(pattern, encoding="utf-8")
     monkeypatch.setattr(instructions, "SHIPPED", newer)
-    monkeypatch.setattr(instructions, "_shipped", instructions._shipped.__wrapped__)
     [finding] = findings(world.ingest("a.md", "the token\n"))
     assert finding["kind"] == "instruction_override"
 
