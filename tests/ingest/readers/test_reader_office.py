@@ -72,7 +72,7 @@ def test_a_word_document() -> None:
         "authors": ["Ann Smith"],
         "updated_at": "2026-03-01T12:00:00Z",
     }
-    chunks = chunk_document("d", document, ChunkSettings(20, 0, 20))
+    chunks = chunk_document("d", document, ChunkSettings(20, 20))
     assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
 
 
