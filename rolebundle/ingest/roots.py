@@ -111,29 +111,19 @@ class Visit:
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
 
-    def left_out(self, removed: Sequence[str]) -> list[Skipped]:
+    def left_out(self, removed: Sequence[str]) -> Iterator[Skipped]:
         """Notes on removed files that are left out now, or lie behind a link out of the folder."""
-        entries = {
-            str(self.base / entry.path): entry
-            for entry in self.skipped
-            if entry.code in ("ignored", *_LINKS)
-        }
+        reasons = (entry for entry in self.skipped if entry.code in ("ignored", *_LINKS))
+        entries = {str(self.base / entry.path): entry for entry in reasons}
         counts: Counter[str] = Counter()
         for location in removed if entries else ():
-            path = Path(location)
-            found = (str(parent) for parent in (path, *path.parents) if str(parent) in entries)
-            counts.update([next(found, "")])
-        del counts[""]
-        return [
-            Skipped(
-                entries[path].path,
-                "left_corpus",
-                f"{entries[path].path}: {counted(count, 'file')} left the corpus: "
-                f"{entries[path].message}"
-                f"{_NEXT_STEP_OF_LINK if entries[path].code in _LINKS else ''}",
-            )
-            for path, count in counts.items()
-        ]
+            above = map(str, (Path(location), *Path(location).parents))
+            counts.update([at for at in above if at in entries][:1])
+        for at, number in counts.items():
+            entry = entries[at]
+            step = _NEXT_STEP_OF_LINK if entry.code in _LINKS else ""
+            problem = f"{counted(number, 'file')} left the corpus: {entry.message}{step}"
+            yield Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
 
 
 class Plan(NamedTuple):
@@ -279,34 +269,38 @@ class _Planner:
     notes: list[Skipped] = field(default_factory=list)
 
     def add(self, start: Path) -> None:
+        """Add a path: as a new root, to the root that it is, or as a part of the root above it."""
         location = str(start)
         holder = holder_of(self.roots.values(), location)
         if holder is None:
             base = folder_of(start)
-            self.roots[location] = Root(
-                location=location,
-                prefix=_prefix(location, base),
-                source_id=self._source_of(base),
-                options=with_options(RootOptions(), self.new_options),
-            )
+            options = with_options(RootOptions(), self.new_options)
+            self._put(location, base, self._source_of(base), options)
         else:
             base = self._renew_source(holder)
-            self._add_below(self.roots[holder.location], start, base)
+            holder = self.roots[holder.location]
+            options = with_options(holder.options, self.new_options)
+            if holder.location == location:
+                self.roots[location] = holder.model_copy(update={"options": options})
+            elif _differ(options, holder.options) or leaves_out(holder, start):
+                self._put(location, base, holder.source_id, options)
         self.visited[location] = start, False
         self._add_nested(location)
 
     def plan(self) -> Plan:
+        """What was added."""
         visits = []
         for location, (start, is_nested) in self.visited.items():
             holder = holder_of(self.roots.values(), location)
             assert holder is not None
-            below = (root_below for root_below in self.roots if root_below != location)
-            excluded = frozenset(
-                root_below for root_below in below if is_below(root_below, location)
-            )
-            visits.append(Visit(start, holder, excluded, is_nested))
+            below = frozenset(at for at in self.roots if at != location and is_below(at, location))
+            visits.append(Visit(start, holder, below, is_nested))
         roots = sorted(self.roots.values(), key=lambda root: root.location)
         return Plan(visits, roots, self.notes)
+
+    def _put(self, location: str, base: Path, source_id: str, options: RootOptions) -> None:
+        root = Root(location=location, source_id=source_id, options=options)
+        self.roots[location] = root.model_copy(update={"prefix": _prefix(location, base)})
 
     def _renew_source(self, root: Root) -> Path:
         """The base of a root's paths.
@@ -318,40 +312,21 @@ class _Planner:
         base = folder_of(Path(anchor.location))
         if _prefix(anchor.location, base) == anchor.prefix:
             return base
-        sharing = [
-            self.roots.pop(shared_root.location)
-            for shared_root in list(self.roots.values())
-            if shared_root.source_id == anchor.source_id
-            and is_below(shared_root.location, anchor.location)
-        ]
+        sharing = _sharing(self.roots.values(), anchor)
+        for shared in sharing:
+            del self.roots[shared.location]
         source_id = self._source_of(base)
-        for shared_root in sharing:
-            updates = {"source_id": source_id, "prefix": _prefix(shared_root.location, base)}
-            self.roots[shared_root.location] = shared_root.model_copy(update=updates)
+        for shared in sharing:
+            self._put(shared.location, base, source_id, shared.options)
         return base
-
-    def _add_below(self, holder: Root, start: Path, base: Path) -> None:
-        """Add a path at or below a root: to the root itself, or as a root of its own."""
-        location = str(start)
-        options = with_options(holder.options, self.new_options)
-        if holder.location == location:
-            self.roots[location] = holder.model_copy(update={"options": options})
-        elif _differ(options, holder.options) or leaves_out(holder, start):
-            self.roots[location] = Root(
-                location=location,
-                prefix=_prefix(location, base),
-                source_id=holder.source_id,
-                options=options,
-            )
 
     def _add_nested(self, location: str) -> None:
         """Visit the roots below a path, or forget those that the root above covers."""
-        for root_below in list(self.roots.values()):
-            if root_below.location == location or not is_below(root_below.location, location):
+        for nested in list(self.roots.values()):
+            if nested.location == location or not is_below(nested.location, location):
                 continue
-            root = root_below.model_copy(
-                update={"options": with_options(root_below.options, self.new_options)}
-            )
+            options = with_options(nested.options, self.new_options)
+            root = nested.model_copy(update={"options": options})
             path = Path(root.location)
             self.roots[root.location] = root
             if self._is_covered(root):
@@ -363,8 +338,7 @@ class _Planner:
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        other_roots = (other_root for other_root in self.roots.values() if other_root != root)
-        outer = holder_of(other_roots, root.location)
+        outer = holder_of((other for other in self.roots.values() if other != root), root.location)
         return (
             outer is not None
             and outer.source_id == root.source_id
@@ -379,27 +353,27 @@ class _Planner:
         """
         roots = list(self.roots.values())
         for root in roots:
-            if os.path.lexists(root.location):
-                anchor = anchor_of(roots, root)
-                if folder_of(anchor) == base:
-                    return root.source_id
+            if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
+                return root.source_id
         name = source_name(base)
         other_sources = self.other_sources(base)
         if other_sources is None:
             return name
-        used_names = {source_id.casefold() for source_id in other_sources}
-        used_names |= {root.source_id.casefold() for root in roots}
+        used = {source_id.casefold() for source_id in other_sources}
+        used |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
-            if name.casefold() not in used_names:
+            if name.casefold() not in used:
                 return name
             if parent.name:
                 name = f"{source_name(parent)}-{name}"
-        numbered = (f"{name}-{number}" for number in count(2))
-        return next(
-            candidate
-            for candidate in chain([name], numbered)
-            if candidate.casefold() not in used_names
-        )
+        candidates = chain([name], (f"{name}-{number}" for number in count(2)))
+        return next(candidate for candidate in candidates if candidate.casefold() not in used)
+
+
+def _sharing(roots: Iterable[Root], anchor: Root) -> list[Root]:
+    """A root and those below it that share its source."""
+    shared = (root for root in roots if root.source_id == anchor.source_id)
+    return [root for root in shared if is_below(root.location, anchor.location)]
 
 
 def _prefix(location: str, base: Path) -> str:
@@ -430,26 +404,11 @@ def source_name(folder: Path) -> str:
 # -- moved roots --------------------------------------------------------------------------------
 
 
-def moved(root: Root, old: str, new: str) -> Root:
-    """A root after the path ``old`` became ``new``; unchanged if it is not below ``old``."""
-    if not is_below(root.location, old):
-        return root
-    return root.model_copy(update={"location": moved_path(root.location, old, new)})
-
-
 def moved_path(location: str, old: str, new: str) -> str:
-    """A path at or below ``old`` after ``old`` became ``new``."""
+    """A path after ``old`` became ``new``; unchanged if it is not at or below ``old``."""
+    if not is_below(location, old):
+        return location
     return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
-
-
-def moved_flags(remembered: FlagsByPath, old: str, new: str) -> dict[str, Flags]:
-    """The flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
-    flags = {path: own for path, own in remembered.items() if not is_below(path, old)}
-    for path, own in remembered.items():
-        if is_below(path, old):
-            after = moved_path(path, old, new)
-            flags[after] = combined(own, flags.get(after, {}))
-    return flags
 
 
 # -- root changes --
@@ -479,7 +438,7 @@ def root_at(corpus: Corpus, path: Path) -> Root:
 
 
 def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
-    """Let a root and the roots below it have another path. Ids, vectors and options stay.
+    """Let a root and the roots below it have another path. Ids, vectors, options and flags stay.
 
     Raises:
         UsageError: ``old`` is no root, or ``new`` does not exist, is a symbolic link, or belongs to
@@ -488,16 +447,14 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
     with corpus.writing():
         root = root_at(corpus, old)
         known = root_storage.load(corpus)
-        other_roots = [
-            known_root for known_root in known if not is_below(known_root.location, root.location)
-        ]
-        target = str(absolute(new, other_roots))
+        others = [other for other in known if not is_below(other.location, root.location)]
+        target = str(absolute(new, others))
         check_no_link(Path(target))
         if not os.path.lexists(target):
             raise UsageError(
                 "path_missing", f"{new}: no such file or folder", "move the files first"
             )
-        is_taken = any(is_below(other_root.location, target) for other_root in other_roots)
+        is_taken = any(is_below(other.location, target) for other in others)
         if is_taken or root_storage.files_below(corpus, target):
             raise UsageError(
                 "root_exists",
@@ -505,9 +462,27 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
                 "if it is a root, this removes them: "
                 f"`rolebundle corpus roots remove {quote(str(new))} --yes`",
             )
-        moved_documents = apply_move(corpus, root.location, target)
-        root_storage.save(corpus, [moved(other, root.location, target) for other in known])
-    return RootChange(location=target, documents=moved_documents)
+        location = root.location
+        files = root_storage.files_below(corpus, location)
+        root_storage.move_files(
+            corpus, {file: moved_path(file, location, target) for file in files}
+        )
+        real_old, real_new = real_location(Path(location)), real_location(Path(target))
+        flags: dict[str, Flags] = {}
+        for path, own in path_flags.load(corpus).items():
+            after = moved_path(path, real_old, real_new)
+            # Flags of the new path count first.
+            pair = (own, flags.get(after, {})) if after != path else (flags.get(after, {}), own)
+            flags[after] = combined(*pair)
+        path_flags.save(corpus, flags)
+        increment_generation(corpus)
+        moved = [
+            other.model_copy(update={"location": moved_path(other.location, location, target)})
+            for other in known
+        ]
+        root_storage.save(corpus, moved)
+        documents = root_storage.count_documents(corpus, target)
+    return RootChange(location=target, documents=documents)
 
 
 def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
@@ -528,18 +503,9 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         return RootChange(location=root.location, documents=root.documents)
     with corpus.writing():
         known = root_storage.load(corpus)
-        removed = {
-            known_root.location
-            for known_root in known
-            if known_root.source_id == root.source_id
-            and is_below(known_root.location, root.location)
-        }
-        remaining_roots = [known_root for known_root in known if known_root.location not in removed]
-        inside = [
-            nested_root.location
-            for nested_root in remaining_roots
-            if is_below(nested_root.location, root.location)
-        ]
+        removed = _sharing(known, root)
+        remaining = [other for other in known if other not in removed]
+        inside = [at.location for at in remaining if is_below(at.location, root.location)]
         files = [
             file
             for file in root_storage.files_below(corpus, root.location)
@@ -548,25 +514,10 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         before = corpus_counts(corpus).documents
         store.remove_files(corpus, files)
         store.drop_unused(corpus)
-        root_storage.save(corpus, remaining_roots)
+        root_storage.save(corpus, remaining)
         increment_generation(corpus)
         after = corpus_counts(corpus).documents
     return RootChange(location=root.location, documents=before - after)
-
-
-def apply_move(corpus: Corpus, old: str, new: str) -> int:
-    """Let the files below a path, and its flags, have another one.
-
-    Return the number of their documents. The roots are not changed.
-
-    Call it inside a write transaction.
-    """
-    files = root_storage.files_below(corpus, old)
-    root_storage.move_files(corpus, {file: moved_path(file, old, new) for file in files})
-    flags: FlagsByPath = path_flags.load(corpus)
-    path_flags.save(corpus, moved_flags(flags, real_location(Path(old)), real_location(Path(new))))
-    increment_generation(corpus)
-    return root_storage.count_documents(corpus, new)
 
 
 def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
@@ -574,18 +525,15 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
     now = iso_utc(datetime.now(UTC))
     complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
     before = root_storage.load(corpus)
-    counts = {root.location: root_storage.count_documents(corpus, root.location) for root in before}
+    counts = {at.location: root_storage.count_documents(corpus, at.location) for at in before}
+    own = dict(counts)
+    for inner in before:
+        holder = holder_of((outer for outer in before if outer != inner), inner.location)
+        if holder is not None:
+            own[holder.location] -= counts[inner.location]
     after = []
     for root in before:
-        inner = [
-            inner.location
-            for inner in before
-            if inner != root
-            and holder_of((outer for outer in before if outer != inner), inner.location) == root
-        ]
-        updates: dict[str, object] = {
-            "documents": counts[root.location] - sum(counts[location] for location in inner)
-        }
+        updates: dict[str, object] = {"documents": own[root.location]}
         is_new = root.location in changed or not root.synced_at
         if root.location in complete and is_new:
             updates["synced_at"] = now

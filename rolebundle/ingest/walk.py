@@ -473,7 +473,7 @@ def reason_for_content(location: str, names: AbstractSet[str]) -> str:
     """Why a folder is left out by the names in it; empty if it is not."""
     if "pyvenv.cfg" in names or "conda-meta" in names:
         return "virtual environment"
-    if "CACHEDIR.TAG" in names and _beginning_of(Path(location, "CACHEDIR.TAG")).startswith(
+    if "CACHEDIR.TAG" in names and _content(Path(location, "CACHEDIR.TAG")).startswith(
         _CACHE_SIGNATURE
     ):
         return "cache"
@@ -497,7 +497,7 @@ def rules_of(
         rules = [rules_above for rules_above in above if not rules_above.is_git]
         files.insert(0, _exclude_file(location))
     for name in files:
-        content = _beginning_of(Path(location, name)).decode("utf-8-sig", "replace")
+        content = _content(Path(location, name)).decode("utf-8-sig", "replace")
         if content and (patterns := GitIgnore(content)):
             cut = len(location.rstrip(os.sep)) + 1
             rules.append(Rules(patterns, path_prefix + name, name != ".ignore", cut))
@@ -540,18 +540,15 @@ def _exclude_file(location: str) -> str:
     In a linked work tree or a submodule `.git` is a file that names the folder.
     """
     top = Path(location)
-    linked = _beginning_of(top / ".git").decode("utf-8", "replace").partition("gitdir: ")[2].strip()
+    linked = _content(top / ".git").decode("utf-8", "replace").partition("gitdir: ")[2].strip()
     folder = top / linked if linked else top / ".git"
-    common = _beginning_of(folder / "commondir").decode("utf-8", "replace").strip()
+    common = _content(folder / "commondir").decode("utf-8", "replace").strip()
     return os.path.relpath(folder / common / "info" / "exclude", top)
 
 
-def _beginning_of(path: Path) -> bytes:
-    """The beginning of a regular file; empty if it cannot be read, or is a link."""
+def _content(path: Path) -> bytes:
+    """The content of a small regular file; empty if it cannot be read, or is a link."""
     try:
-        descriptor = os.open(path, _OPEN_FLAGS)
-        with os.fdopen(descriptor, "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return file.read(_MAX_BYTES) if is_file else b""
-    except (OSError, ValueError):
+        return read_bytes(str(path), str(path), _MAX_BYTES)
+    except (DocumentError, ValueError):
         return b""
