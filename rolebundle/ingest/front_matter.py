@@ -102,9 +102,7 @@ def read_front_matter(
 def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
     step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
     return DocumentError(
-        "bad_front_matter",
-        f"{path}:{line}: front matter: {reason}",
-        with_detail(step, detail),
+        "bad_front_matter", f"{path}:{line}: front matter: {reason}", with_detail(step, detail)
     )
 
 

@@ -30,9 +30,7 @@ _TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests", LOST
 
 
 def given_flags(
-    flags: Iterable[str],
-    declared: DeclaredMetadata,
-    max_trust: TrustTier | None,
+    flags: Iterable[str], declared: DeclaredMetadata, max_trust: TrustTier | None
 ) -> dict[str, Any]:
     """What an ingest says of governance.
 

@@ -616,9 +616,7 @@ def _with_content_texts(
     if parsed.ready:
         chunks = [
             replace(
-                chunk,
-                content=_next_text(lines, chunk.content),
-                tags=_clean_all(chunk.tags, masks),
+                chunk, content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
             )
             for chunk in parsed.ready
         ]

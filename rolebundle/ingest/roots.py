@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.roots import Root, RootChange, RootOptions
 from rolebundle.errors import UsageError
+from rolebundle.ingest import walk
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import (
@@ -47,14 +48,6 @@ from rolebundle.ingest.path_flags import (
     without,
 )
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.ingest.walk import (
-    DEFAULT_SIZE_CAP,
-    FileEntry,
-    Skipped,
-    leaves_out,
-    skipped_for,
-    walk,
-)
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
@@ -93,9 +86,9 @@ class Visit:
     excluded: frozenset[str] = frozenset()
     is_nested: bool = False
     base: Path = Path()
-    files: list[FileEntry] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    notes: list[Skipped] = field(default_factory=list)
+    files: list[walk.FileEntry] = field(default_factory=list)
+    skipped: list[walk.Skipped] = field(default_factory=list)
+    notes: list[walk.Skipped] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     settings: RunSettings = field(default_factory=RunSettings)
 
@@ -111,7 +104,7 @@ class Visit:
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
 
-    def left_out(self, removed: Sequence[str]) -> Iterator[Skipped]:
+    def left_out(self, removed: Sequence[str]) -> Iterator[walk.Skipped]:
         """Notes on removed files that are left out now, or lie behind a link out of the folder."""
         reasons = (entry for entry in self.skipped if entry.code in ("ignored", *_LINKS))
         entries = {str(self.base / entry.path): entry for entry in reasons}
@@ -123,7 +116,7 @@ class Visit:
             entry = entries[at]
             step = _NEXT_STEP_OF_LINK if entry.code in _LINKS else ""
             problem = f"{counted(number, 'file')} left the corpus: {entry.message}{step}"
-            yield Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
+            yield walk.Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
 
 
 class Plan(NamedTuple):
@@ -131,7 +124,7 @@ class Plan(NamedTuple):
 
     visits: list[Visit]
     roots: list[Root]
-    notes: list[Skipped]
+    notes: list[walk.Skipped]
 
 
 def is_below(location: str, folder: str) -> bool:
@@ -266,7 +259,7 @@ class _Planner:
     new_options: Options
     other_sources: OtherSources
     visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
-    notes: list[Skipped] = field(default_factory=list)
+    notes: list[walk.Skipped] = field(default_factory=list)
 
     def add(self, start: Path) -> None:
         """Add a path: as a new root, to the root that it is, or as a part of the root above it."""
@@ -282,7 +275,7 @@ class _Planner:
             options = with_options(holder.options, self.new_options)
             if holder.location == location:
                 self.roots[location] = holder.model_copy(update={"options": options})
-            elif _differ(options, holder.options) or leaves_out(holder, start):
+            elif _differ(options, holder.options) or walk.leaves_out(holder, start):
                 self._put(location, base, holder.source_id, options)
         self.visited[location] = start, False
         self._add_nested(location)
@@ -334,7 +327,7 @@ class _Planner:
             elif is_there(path):
                 self.visited.setdefault(root.location, (path, True))
             else:
-                self.notes.append(skipped_for(root.location, missing_root(root)))
+                self.notes.append(walk.skipped_for(root.location, missing_root(root)))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
@@ -343,7 +336,7 @@ class _Planner:
             outer is not None
             and outer.source_id == root.source_id
             and not _differ(outer.options, root.options)
-            and not leaves_out(outer, Path(root.location))
+            and not walk.leaves_out(outer, Path(root.location))
         )
 
     def _source_of(self, base: Path) -> str:
@@ -633,13 +626,13 @@ def _walk_visit(
     }
     defaults = run_flags.defaults_at(location, root)
     ignore = root.options.ignore
-    for entry in walk(
+    for entry in walk.walk(
         base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore
     ):
-        if isinstance(entry, FileEntry):
+        if isinstance(entry, walk.FileEntry):
             if policy_file and _is_at(entry, policy_file):
                 # It names what an agent may not see.
-                skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
+                skipped.append(walk.Skipped(entry.path, "ignored", "the policy of this corpus"))
             else:
                 files.append(entry)
         elif entry.code in _MANIFEST_CODES:
@@ -654,22 +647,22 @@ def _walk_visit(
         chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
-    size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     visit.settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
 
 
-def _manifests_above(folder: Path) -> list[Skipped]:
+def _manifests_above(folder: Path) -> list[walk.Skipped]:
     """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
     for parent in folder.parents:
         path = parent / MANIFEST_NAME
         if path.is_file():
             step = f"`rolebundle ingest {quote(str(parent))}` uses it"
             message = f"{path}: not used, because only that of an ingested folder counts; {step}"
-            return [Skipped(str(path), "manifest_ignored", message)]
+            return [walk.Skipped(str(path), "manifest_ignored", message)]
     return []
 
 
-def _is_at(entry: FileEntry, location: str) -> bool:
+def _is_at(entry: walk.FileEntry, location: str) -> bool:
     # The names are compared first, because that is fast.
     is_named_so = entry.location.endswith(Path(location).name)
     return is_named_so and real_location(Path(entry.location)) == location
@@ -711,7 +704,7 @@ class RunFlags:
             if path.startswith(prefix) and path != location
         }
 
-    def notes(self, start: str, location: str) -> Iterator[Skipped]:
+    def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
         """What becomes of the flags that were remembered for a path and below it.
 
         Args:
@@ -729,10 +722,10 @@ class RunFlags:
             if kept:
                 message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
                 message += f"{lifting_options(kept)} lifts it"
-                yield Skipped(shown, "flags_remembered", message)
+                yield walk.Skipped(shown, "flags_remembered", message)
             if replaced:
                 message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
-                yield Skipped(shown, "flags_replaced", message)
+                yield walk.Skipped(shown, "flags_replaced", message)
 
     def defaults_at(self, location: str, root: Root) -> FileDefaults:
         """The defaults of the files of a root for which the flags of a path hold.

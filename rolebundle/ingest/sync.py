@@ -38,20 +38,8 @@ from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
-from rolebundle.ingest.prepare import (
-    TRANSIENT_CODES,
-    FileTask,
-    Outcome,
-    Prepared,
-    is_unchanged,
-)
-from rolebundle.ingest.report import (
-    ERROR_CODES,
-    IngestReport,
-    OnReading,
-    Reading,
-    no_reading,
-)
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
+from rolebundle.ingest.report import ERROR_CODES, IngestReport, OnReading, Reading, no_reading
 from rolebundle.ingest.roots import (
     Plan,
     Visit,

@@ -197,11 +197,7 @@ class _Walk:
 
 
 def _walk_folder(
-    context: _Walk,
-    location: str,
-    prefix: str,
-    folder_flags: FileDefaults,
-    rules: tuple[Rules, ...],
+    context: _Walk, location: str, prefix: str, folder_flags: FileDefaults, rules: tuple[Rules, ...]
 ) -> None:
     result, ignore, excluded = context.entries, context.ignore, context.excluded
     nested_flags = context.nested_flags

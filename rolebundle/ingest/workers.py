@@ -24,14 +24,7 @@ from threading import Lock, Thread
 from typing import cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
-from rolebundle.ingest.prepare import (
-    FileTask,
-    Outcome,
-    RunSettings,
-    is_heavy,
-    is_plain,
-    prepare_files,
-)
+from rolebundle.ingest import prepare
 from rolebundle.ingest.walk import Skipped
 
 READ_SECONDS = 60
@@ -51,11 +44,11 @@ _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 
 
 def prepare_parallel(
-    tasks: Sequence[FileTask],
-    settings: RunSettings,
+    tasks: Sequence[prepare.FileTask],
+    settings: prepare.RunSettings,
     workers: int,
     on_slow: Callable[[str], None] = lambda _path: None,
-) -> Generator[Outcome, None, None]:
+) -> Generator[prepare.Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
     A process takes longer to start than to read a few files. So if there are few, or one process is
@@ -76,7 +69,7 @@ def prepare_parallel(
     is_small &= sum(task.file.size for task in tasks) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
     is_here = [
-        workers == 1 and (not seconds or (is_plain(file) and file.size <= _MAX_BYTES_HERE))
+        workers == 1 and (not seconds or (prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE))
         for file, _ in tasks
     ]
     mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
@@ -86,7 +79,7 @@ def prepare_parallel(
     for reader in readers:
         idle.put(reader)
 
-    def read(group: list[FileTask]) -> list[Outcome]:
+    def read(group: list[prepare.FileTask]) -> list[prepare.Outcome]:
         reader = idle.get()
         try:
             return reader.read(group)
@@ -98,7 +91,7 @@ def prepare_parallel(
     first = islice(groups, workers * _GROUPS_PER_WORKER)
     window = deque((group, threads.submit(read, group)) for group in first)
 
-    def read_apart() -> Iterator[Outcome]:
+    def read_apart() -> Iterator[prepare.Outcome]:
         while window:
             group, future = window.popleft()
             if wait_for([future], _SLOW_SECONDS).not_done:
@@ -138,24 +131,24 @@ def read_seconds() -> int:
 
 
 def _read_here(
-    tasks: Sequence[FileTask], settings: RunSettings, on_slow: Callable[[str], None]
-) -> Iterator[Outcome]:
+    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, on_slow: Callable[[str], None]
+) -> Iterator[prepare.Outcome]:
     for group in _groups(tasks):
         if sum(task.file.size for task in group) > _SLOW_BYTES:
             on_slow(_largest(group))
-        yield from prepare_files(group, settings)
+        yield from prepare.prepare_files(group, settings)
 
 
-def _largest(group: Sequence[FileTask]) -> str:
+def _largest(group: Sequence[prepare.FileTask]) -> str:
     return max(group, key=lambda task: task.file.size).file.path
 
 
-def _groups(tasks: Iterable[FileTask]) -> Iterator[list[FileTask]]:
+def _groups(tasks: Iterable[prepare.FileTask]) -> Iterator[list[prepare.FileTask]]:
     """Groups of limited size in bytes, which also limits the results that wait for the writer."""
-    group: list[FileTask] = []
+    group: list[prepare.FileTask] = []
     size = 0
     for task in tasks:
-        heavy = is_heavy(task.file)
+        heavy = prepare.is_heavy(task.file)
         if group and (heavy or len(group) >= _FILES_PER_GROUP or size >= _BYTES_PER_GROUP):
             yield group
             group, size = [], 0
@@ -184,14 +177,14 @@ def rare_garbage_collection() -> Iterator[None]:
 class _Reader:
     """A process that reads files. It is started when it is needed, and again if it has ended."""
 
-    def __init__(self, settings: RunSettings, seconds: float) -> None:
+    def __init__(self, settings: prepare.RunSettings, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
         self._is_closed = False
 
-    def read(self, tasks: Sequence[FileTask]) -> list[Outcome]:
+    def read(self, tasks: Sequence[prepare.FileTask]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
             _send(process, (tasks, self._settings, self._seconds))
@@ -291,9 +284,9 @@ OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") e
 """The signals that end a process whose time is over."""
 
 
-Request = tuple[Sequence[FileTask], RunSettings, float]
+Request = tuple[Sequence[prepare.FileTask], prepare.RunSettings, float]
 """Files to read, and how many seconds of processor time that may take; 0 for any time."""
-Answer = list[Outcome] | RolebundleError | None
+Answer = list[prepare.Outcome] | RolebundleError | None
 
 
 def main() -> None:
@@ -314,7 +307,7 @@ def main() -> None:
         tasks, settings, seconds = requests.get()
         _limit_time(seconds)
         try:
-            answer = prepare_files(tasks, settings)
+            answer = prepare.prepare_files(tasks, settings)
         except RolebundleError as error:
             answer = error
         _limit_time(0)

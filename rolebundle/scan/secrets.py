@@ -190,10 +190,7 @@ FORMATS = (
     Format("dropbox_token", r"\bsl\.", r"[\w-]{130,}", 4.0),
     # A place or a name calls the value a secret.
     Format(
-        "password_in_url",
-        r"[A-Za-z0-9]://[^\s:/@\"'<>]*:",
-        r"[^\s/@\"'<>]{4,}@",
-        value="password",
+        "password_in_url", r"[A-Za-z0-9]://[^\s:/@\"'<>]*:", r"[^\s/@\"'<>]{4,}@", value="password"
     ),
     Format(
         "authorization",
@@ -211,12 +208,7 @@ FORMATS = (
     Format(
         "netrc_password", r"\blogin\s{1,9}[^\s]+\s{1,9}password\s{1,9}", _VALUE, value="password"
     ),
-    Format(
-        "pgpass_password",
-        r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:",
-        _VALUE,
-        value="password",
-    ),
+    Format("pgpass_password", r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:", _VALUE, value="password"),
     Format(
         "password_option",
         r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@+-]+:",

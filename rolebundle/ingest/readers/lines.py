@@ -32,15 +32,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import (
-    MAX_TITLE_CHARS,
-    Reader,
-    ReaderOptions,
-    block_of,
-    front_matter,
-    open_text,
-    runs,
-)
+from rolebundle.ingest.readers import base
 from rolebundle.scan.finding import HiddenPart
 
 _MAX_LEVEL = 6
@@ -97,7 +89,7 @@ class Scanner:
 
     def element(self, kind: BlockKind, at: int, end: int) -> Element:
         """A block of lines."""
-        return end, block_of(self.lines, kind, at, end)
+        return end, base.block_of(self.lines, kind, at, end)
 
     def end_of_run(self, at: int, pattern: re.Pattern[str]) -> int:
         """The end of the lines below ``at`` that a pattern matches."""
@@ -192,7 +184,7 @@ class Scanner:
     def heading(self, start: int, end: int, level: int, words: str) -> Element:
         """A heading."""
         level = min(level, _MAX_LEVEL)
-        return end, block_of(self.lines, "heading", start, end, level=level, heading=words)
+        return end, base.block_of(self.lines, "heading", start, end, level=level, heading=words)
 
 
 Read = Callable[[Scanner, int, re.Match[str]], Element | None]
@@ -231,8 +223,7 @@ def _indent(line: str) -> int:
 
 
 def _block(
-    kind: BlockKind,
-    end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end,
+    kind: BlockKind, end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end
 ) -> Read:
     """What reads a block that ends where ``end`` says."""
     return lambda scanner, at, _: scanner.element(kind, at, end(scanner, at, scanner.indents[at]))
@@ -254,7 +245,7 @@ _POD_FORMATTING = re.compile(r"[A-Z]<+\s*([^<>]*?)\s*>+")
 
 
 def _without_formatting(words: str) -> str:
-    return _POD_FORMATTING.sub(r"\1", words) if len(words) <= MAX_TITLE_CHARS else words
+    return _POD_FORMATTING.sub(r"\1", words) if len(words) <= base.MAX_TITLE_CHARS else words
 
 
 def _read_fence(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
@@ -380,7 +371,7 @@ _HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
 
 def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
-    if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
+    if len(title) <= base.MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub(_unmarked, title)
     return " ".join(title.split())
 
@@ -441,7 +432,7 @@ def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
 
     def read(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
         lines, last = scanner.lines, end(scanner, at)
-        block = block_of(lines, "table", at, last)
+        block = base.block_of(lines, "table", at, last)
         if last > at + 3 and lines[at + 2].lstrip().startswith(border):
             block = block._replace(header=lines[at + 1])
         return last, block
@@ -488,7 +479,7 @@ def _preamble_title(lines: Sequence[str]) -> str:
 _BY_SUFFIX = {"pod": _POD, "adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC}
 
 
-def read_text(data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+def read_text(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[ParsedDocument]:
     """Plain text, pod or AsciiDoc, by the suffix.
 
     Raises:
@@ -499,10 +490,10 @@ def read_text(data: bytes, path: str, options: ReaderOptions) -> Iterable[Parsed
 
 
 def _read(
-    data: bytes, path: str, _options: ReaderOptions, form: Format
+    data: bytes, path: str, _options: base.ReaderOptions, form: Format
 ) -> Iterable[ParsedDocument]:
-    file = open_text(data, path)
-    front = front_matter(file.lines if form is not _RST else (), path)
+    file = base.open_text(data, path)
+    front = base.front_matter(file.lines if form is not _RST else (), path)
     scanner = Scanner(file.lines, front.body_index, form)
     if form is _ORG and b"@@comment:" in data:
         for at, line in enumerate(scanner.lines):
@@ -547,13 +538,15 @@ _Line = tuple[str, str, str, int]
 """The time of a line of speech, its text, who speaks, and its line in the file."""
 
 
-def _read_subtitles(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_subtitles(
+    data: bytes, path: str, _options: base.ReaderOptions
+) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
         DocumentError: ``undecodable``.
     """
-    file = open_text(data, path)
+    file = base.open_text(data, path)
     hidden: list[HiddenPart] = []
     blocks = tuple(_paragraphs(_speech(file.lines, hidden)))
     # The text after WEBVTT is a title if there is any.
@@ -570,7 +563,7 @@ def _read_subtitles(data: bytes, path: str, _options: ReaderOptions) -> Iterable
 
 
 def _speech(lines: Sequence[str], hidden: list[HiddenPart]) -> Iterator[_Line]:
-    for start, end in runs(lines, 0, len(lines)):
+    for start, end in base.runs(lines, 0, len(lines)):
         if lines[start].startswith("NOTE"):
             comment = " ".join(" ".join(lines[start:end]).split()).removeprefix("NOTE").strip()
             hidden.append(HiddenPart("markup_comment", comment, is_labelled=False))
@@ -685,13 +678,13 @@ _INLINE_MACROS = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED}
 _SECTION = re.compile(r"[0-9n][a-z]*")
 
 
-def _read_man(data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_man(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
         DocumentError: ``undecodable``.
     """
-    file = open_text(data, path)
+    file = base.open_text(data, path)
     first = next((line for line in file.lines if line.strip()), "")
     if not first.startswith((".", "'")):
         yield from read_text(data, path, options)
@@ -786,7 +779,7 @@ class _Page:
         self._is_verbatim = self._is_tag = self._is_after_tag = False
         self._flush()
         if words:
-            words = words[:MAX_TITLE_CHARS]
+            words = words[: base.MAX_TITLE_CHARS]
             self.blocks.append(Block("heading", words, number, number, level, words))
 
     def _text(self, text: str, number: int) -> None:
@@ -815,7 +808,7 @@ class _Page:
         if not self._summary and len(self.blocks) == 1 and self.blocks[0].level:
             # The first section is NAME, in whatever language.
             summary = re.sub(r"\s+[-–—]+\s+", " - ", " ".join(text.split()), count=1)
-            self._summary = summary[:MAX_TITLE_CHARS]
+            self._summary = summary[: base.MAX_TITLE_CHARS]
         kind = verbatim if self._is_verbatim else "paragraph"
         self.blocks.append(Block(kind, text, self._start, self._end))
 
@@ -882,10 +875,10 @@ def _iso_date(date: str) -> str:
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("text", 4, read_text),
-        Reader("org", 1, partial(_read, form=_ORG)),
-        Reader("rst", 4, partial(_read, form=_RST)),
-        Reader("subtitles", 1, _read_subtitles),
-        Reader("man", 2, _read_man),
+        base.Reader("text", 4, read_text),
+        base.Reader("org", 1, partial(_read, form=_ORG)),
+        base.Reader("rst", 4, partial(_read, form=_RST)),
+        base.Reader("subtitles", 1, _read_subtitles),
+        base.Reader("man", 2, _read_man),
     )
 }

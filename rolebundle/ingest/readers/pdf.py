@@ -21,14 +21,7 @@ from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import (
-    Reader,
-    ReaderOptions,
-    block_of,
-    damaged,
-    is_own_title,
-    runs,
-)
+from rolebundle.ingest.readers import base
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
 from rolebundle.text.counts import counted
@@ -43,7 +36,7 @@ _MAX_LINE_HEIGHT = 1.45
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -85,7 +78,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
         raise
     except Exception as error:
         # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
-        raise damaged("unreadable_pdf", path, error) from error
+        raise base.damaged("unreadable_pdf", path, error) from error
 
 
 def _opens_without_password(reader: pypdf.PdfReader) -> bool:
@@ -116,7 +109,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
 def declared_title(value: object) -> str:
     """The title in the metadata, on one line; empty if no person wrote it."""
     title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-    return title if is_own_title(title) and _is_sensible(title) else ""
+    return title if base.is_own_title(title) and _is_sensible(title) else ""
 
 
 def _shown_title(page: pypdf.PageObject, visible: str) -> str:
@@ -162,12 +155,12 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
     for number, page in enumerate(pages, 1):
         # In the joined text a page without text is one empty line.
         end = min(start + max(1, len(page)), len(lines))
-        for first, last in runs(lines, start, end):
-            yield block_of(lines, "paragraph", first, last)._replace(page=number)
+        for first, last in base.runs(lines, start, end):
+            yield base.block_of(lines, "paragraph", first, last)._replace(page=number)
         start = end
 
 
-READER = Reader("pdf", 4, _read)
+READER = base.Reader("pdf", 4, _read)
 
 
 # -- pdf hidden --
