@@ -27,7 +27,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
 
-from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.content.stored_document import StoredChunk
@@ -130,6 +129,7 @@ def chunk_document(
         digest = content_hash(content)
         first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
         block = parsed.blocks[first_block]
+        kinds = {b.kind for b in parsed.blocks[first_block : last_block + 1] if b.kind != "heading"}
         headings = _headings_of(parsed.blocks, paths, first_block, last_block)
         # The header row of the table in which a chunk begins is its innermost heading: a heading is
         # indexed, embedded and shown, and is no part of the lines that a citation names.
@@ -140,7 +140,7 @@ def chunk_document(
                 chunk_id=_chunk_id(document_id, digest, counts),
                 headings=headings,
                 content=content,
-                content_type=_content_type(parsed.blocks, first_block, last_block),
+                content_type="excerpt" if len(kinds) > 1 else next(iter(kinds), "paragraph"),
                 start_line=atoms.first_lines[first],
                 end_line=max(atoms.last_lines[first:end]),
                 content_hash=digest,
@@ -244,14 +244,6 @@ def _short_header(header: str) -> str:
     lengths = accumulate(map(len, cells))
     fitting = sum(1 for _ in takewhile(lambda length: length <= _MAX_HEADER_CHARS, lengths))
     return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
-
-
-def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
-    kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
-    if len(kinds) > 1:
-        return "excerpt"
-    kind = kinds.pop() if kinds else "paragraph"
-    return "paragraph" if kind == "heading" else kind
 
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
@@ -392,7 +384,6 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
-    # Most texts are ASCII, and slices of their bytes need no encoding.
     words = text.encode() if text.isascii() else text
     cuts = [0, *(i for i, rank in enumerate(atoms.ranks) if i and rank == _ELSEWHERE), len(starts)]
     waiting = list(pairwise(cuts))[::-1]
@@ -408,9 +399,14 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             elif are_central:
                 for i in candidates:
                     if i not in hashes:
-                        hashes[i] = _hash_of(
-                            words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        word = words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        # Most texts are ASCII, and slices of their bytes need no encoding.
+                        data = (
+                            word
+                            if isinstance(word, bytes)
+                            else word.encode("utf-8", "surrogatepass")
                         )
+                        hashes[i] = blake2b(data, digest_size=8).digest()
                 cut = min(candidates, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[first] + ends[end - 1]) / 2
@@ -419,11 +415,6 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             waiting += [(cut, end), (first, cut)]
         else:
             yield first, end
-
-
-def _hash_of(words: str | bytes) -> bytes:
-    data = words.encode("utf-8", "surrogatepass") if isinstance(words, str) else words
-    return blake2b(data, digest_size=8).digest()
 
 
 def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], bool]:

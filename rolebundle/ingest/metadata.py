@@ -79,7 +79,7 @@ def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[M
 def _sentence(mistake: Mistake) -> str:
     key = str(mistake.place[0])
     if mistake.kind == "unknown":
-        return unknown_key(key, similar_key(key, METADATA_KEYS))
+        return unknown_key(key, next(iter(get_close_matches(key, METADATA_KEYS, n=1)), ""))
     return f"{key} = {shortened(mistake.value)} {mistake.message}"
 
 
@@ -257,11 +257,6 @@ def _date_in(attributes: Attributes) -> str | None:
     texts = {folded_key(key): texts[0] for key, texts in attributes}
     dates = (utc_text(texts[letters]) for letters in _DATE_KEYS if letters in texts)
     return next(filter(None, dates), None)
-
-
-def similar_key(key: str, allowed: Sequence[str]) -> str:
-    """The allowed key that is most like this one; empty if none is."""
-    return next(iter(get_close_matches(key, allowed, n=1)), "")
 
 
 def unknown_key(key: str, meant: str) -> str:

@@ -200,15 +200,8 @@ def missing_root(root: Root) -> UsageError:
     return UsageError(
         "root_missing",
         f"{root.location}: this root is {state}; the corpus keeps its {documents}",
-        missing_root_hint(root.location),
-    )
-
-
-def missing_root_hint(location: str) -> str:
-    """What to do about a root that is not there."""
-    return (
-        f"if it was moved: `rolebundle corpus roots move {quote(location)} NEW`; "
-        f"if it was deleted: `rolebundle corpus roots remove {quote(location)} --yes`"
+        f"if it was moved: `rolebundle corpus roots move {quote(root.location)} NEW`; "
+        f"if it was deleted: `rolebundle corpus roots remove {quote(root.location)} --yes`",
     )
 
 

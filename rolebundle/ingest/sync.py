@@ -122,7 +122,12 @@ def update(
         )
     for root in roots:
         is_valid_name(root.location)  # An error, because it would seem to be missing.
-    outer = [root for root in roots if not _has_root_above(root, roots)]
+    there = [root for root in roots if is_there(root.location)]
+    outer = [
+        root
+        for root in roots
+        if not any(is_below(root.location, at.location) for at in there if at != root)
+    ]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
     report = ingest(corpus, paths, provider, options, progress, on_reading)
@@ -130,14 +135,6 @@ def update(
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
     return report
-
-
-def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
-    return any(
-        is_below(root.location, outer.location) and is_there(outer.location)
-        for outer in roots
-        if outer != root
-    )
 
 
 def _is_missing(root: Root) -> bool:

@@ -45,6 +45,8 @@ _DESCRIPTION = re.compile(
     re.IGNORECASE,
 )
 _MAX_BEFORE_CHARS = 80
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]| ", re.DOTALL)
+"""An escaped character, a class of characters, or a space."""
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
@@ -130,24 +132,13 @@ def _expression(begins: str) -> str:
 
 def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:
     """Replace each space of a pattern outside character classes by a gap between words."""
-    parts: list[str] = []
-    in_class = escaped = False
-    for place, character in enumerate(regex):
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == "[" and not in_class:
-            in_class = True
-        elif character == "]" and in_class and regex[place - 1] not in "[^":
-            in_class = False
-        elif character == " " and not in_class:
-            # A repetition after the space applies to the whole gap.
-            quantified = regex[place + 1 : place + 2] in {"?", "*", "+", "{"}
-            parts.append(f"(?:{gap})" if quantified else gap)
-            continue
-        parts.append(character)
-    return "".join(parts)
+
+    def widened(part: re.Match[str]) -> str:
+        # A repetition after the space applies to the whole gap.
+        is_quantified = regex[part.end() : part.end() + 1] in {"?", "*", "+", "{"}
+        return part[0] if part[0] != " " else f"(?:{gap})" if is_quantified else gap
+
+    return _PART.sub(widened, regex)
 
 
 def _read(path: Path) -> PatternFile:

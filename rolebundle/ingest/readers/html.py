@@ -81,7 +81,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
-    blocks = html_blocks(main, lines_in(source))
+    blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
     title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
@@ -217,11 +217,6 @@ def countable_source(page: bytes) -> bytes:
         lambda tag: b"</%b><!--%b-->" % (tag[1], b"\n" * tag[0].count(b"\n")), source
     )
     return _BREAK_ENTITY.sub(SOFT_BREAK.encode(), source)
-
-
-def lines_in(source: bytes) -> int:
-    """The number of lines of a source."""
-    return source.count(b"\n") + (not source.endswith(b"\n"))
 
 
 def file_lines(first: int, last: int, count: int) -> tuple[int, int]:

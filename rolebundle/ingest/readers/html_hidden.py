@@ -392,9 +392,7 @@ class _Work:
         return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
 
-@lru_cache(maxsize=1_024)
-def _xpath(path: str) -> Any:
-    return etree.XPath(path)
+_xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)
 
 
 def _by_attributes(element: Any) -> dict[str, str]:

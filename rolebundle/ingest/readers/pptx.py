@@ -107,7 +107,9 @@ class _Pptx(Walk):
         kind = ""
         if is_hidden:
             kind = "invisible_element"
-        elif box and not (_overlap(box, self._slide_box) and _is_large(box)):
+        elif box and not (
+            _overlap(box, self._slide_box) and max(box[2] - box[0], box[3] - box[1]) >= _MIN_SIDE
+        ):
             kind = "off_screen_element"
         is_list = placeholder in {"body", "obj"}
         look = {"fill": self._fill_behind(shape), "is_list": is_list, "away": kind}
@@ -214,10 +216,6 @@ def _box(element: Any) -> _Box | None:
         return None
     left, top = (number_in(offset.get(key), 0) for key in ("x", "y"))
     return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
-
-
-def _is_large(box: _Box) -> bool:
-    return box[2] - box[0] >= _MIN_SIDE or box[3] - box[1] >= _MIN_SIDE
 
 
 def _overlap(first: _Box, second: _Box) -> bool:

@@ -97,7 +97,7 @@ class _Xlsx(Walk):
         return _unescaped("".join(visible))
 
     def _read_formats(self, root: Any) -> Iterator[_Format]:
-        codes = {
+        codes = _BUILT_IN | {
             integer_in(item.get("numFmtId"), 0): item.get("formatCode", "General")
             for item in root.iter(f"{_S}numFmt")
         }
@@ -106,7 +106,7 @@ class _Xlsx(Walk):
         for item in root.findall(f"{_S}cellXfs/{_S}xf"):
             color, size = fonts.get(integer_in(item.get("fontId"), 0), (None, None))
             has_fill, background = fills.get(integer_in(item.get("fillId"), 0), (False, None))
-            code = format_code(integer_in(item.get("numFmtId"), 0), codes)
+            code = codes.get(integer_in(item.get("numFmtId"), 0)) or "General"
             kind = hidden_kind(color, background if has_fill else WHITE, size)
             yield code, kind, has_fill
 
@@ -276,16 +276,6 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MAX_DAY = 2_958_466  # the end of the year 9999
 _TIMES = frozenset(("date", "elapsed"))
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
-
-
-def format_code(number_format: int, own: dict[int, str]) -> str:
-    """The code of a number format.
-
-    Args:
-        number_format: its number.
-        own: the codes that the workbook defines.
-    """
-    return own.get(number_format) or _BUILT_IN.get(number_format, "General")
 
 
 def shown_number(value: float, code: str, *, is_1904: bool = False) -> str:
